@@ -1,0 +1,14 @@
+{#- The settings that the compiled SQL needs to mean what it says. -#}
+{%- macro header(plan) -%}
+-- {{ plan.source }}_to_changelog: the messages of source {{ plan.source }}, as rows of the changelog
+-- format     {{ plan.spec.name }}: {{ plan.spec.about }}
+-- reads      {{ plan.source }}_messages: {% for column, type in message_columns.items() %}{{ column }} {{ type.split('<')[0] }}{{ ', ' if not loop.last }}{% endfor %}
+-- zone       {{ plan.zone or 'not declared: local times stay wall clock' }}
+-- settings   {% for key, value in sql_settings.items() %}{{ key }} = {{ value }}{{ '\n--            ' if not loop.last }}{% endfor %}
+{% endmacro -%}
+
+{%- macro runnable() -%}
+{%- for key, value in sql_settings.items() %}
+set {{ key }} = {{ value }};
+{%- endfor %}
+{% endmacro -%}

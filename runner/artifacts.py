@@ -1,0 +1,90 @@
+"""target/compiled, manifest.json and run_results.json, with dbt's names for what dbt has too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from runner.graph import Graph
+from runner.nodes import Case, DataTest, Model, Node, Project, UnitTest
+
+SCHEMA_VERSION = 1
+
+
+def compiled_path(project: Project, node: Node) -> Path:
+    folder = "tests" if node.resource_type == "test" else "models"
+    return project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
+
+
+def sql_of(node: Node) -> str | None:
+    """The SQL that a node runs, if it is its own."""
+    match node.about:
+        case Model() | DataTest() | Case():
+            return node.about.sql
+    return None
+
+
+def write_compiled(project: Project, graph: Graph) -> None:
+    """Writes the SQL of models and data tests; files whose content is the same are left alone."""
+    for node in graph.nodes.values():
+        if isinstance(node.about, (Model, DataTest)):
+            write_if_changed(compiled_path(project, node), node.about.sql)
+
+
+def write_manifest(project: Project, graph: Graph) -> None:
+    nodes = {_unique_id(project, n): _manifest_node(project, graph, n) for n in graph.nodes.values() if n.resource_type != "source"}
+    sources = {_unique_id(project, n): {"name": n.name.removeprefix("source."), "description": n.description, "format": n.format} for n in graph.nodes.values() if n.resource_type == "source"}
+    write_if_changed(project.target_path / "manifest.json", _json({"metadata": {"schema_version": SCHEMA_VERSION, "project_name": project.name}, "nodes": nodes, "sources": sources}))
+
+
+def write_results(project: Project, graph: Graph, run_id: str, results: Iterable[Any]) -> None:
+    entries = [
+        {
+            "unique_id": _unique_id(project, graph.nodes[r.name]),
+            "status": r.status,
+            "execution_time": round(r.seconds, 3),
+            "message": "\n".join([r.message, *r.notes]).strip() or None,
+            "failures": r.failures,
+            "adapter_response": {"rows": dict(r.rows)},
+        }
+        for r in results
+    ]
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    path = project.target_path / "run_results.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_json({"metadata": {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id}, "results": entries}), encoding="utf-8")
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _manifest_node(project: Project, graph: Graph, node: Node) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "name": node.name,
+        "resource_type": node.resource_type,
+        "original_file_path": node.path,
+        "description": node.description,
+        "config": dict(node.config),
+        "tags": sorted(node.tags),
+        "columns": {c: {"name": c} for c in node.columns},
+        "depends_on": {"nodes": sorted(_unique_id(project, graph.nodes[p]) for p in node.parents)},
+    }
+    if isinstance(node.about, UnitTest):
+        out["model"] = node.about.model
+    elif (sql := sql_of(node)) and not isinstance(node.about, Case):
+        out["compiled_code"] = sql
+    return out
+
+
+def _unique_id(project: Project, node: Node) -> str:
+    return f"{node.resource_type}.{project.name}.{node.name.removeprefix('source.')}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"

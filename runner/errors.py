@@ -1,0 +1,100 @@
+"""What went wrong, where, and what to try: every failure a user can cause."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A place in a file the user wrote (never in a generated one)."""
+
+    path: Path
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return ":".join(str(p) for p in (_from_here(self.path), self.line, self.column) if p is not None)
+
+
+class RunnerError(Exception):
+    """A mistake the user can fix. Anything else is a bug and keeps its traceback."""
+
+    def __init__(self, code: str, message: str, where: Where | None = None, hint: str = "") -> None:
+        super().__init__(message)
+        self.code, self.message, self.where, self.hint = code, message, where, hint
+
+    def __str__(self) -> str:
+        head = f"error[{self.code}]: {self.message}"
+        place = f"\n  --> {self.where}" if self.where else ""
+        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        return head + place + hint
+
+
+class RunnerErrors(Exception):
+    """Several mistakes at once, in the order of their places."""
+
+    def __init__(self, errors: Iterable[RunnerError]) -> None:
+        unique = {str(e): e for e in errors}
+        self.errors = sorted(unique.values(), key=_place)
+        super().__init__("\n".join(str(e) for e in self.errors))
+
+
+class Problems:
+    """Gathers mistakes, so that a person sees all of them at once."""
+
+    def __init__(self) -> None:
+        self.errors: list[RunnerError] = []
+
+    def add(self, error: RunnerError) -> None:
+        self.errors.append(error)
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Goes on after a mistake in the block, and keeps it."""
+        try:
+            yield
+        except RunnerErrors as several:
+            self.errors.extend(several.errors)
+        except RunnerError as error:
+            self.errors.append(error)
+
+    def raise_if_any(self) -> None:
+        if self.errors:
+            raise RunnerErrors(self.errors)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """
+    >>> did_you_mean("stg_order", ["stg_orders", "orders"])
+    'did you mean "stg_orders"?'
+    >>> did_you_mean("zzz", ["a"])
+    ''
+    """
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f'did you mean "{near[0]}"?' if near else ""
+
+
+def nearest_or_all(name: str, known: Iterable[str]) -> str:
+    """
+    >>> nearest_or_all("zzz", ["b", "a"])
+    'known: a, b'
+    """
+    names = sorted(known)
+    return did_you_mean(name, names) or f"known: {', '.join(names)}"
+
+
+def _from_here(path: Path) -> Path:
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path
+
+
+def _place(error: RunnerError) -> tuple[str, int, int]:
+    where = error.where
+    return (str(where.path), where.line or 0, where.column or 0) if where else ("", 0, 0)

@@ -1,0 +1,291 @@
+"""Runs what was chosen, in order: streams, views, tables, tests. A failure skips what depends on it, and the rest goes on."""
+
+from __future__ import annotations
+
+import graphlib
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlparse
+
+from runner.checkpoint import CHECKPOINT, Fingerprint, committed_files, is_torn, read_fingerprint, write_fingerprint
+from runner.compare import case_row, in_any_order, in_order
+from runner.graph import Graph
+from runner.nodes import Case, DataTest, Model, Node, Source, Target, UnitTest
+from runner.spark import QueryFailed, Spark
+
+GOOD = ("success", "pass", "warn")
+SHOWN_FAILURES = 10
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one node went; `status` is success, error, skipped, pass, warn or fail."""
+
+    name: str
+    resource_type: str
+    status: str
+    message: str = ""
+    notes: tuple[str, ...] = ()
+    failures: int | None = None
+    rows: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Listener(Protocol):
+    def started(self, node: Node, number: int, total: int) -> None: ...
+    def finished(self, node: Node, result: Result, number: int, total: int) -> None: ...
+
+
+def schedule(graph: Graph, names: Iterable[str]) -> list[str]:
+    """What will run, in order: parents first, a model's unit tests before it, its data tests before what reads it."""
+    chosen = {name for name in names if graph.nodes[name].resource_type != "source"}
+    before: dict[str, set[str]] = {name: graph.upstream({name}) & chosen for name in chosen}
+    for name in chosen:
+        about = graph.nodes[name].about
+        if isinstance(about, UnitTest):
+            before[name].discard(about.model)
+            if about.model in chosen:
+                before[about.model].add(name)
+        if isinstance(about, DataTest):
+            readers = {n for n in graph.downstream({about.model}) & chosen if graph.nodes[n].resource_type == "model"}
+            for reader in readers - graph.upstream({name}):
+                before[reader].add(name)
+    return list(graphlib.TopologicalSorter({name: sorted(before[name]) for name in sorted(chosen)}).static_order())
+
+
+@dataclass
+class Execution:
+    """One run in one session. `reads` are the expressions that read each kind of messages; `compiled_path` is where a node's SQL was written."""
+
+    graph: Graph
+    spark: Spark
+    target: Target
+    run_id: str
+    reads: Mapping[str, Mapping[str, str]]
+    compiled_path: Callable[[Node], Path]
+    full_refresh: bool = False
+    prepared: set[str] = field(default_factory=set)
+    case_rows: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
+
+    def run(self, names: Iterable[str], listener: Listener, fail_fast: bool = False) -> list[Result]:
+        """The results, one a node, in the order in which they came."""
+        order = schedule(self.graph, names)
+        self.cases = [self.graph.nodes[name] for name in order if isinstance(self.graph.nodes[name].about, Case)]
+        results: list[Result] = []
+        blocked: dict[str, str] = {}
+        for number, name in enumerate(order, 1):
+            node = self.graph.nodes[name]
+            if name in blocked:
+                result = Result(name, node.resource_type, "skipped", blocked[name])
+            else:
+                listener.started(node, number, len(order))
+                result = self._timed(node)
+            results.append(result)
+            listener.finished(node, result, number, len(order))
+            if result.status in ("error", "fail"):
+                hindered = set(order[number:]) if fail_fast else self._depend_on(node)
+                blocked |= {n: f'because "{name}" failed' for n in hindered if n not in blocked}
+        return results
+
+    def _depend_on(self, node: Node) -> set[str]:
+        """What must not run after a node failed. Behind a test: the models that read the tested one, and their tests."""
+        nodes = self.graph.nodes
+        match node.about:
+            case Model():
+                below = self.graph.downstream({node.name})
+            case DataTest() as test:
+                models = {n for n in self.graph.downstream({test.model}) if nodes[n].resource_type == "model"}
+                below = models | self.graph.downstream(models)
+            case UnitTest() as test:
+                below = {test.model} | self.graph.downstream({test.model})
+            case _:
+                below = set()
+        return {n for n in below if nodes[n].resource_type != "unit_test"}
+
+    def _timed(self, node: Node) -> Result:
+        began = time.monotonic()
+        try:
+            result = self._do(node)
+        except QueryFailed as failure:
+            place = f"\n  --> {self.compiled_path(node)}:{failure.line}:{failure.column}" if failure.line else ""
+            result = Result(node.name, node.resource_type, "error", f"{failure.message}{place}")
+        return replace(result, seconds=time.monotonic() - began)
+
+    def _do(self, node: Node) -> Result:
+        match node.about:
+            case Model(source=Source()):
+                return self._land(node)
+            case Model():
+                return self._build(node)
+            case DataTest():
+                return self._data_test(node)
+            case UnitTest():
+                return self._unit_test(node)
+            case Case():
+                return self._case(node)
+        raise AssertionError(node)
+
+    # --- what a node reads
+
+    def prepare(self, name: str) -> None:
+        """Makes the views of all that a node reads and that this run has not built."""
+        needed = self._needed(name, lambda model: model.materialized == "view")
+        for parent in [n for n in self.graph.order() if n in needed and n not in self.prepared]:
+            self.prepared.add(parent)
+            self.view_of(self.graph.nodes[parent])
+
+    def _needed(self, name: str, is_query: Callable[[Model], bool]) -> set[str]:
+        """What must be there for a node to be read: behind a table nothing, behind a query what it reads in turn."""
+        needed: set[str] = set()
+        about = self.graph.nodes[name].about
+        edge = set() if isinstance(about, Model) and about.source else set(self.graph.nodes[name].parents)
+        while edge:
+            needed |= edge
+            queries = {n for n in edge if isinstance(self.graph.nodes[n].about, Model) and is_query(self.graph.nodes[n].about)}
+            edge = {p for n in queries for p in self.graph.nodes[n].parents} - needed
+        return needed
+
+    def view_of(self, node: Node) -> None:
+        """Makes the view of a node as it was left by the last run."""
+        match node.about:
+            case Source() as source:
+                self.spark.messages(source.messages, self.reads[source.messages.kind], f"{source.name}_messages", streaming=False)
+            case Model(source=Source()):
+                self.spark.changelog_table(node.name, self._root(node.name))
+            case Model(materialized="view") as model:
+                self.spark.view(node.name, model.sql)
+            case Model():
+                if not self.spark.table(node.name, self._root(node.name)):
+                    raise QueryFailed(f'"{node.name}" has not been built yet: runner run -s {node.name}')
+
+    def _root(self, name: str) -> Path:
+        return self.target.path / name
+
+    # --- models
+
+    def _build(self, node: Node) -> Result:
+        model: Model = node.about
+        self.prepare(node.name)
+        self.prepared.add(node.name)
+        if model.materialized == "view":
+            self.spark.view(node.name, model.sql)
+            return Result(node.name, "model", "success")
+        rows = self.spark.write_table(node.name, model.sql, self._root(node.name))
+        return Result(node.name, "model", "success", rows={"rows": rows})
+
+    def _land(self, node: Node) -> Result:
+        model: Model = node.about
+        source: Source = model.source
+        root = self._root(node.name)
+        if self.full_refresh:
+            shutil.rmtree(root, ignore_errors=True)
+        if is_torn(root):
+            raise QueryFailed(f'"{root}" has lost its checkpoint or its list of committed files, so what was read is not known: --full-refresh reads all again')
+        fingerprint, landed_with = Fingerprint.of(source.format.name, model.sql), read_fingerprint(root)
+        notes = _notes(source, root, landed_with not in (None, fingerprint))
+        self.spark.messages(source.messages, self.reads[source.messages.kind], f"{source.name}_messages", streaming=True)
+        landed = self.spark.land(model.sql, root, self.run_id)
+        if not landed_with:
+            write_fingerprint(root, fingerprint)
+        self.prepared.add(node.name)
+        self.spark.changelog_table(node.name, root)
+        return Result(node.name, "model", "success", notes=notes, rows={"messages": landed.messages, **landed.rows})
+
+    # --- tests
+
+    def _data_test(self, node: Node) -> Result:
+        test: DataTest = node.about
+        self.prepare(node.name)
+        notes = self._read_again(test.source) if test.source else ()
+        columns, failing = self.spark.rows(test.sql, SHOWN_FAILURES)
+        failures = self.spark.count(test.sql) if len(failing) == SHOWN_FAILURES else len(failing)
+        status = ("fail" if test.severity == "error" else "warn") if failures else "warn" if notes else "pass"
+        shown = [", ".join(f"{c}: {row[c]}" for c in columns if row[c] is not None) for row in failing]
+        return Result(node.name, "test", status, f"{failures} failing rows" if failures else "", (*notes, *shown), failures)
+
+    def _read_again(self, source: Source) -> tuple[str, ...]:
+        """Makes the view of the messages of what was read, as far as it is still there; says what cannot be known."""
+        files = committed_files(self._root(source.model))
+        there = [f for f in files if _is_there(f)]
+        self.spark.read_again(source.messages, self.reads[source.messages.kind], there, f"{source.name}_read_again")
+        gone = [f for f in files if not _is_there(f)]
+        self.spark.list_view(f"{source.name}_gone", gone)
+        return (f"{len(gone)} of {len(files)} files that were read are gone, so their messages cannot be counted again: {gone[0]}",) if gone else ()
+
+    def _unit_test(self, node: Node) -> Result:
+        test: UnitTest = node.about
+        model = self.graph.nodes[test.model]
+        session = self.spark.fresh()
+        self._shapes(test.model)
+        for name, rows in test.given.items():
+            self.spark.given_rows(session, name, rows)
+        columns, got = session.rows(model.about.sql)
+        named = list(dict.fromkeys(key for row in test.expect for key in row)) or columns
+        unknown = [c for c in named if c not in columns]
+        if unknown:
+            raise QueryFailed(f'rows are expected with a column "{unknown[0]}", which the model does not have: {", ".join(columns)}')
+        expected = [{c: row.get(c) for c in named} for row in test.expect]
+        return _compared(node, in_any_order([{c: row[c] for c in named} for row in got], expected))
+
+    def _shapes(self, name: str) -> None:
+        """Makes the views that a model reads, for their columns: a table that may not have been built is stood in for by its query."""
+        needed = self._needed(name, lambda model: model.source is None)
+        for parent in [n for n in self.graph.order() if n in needed and n not in self.prepared]:
+            node = self.graph.nodes[parent]
+            if isinstance(node.about, Model) and node.about.materialized == "table":
+                self.spark.view(parent, node.about.sql)
+            else:
+                self.view_of(node)
+
+    def _case(self, node: Node) -> Result:
+        case: Case = node.about
+        if case.sql not in self.case_rows:
+            self.case_rows[case.sql] = self._rows_of_cases([n for n in self.cases if n.about.sql == case.sql])
+        return _compared(node, in_order(self.case_rows[case.sql][node.name], case.rows))
+
+    def _rows_of_cases(self, nodes: list[Node]) -> dict[str, list[dict[str, Any]]]:
+        """The rows of all cases that share a query, from one job."""
+        owners: list[str] = []
+        lines: list[bytes | None] = []
+        for node in nodes:
+            own = messages_in(node.about.messages.read_bytes())
+            lines += own
+            owners += [node.name] * len(own)
+        session = self.spark.fresh()
+        session.messages_of_lines(lines, nodes[0].about.view)
+        out: dict[str, list[dict[str, Any]]] = {node.name: [] for node in nodes}
+        for row in session.rows(nodes[0].about.sql)[1]:
+            out[owners[row["seq"]["arrival"][0]]].append(row)
+        return {name: [case_row(r) for r in sorted(rows, key=lambda r: (r["seq"]["arrival"], r["seq"]["row"]))] for name, rows in out.items()}
+
+
+def messages_in(text: bytes) -> list[bytes]:
+    """The messages of a file with one message a line: its lines that are not blank."""
+    return [line.rstrip(b"\r") for line in text.split(b"\n") if line.strip(b" \t\r")]
+
+
+def _compared(node: Node, found: list[str]) -> Result:
+    return Result(node.name, "unit_test", "fail" if found else "pass", f"{len(found)} differences" if found else "", tuple(found[:SHOWN_FAILURES]), len(found))
+
+
+def _notes(source: Source, root: Path, changed: bool) -> tuple[str, ...]:
+    out = []
+    if changed:
+        out.append(f'what the format "{source.format.name}" makes of a message has changed since rows were landed: --full-refresh lands all of them again')
+    if not (root / CHECKPOINT).is_dir() and not _any_file(source.messages.path):
+        out.append(f'no file matches "{source.messages.path}"')
+    return tuple(out)
+
+
+def _is_there(file: str) -> bool:
+    """Whether a file is still there; True for what only Spark can look up."""
+    return not file.startswith("file:") or Path(unquote(urlparse(file).path)).is_file()
+
+
+def _any_file(path: str) -> bool:
+    """Whether a local path or pattern matches anything; True for what only Spark can look up."""
+    return "://" in path or Path(path).exists() or any(True for _ in Path("/").glob(path.lstrip("/")))

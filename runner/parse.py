@@ -1,0 +1,359 @@
+"""The project's files -> nodes: sources and what is made from them, models, tests, cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from runner.contract import COLUMNS, MESSAGE_COLUMNS, SQL_SETTINGS
+from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
+from runner.formats import FormatFolders
+from runner.nodes import MATERIALIZATIONS, STREAMING, Case, DataTest, Model, Node, Project, Source, UnitTest
+from runner.plan import make_plan
+from runner.project import env_var, variable
+from runner.render import Renderer, name
+from runner.spec import Format, read_zone
+from runner.yaml_text import Yaml, read_yaml
+
+VIEWS = {
+    "changelog": "one row for each row change, from all sources",
+    "ddl_events": "one row for each DDL message",
+    "control_events": "heartbeats, watermarks, transaction marks and tombstones",
+    "dead_letters": "messages that could not be understood, with the reason and the message itself",
+    "freshness": "for each source: last event, last heartbeat, last message, counts by kind",
+    "freshness_by_table": "the same for each table",
+}
+CONFIG_KEYS = ("materialized", "tags")
+PROPERTY_KEYS = ("models", "unit_tests")
+MODEL_KEYS = ("name", "description", "config", "columns", "data_tests")
+COLUMN_KEYS = ("name", "description", "data_tests")
+UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect")
+SEVERITIES = ("error", "warn")
+
+
+@dataclass
+class _Reading:
+    """What one model's file says of itself while it is rendered."""
+
+    parents: list[str] = field(default_factory=list)
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+class Parser:
+    """Reads a project's files; all mistakes are gathered and raised at once."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.problems = Problems()
+        self.nodes: dict[str, Node] = {}
+        self.reading = _Reading()
+        self.case_sql: dict[tuple[str, str | None], str] = {}
+        self.renderer = Renderer(
+            project.macro_folders,
+            {
+                "contract": COLUMNS,
+                "message_columns": MESSAGE_COLUMNS,
+                "sql_settings": SQL_SETTINGS,
+                "ref": self._ref,
+                "source": self._source,
+                "config": self._config,
+                "var": lambda key, default=None: variable(project.vars, key, default),
+                "env_var": env_var,
+                "target": project.target,
+            },
+        )
+
+    def nodes_of_project(self) -> dict[str, Node]:
+        for source in self.project.sources:
+            with self.problems.gathered():
+                self._add_source(source)
+        for view, description in VIEWS.items():
+            sql = self.renderer.call(f"view_{view}", self.project.sources)
+            parents = tuple(source.model for source in self.project.sources)
+            self._add(Node(view, "model", parents, path=f"macros/views.sql#{view}", description=description, columns=_view_columns(view), config={"materialized": "view"}, about=Model(sql, "view")))
+        properties = [read for path in sorted((self.project.root / "models").rglob("*.yml")) if (read := self._read(path))]
+        described = self._described(properties)
+        for path in sorted((self.project.root / "models").rglob("*.sql")):
+            with self.problems.gathered():
+                self._add_model(path, described.pop(path.stem, None))
+        for model in [name for name in described if name in self.nodes]:
+            with self.problems.gathered():
+                self._describe(self.nodes[model], described.pop(model))
+        for left in described.values():
+            known = [n for n, node in self.nodes.items() if node.resource_type == "model"]
+            self.problems.add(left["name"].error("model-unknown", f'there is no model "{left["name"].value}"', did_you_mean(left["name"].value, known)))
+        for source in self.project.sources:
+            self._add_conserved(source)
+        for file in properties:
+            for entry in file["unit_tests"].list().elements() if file.get("unit_tests") else ():
+                with self.problems.gathered():
+                    self._add_unit_test(entry)
+        self._add_cases()
+        self.problems.raise_if_any()
+        return self.nodes
+
+    # --- sources and what is made from them
+
+    def _add_source(self, source: Source) -> None:
+        self._add(Node(f"source.{source.name}", "source", path="project.yml", description=source.description, format=source.format.name, where=source.where, about=source))
+        sql = compile_format(self.renderer, source.format, source.name, source.zone)
+        self._add(
+            Node(
+                source.model,
+                "model",
+                (f"source.{source.name}",),
+                path=f"project.yml#{source.name}",
+                description=f"the messages of source {source.name}, as rows of the changelog",
+                config={"materialized": STREAMING},
+                columns=COLUMNS,
+                format=source.format.name,
+                where=source.where,
+                about=Model(sql, STREAMING, source),
+            )
+        )
+
+    def _add_conserved(self, source: Source) -> None:
+        sql = self.renderer.call("test_conserved", source)
+        test = DataTest("conserved", source.model, sql, source=source)
+        self._add(Node(f"conserved_{source.name}", "test", (source.model,), path="project.yml", format=source.format.name, where=source.where, about=test))
+
+    # --- models
+
+    def _add_model(self, path: Path, described: Yaml | None) -> None:
+        where = Where(path, 1)
+        self.reading = _Reading()
+        sql = self.renderer.render(path, {})
+        config = {**self._folder_config(path), **_config(described), **self.reading.config}
+        materialized = str(config.get("materialized", "view"))
+        if materialized not in MATERIALIZATIONS:
+            raise RunnerError("materialization-unknown", f'unknown materialisation "{materialized}"', where, nearest_or_all(materialized, MATERIALIZATIONS))
+        tags = config.get("tags") or ()
+        columns = {c["name"].text(): _text(c.get("description")) for c in _entries(described, "columns", COLUMN_KEYS)}
+        node = Node(
+            path.stem,
+            "model",
+            tuple(dict.fromkeys(self.reading.parents)),
+            frozenset([tags] if isinstance(tags, str) else tags),
+            self._relative(path),
+            _text(described.get("description")) if described else "",
+            {"materialized": materialized},
+            columns,
+            where=where,
+            about=Model(sql, materialized),
+        )
+        self._add(node)
+        if described:
+            self._add_data_tests(node, described)
+
+    def _describe(self, node: Node, described: Yaml) -> None:
+        """Gives a model that no file was written for its tests and a description of one's own."""
+        if described.get("config"):
+            raise described["config"].error("config-fixed", f'"{node.name}" is made by the runner, and its config cannot be changed')
+        if described.get("description"):
+            self.nodes[node.name] = replace(node, description=described["description"].text())
+        self._add_data_tests(node, described)
+
+    def _folder_config(self, path: Path) -> dict[str, Any]:
+        """What project.yml says for the folders above a model, the nearest last; keys with a + are settings."""
+        out: dict[str, Any] = {}
+        level: Any = self.project.model_config
+        for folder in ("", *path.relative_to(self.project.root / "models").parts[:-1]):
+            level = level.get(folder, {}) if folder and isinstance(level, dict) else level if not folder else {}
+            out |= {key.removeprefix("+"): value for key, value in level.items() if key.startswith("+")}
+        return out
+
+    def _ref(self, model: str) -> str:
+        self.reading.parents.append(model)
+        return name(model)
+
+    def _source(self, source: str) -> str:
+        if source not in {s.name for s in self.project.sources}:
+            raise jinja2.UndefinedError(f'there is no source "{source}". {nearest_or_all(source, [s.name for s in self.project.sources])}')
+        self.reading.parents.append(f"source.{source}")
+        return name(f"{source}_messages")
+
+    def _config(self, **settings: Any) -> str:
+        for key in settings:
+            if key not in CONFIG_KEYS:
+                raise jinja2.UndefinedError(f'unknown setting "{key}". {nearest_or_all(key, CONFIG_KEYS)}')
+        self.reading.config |= settings
+        return ""
+
+    # --- properties and tests
+
+    def _read(self, path: Path) -> Yaml | None:
+        with self.problems.gathered():
+            return read_yaml(path).only(PROPERTY_KEYS)
+        return None
+
+    def _described(self, files: Iterable[Yaml]) -> dict[str, Yaml]:
+        out: dict[str, Yaml] = {}
+        for file in files:
+            for entry in _entries(file, "models", MODEL_KEYS, self.problems):
+                first = out.setdefault(entry["name"].text(), entry)
+                if first is not entry:
+                    self.problems.add(entry.error("duplicate-key", f'the model "{entry["name"].value}" is described twice', f"also in {first.where()}"))
+        return out
+
+    def _add_data_tests(self, node: Node, described: Yaml) -> None:
+        for entry in described["data_tests"].listed() if described.get("data_tests") else ():
+            with self.problems.gathered():
+                self._add_data_test(node, None, entry)
+        for column in _entries(described, "columns", COLUMN_KEYS):
+            for entry in column["data_tests"].listed() if column.get("data_tests") else ():
+                with self.problems.gathered():
+                    self._add_data_test(node, column["name"].text(), entry)
+
+    def _add_data_test(self, node: Node, column: str | None, entry: Yaml) -> None:
+        kind, arguments, severity = _test_call(entry)
+        if f"test_{kind}" not in self.renderer.macros or kind == "conserved":
+            known = [m.removeprefix("test_") for m in self.renderer.macros if m.startswith("test_") and m != "test_conserved"]
+            raise entry.error("test-unknown", f'there is no data test "{kind}"', nearest_or_all(kind, known))
+        named = {**arguments, **({"column": column} if column else {})}
+        macro = self.renderer.macros[f"test_{kind}"]
+        expected = [a for a in macro.arguments if a != "model"]
+        if sorted(named) != sorted(expected):
+            raise entry.error("test-arguments", f'the data test "{kind}" takes {", ".join(expected)}, not {", ".join(named) or "nothing"}')
+        self.reading = _Reading()
+        sql = self.renderer.call(f"test_{kind}", name(node.name), *(named[a] for a in expected))
+        label = "_".join([kind, node.name, *([column] if column else [])])
+        self._add(Node(self._free(label), "test", (node.name, *self.reading.parents), path=self._relative(entry.where().path), where=entry.where(), about=DataTest(kind, node.name, sql, severity)))
+
+    def _add_unit_test(self, entry: Yaml) -> None:
+        entry.only(UNIT_TEST_KEYS)
+        for key in ("name", "model", "given", "expect"):
+            if not entry.get(key):
+                raise entry.error("unit-test-missing", f'a unit test needs "{key}"')
+        model = entry["model"].text()
+        given = {_ref_name(g["input"]): g["rows"].list().value for g in entry["given"].list().elements() if g.only(["input", "rows"])}
+        target = self.nodes.get(model)
+        if target is None or target.resource_type != "model" or target.about.source:
+            known = [n for n, node in self.nodes.items() if node.resource_type == "model" and not node.about.source]
+            raise entry["model"].error("model-unknown", f'there is no model "{model}" to test', nearest_or_all(model, known))
+        missing = [p for p in target.parents if p not in given]
+        extra = [g for g in given if g not in target.parents]
+        if missing or extra:
+            what = f'lacks rows for {", ".join(missing)}' if missing else f'gives rows for {", ".join(extra)}, which the model does not read'
+            raise entry["given"].error("unit-test-given", f'the unit test of "{model}" {what}', f"inputs of the model: {', '.join(target.parents)}")
+        test = UnitTest(model, given, entry["expect"].only(["rows"])["rows"].list().value)
+        self._add(Node(entry["name"].text(), "unit_test", (model,), path=self._relative(entry.where().path), description=_text(entry.get("description")), where=entry.where(), about=test))
+
+    def _add_cases(self) -> None:
+        """The cases of the formats that the project itself has."""
+        own = self.project.root / "formats"
+        folders = FormatFolders(self.project.format_folders)
+        for path in sorted((own / "cases").glob("*/*.rows.yml")):
+            with self.problems.gathered():
+                self._add(self._case(folders, path))
+
+    def _case(self, folders: FormatFolders, path: Path) -> Node:
+        """The case of a `NAME.rows.yml` and the `NAME.messages.jsonl` beside it."""
+        yaml = read_yaml(path).only(["about", "source", "rows"])
+        case_name = path.name.removesuffix(".rows.yml")
+        messages = path.with_name(f"{case_name}.messages.jsonl")
+        if not messages.is_file():
+            raise yaml.error("case-messages", f'the case "{case_name}" has no messages', f"they belong in {messages.name}")
+        format_name = path.parent.name
+        zone = read_zone(yaml["source"].only(["zone"]).get("zone")) if yaml.get("source") else None
+        case = Case(self._case_sql(folders, format_name, zone), f"{format_name}_messages", messages, yaml["rows"].value or [])
+        return Node(f"{format_name}.{case_name}", "unit_test", path=self._relative(path), description=_text(yaml.get("about")), format=format_name, where=yaml.where(), about=case)
+
+    def _case_sql(self, folders: FormatFolders, format_name: str, zone: str | None) -> str:
+        if (format_name, zone) not in self.case_sql:
+            self.case_sql[format_name, zone] = compile_format(self.renderer, folders.load(format_name), format_name, zone)
+        return self.case_sql[format_name, zone]
+
+    # --- names
+
+    def _add(self, node: Node) -> None:
+        taken = self.nodes.get(node.name)
+        if taken:
+            self.problems.add(RunnerError("name-taken", f'the name "{node.name}" is taken', node.where, f"by {taken.resource_type} {taken.path}"))
+            return
+        self.nodes[node.name] = node
+
+    def _free(self, label: str) -> str:
+        """The label, with a number if a test of that name is there."""
+        names = [label, *(f"{label}_{number}" for number in range(2, 1000))]
+        return next(n for n in names if n not in self.nodes)
+
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self.project.root).as_posix() if path.is_relative_to(self.project.root) else str(path)
+
+
+def parse(project: Project) -> dict[str, Node]:
+    """All nodes of the project by name; raises all mistakes in it at once."""
+    return Parser(project).nodes_of_project()
+
+
+def compile_format(renderer: Renderer, spec: Format, source: str, zone: str | None) -> str:
+    """The SELECT that makes changelog rows of the view `<source>_messages`."""
+    plan = make_plan(source, spec, zone)
+    return renderer.call("header", plan) + renderer.call("changelog", plan)
+
+
+def reads(renderer: Renderer) -> dict[str, dict[str, str]]:
+    """For each kind of messages, the expressions that read them: schema, raw, origin, arrival, is_message."""
+    parts = ("schema", "raw", "origin", "arrival", "is_message")
+    return {kind: {part: renderer.call(f"{kind}_{part}").strip() for part in parts} for kind in ("files", "table")}
+
+
+def _view_columns(view: str) -> Mapping[str, str]:
+    return {} if view.startswith("freshness") else COLUMNS
+
+
+def _entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Problems | None = None) -> list[Yaml]:
+    if yaml is None or not yaml.get(key):
+        return []
+    out = []
+    for entry in yaml[key].list().elements():
+        gather = problems or Problems()
+        with gather.gathered():
+            entry.only(known)
+            if not entry.get("name"):
+                raise entry.error("name-missing", f'every entry of "{key}" needs a "name"')
+            out.append(entry)
+        if problems is None:
+            gather.raise_if_any()
+    return out
+
+
+def _config(described: Yaml | None) -> dict[str, Any]:
+    return described["config"].only(CONFIG_KEYS).value if described and described.get("config") else {}
+
+
+def _text(yaml: Yaml | None) -> str:
+    return yaml.text() if yaml else ""
+
+
+def _test_call(entry: Yaml) -> tuple[str, dict[str, Any], str]:
+    """Kind, arguments and severity of a test such as `unique` or `accepted_values: {values: [a, b]}`."""
+    if isinstance(entry.value, str):
+        return entry.value, {}, "error"
+    if len(entry.mapping().value) != 1:
+        raise entry.error("test-arguments", "a data test is one name with its arguments", "for instance: accepted_values: {values: [a, b]}")
+    ((kind, arguments),) = entry.items()
+    given = dict(arguments.mapping().value) if arguments.value is not None else {}
+    severity = given.pop("severity", "error")
+    if severity not in SEVERITIES:
+        raise arguments["severity"].error("test-severity", f'unknown severity "{severity}"', nearest_or_all(severity, SEVERITIES))
+    if "to" in given:
+        given["to"] = _ref_name(arguments["to"])
+    return kind, given, severity
+
+
+def _ref_name(yaml: Yaml) -> str:
+    """
+    >>> _ref_name(Yaml("ref('orders')", {}))
+    'orders'
+    """
+    text = yaml.text().strip()
+    inner = text.removeprefix("ref(").removesuffix(")").strip("'\" ")
+    return inner
+
+
+

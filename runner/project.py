@@ -1,0 +1,159 @@
+"""project.yml, target, variables and environment -> Project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from runner.errors import Problems, RunnerError, Where, nearest_or_all
+from runner.formats import FormatFolders
+from runner.nodes import STORAGES, Messages, Project, Source, Target
+from runner.spec import read_zone
+from runner.yaml_text import Yaml, read_yaml
+
+KEYS = ("name", "target", "targets", "vars", "models", "sources")
+TARGET_KEYS = ("storage", "path", "spark")
+SOURCE_KEYS = ("name", "description", "format", "zone", "files", "table")
+HERE = Path(__file__).parent
+BUILT_IN = HERE / "builtin" if (HERE / "builtin").is_dir() else HERE.parent
+
+
+def find_project(start: Path) -> Path:
+    """The nearest folder upwards that has a project.yml."""
+    for folder in (start.absolute(), *start.absolute().parents):
+        if (folder / "project.yml").is_file():
+            return folder
+    raise RunnerError("project-missing", f'no project.yml in "{start.absolute()}" or above it', hint="start one with: runner init NAME")
+
+
+def read_project(project_dir: Path | None, target: str | None, variables: Mapping[str, str], target_path: Path | None = None) -> Project:
+    """The project as written, for the chosen target; raises all its mistakes at once."""
+    root = (project_dir or find_project(Path.cwd())).absolute()
+    if not (root / "project.yml").is_file():
+        raise RunnerError("project-missing", f'no project.yml in "{root}"', hint="start one with: runner init NAME")
+    yaml = read_yaml(root / "project.yml")
+    problems = Problems()
+    with problems.gathered():
+        yaml.only(KEYS)
+    all_vars = {**_texts(yaml.get("vars")), **variables}
+    formats = FormatFolders(_folders(root, "formats"))
+    chosen: Target | None = None
+    with problems.gathered():
+        chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars)
+    sources: list[Source] = []
+    with problems.gathered():
+        for entry in yaml["sources"].list().elements() if yaml.get("sources") else ():
+            with problems.gathered():
+                sources.append(_source(entry, formats, root, _Filler(all_vars, chosen)))
+    with problems.gathered():
+        _unique(sources)
+    problems.raise_if_any()
+    assert chosen
+    return Project(
+        root=root,
+        name=yaml["name"].text() if yaml.get("name") else root.name,
+        target=chosen,
+        vars=all_vars,
+        sources=tuple(sources),
+        model_config=yaml["models"].mapping().value if yaml.get("models") else {},
+        format_folders=formats.folders,
+        macro_folders=_folders(root, "macros"),
+        target_path=(target_path or Path(os.environ.get("RUNNER_TARGET_PATH", root / "target"))).absolute(),
+    )
+
+
+def env_var(name: str, default: str | None = None) -> str:
+    """A variable of the environment, for secrets and machines; raises if it is not set and has no default."""
+    value = os.environ.get(name, default)
+    if value is None:
+        raise jinja2.UndefinedError(f'the environment variable "{name}" is not set')
+    return value
+
+
+def built_in_folder(name: str) -> Path:
+    return BUILT_IN / name
+
+
+def _folders(root: Path, name: str) -> tuple[Path, ...]:
+    """The project's own folder, then the built-in one."""
+    return tuple(dict.fromkeys(folder.resolve() for folder in (root / name, BUILT_IN / name) if folder.is_dir()))
+
+
+def _texts(yaml: Yaml | None) -> dict[str, str]:
+    return {key: value.text() for key, value in yaml.mapping().items()} if yaml else {}
+
+
+class _Filler:
+    """Fills in `{{ }}` in the values of project.yml."""
+
+    def __init__(self, variables: Mapping[str, str], target: Target | None) -> None:
+        self.environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+        self.context: dict[str, Any] = {"env_var": env_var, "var": lambda name, default=None: variable(variables, name, default), "target": target}
+
+    def text(self, yaml: Yaml) -> str:
+        text = yaml.text()
+        try:
+            return self.environment.from_string(text).render(self.context) if "{{" in text or "{%" in text else text
+        except jinja2.TemplateError as e:
+            raise yaml.error("template", str(e)) from None
+
+
+def variable(variables: Mapping[str, str], name: str, default: str | None = None) -> str:
+    value = variables.get(name, default)
+    if value is None:
+        raise jinja2.UndefinedError(f'the variable "{name}" is not set: give it under "vars" in project.yml or with --vars')
+    return value
+
+
+def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, str]) -> Target:
+    targets = yaml["targets"].mapping() if yaml.get("targets") else None
+    name = wanted or (yaml["target"].text() if yaml.get("target") else "local")
+    if targets is None and name == "local":
+        return Target("local", root / "warehouse")
+    if targets is None or name not in targets.value:
+        known = list(targets.value) if targets else ["local"]
+        raise (yaml.get("target") or yaml).error("target-unknown", f'there is no target "{name}"', nearest_or_all(name, known))
+    entry = targets[name].only(TARGET_KEYS)
+    filler = _Filler(variables, None)
+    storage = entry["storage"].text() if entry.get("storage") else "parquet"
+    if storage not in STORAGES:
+        raise entry["storage"].error("target-storage", f'unknown storage "{storage}"', nearest_or_all(storage, STORAGES))
+    path = Path(filler.text(entry["path"])) if entry.get("path") else Path("warehouse")
+    settings = {key: filler.text(value) for key, value in entry["spark"].mapping().items()} if entry.get("spark") else {}
+    return Target(name, root / path, storage, settings)
+
+
+def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: _Filler) -> Source:
+    yaml.only(SOURCE_KEYS)
+    for key in ("name", "format"):
+        if not yaml.get(key):
+            raise yaml.error("source-missing", f'a source needs "{key}"')
+    name = yaml["name"].text()
+    if not name.replace("_", "").isalnum():
+        raise yaml["name"].error("source-name", f'"{name}" is no name for a source', "letters, digits and _ only: it becomes part of table names")
+    kinds = [kind for kind in ("files", "table") if yaml.get(kind)]
+    if len(kinds) != 1:
+        raise yaml.error("source-messages", f'the source "{name}" must say where its messages are: exactly one of files, table', "files: messages/*.jsonl")
+    path = filler.text(yaml[kinds[0]])
+    absolute = path if "://" in path or path.startswith("/") else str(root / path)
+    spec = yaml["format"]
+    chosen = formats.read(name, formats.inline(spec)) if isinstance(spec.value, dict) else formats.load(spec.text(), spec)
+    return Source(name, chosen, Messages(kinds[0], absolute), read_zone(yaml.get("zone")), _optional(yaml.get("description")), yaml.where())
+
+
+def _optional(yaml: Yaml | None) -> str:
+    return yaml.text() if yaml else ""
+
+
+def _unique(sources: list[Source]) -> None:
+    problems = Problems()
+    seen: dict[str, Where] = {}
+    for source in sources:
+        first = seen.setdefault(source.name.lower(), source.where)
+        if first != source.where:
+            problems.add(RunnerError("name-taken", f'there are two sources "{source.name}"', source.where, f"the other one: {first}"))
+    problems.raise_if_any()

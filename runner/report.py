@@ -1,0 +1,139 @@
+"""Events -> lines on stderr, as text or JSON; payload -> stdout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, TextIO
+
+import orjson
+
+from runner.errors import RunnerError
+from runner.nodes import Model, Node
+
+WORDS = {"success": "OK", "error": "ERROR", "skipped": "SKIP", "pass": "PASS", "warn": "WARN", "fail": "FAIL"}
+COLOURS = {"OK": "32", "PASS": "32", "WARN": "33", "ERROR": "31", "FAIL": "31", "SKIP": "33"}
+NARROW = 100
+
+
+class Report:
+    """Says how a run goes. `log_format` is text or json; quiet leaves out all but errors and what is not good."""
+
+    def __init__(self, log_format: str = "text", quiet: bool = False, color: bool | None = None, stderr: TextIO | None = None, stdout: TextIO | None = None) -> None:
+        self.stderr, self.stdout = stderr or sys.stderr, stdout or sys.stdout
+        self.log_format, self.quiet = log_format, quiet
+        self.color = self.stderr.isatty() if color is None else color
+
+    # --- events
+
+    def say(self, text: str) -> None:
+        if not self.quiet:
+            self._line({"event": "info", "message": text}, text)
+
+    def error(self, error: RunnerError) -> None:
+        where = str(error.where) if error.where else None
+        self._line({"event": "error", "code": error.code, "message": error.message, "where": where, "hint": error.hint or None}, str(error), clock=False)
+
+    def broken(self, text: str) -> None:
+        self._line({"event": "bug", "message": text}, text, clock=False)
+
+    def started(self, node: Node, number: int, total: int) -> None:
+        if not self.quiet and isinstance(node.about, Model) and node.about.materialized != "view":
+            self._line({"event": "started", "name": node.name, "number": number, "total": total}, f"{number} of {total} START {_kind(node)} {node.name}")
+
+    def finished(self, node: Node, result: Any, number: int, total: int) -> None:
+        if self.quiet and result.status in ("success", "pass"):
+            return
+        word = WORDS[result.status]
+        text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.name} [{_counted(result.rows)}{result.seconds:.1f}s]"
+        lines = [text, *(f"      {line}" for line in [*result.message.splitlines(), *(n for note in result.notes for n in note.splitlines())])]
+        event = {"event": "finished", "name": node.name, "status": result.status, "seconds": round(result.seconds, 3), "message": result.message, "notes": list(result.notes), "rows": dict(result.rows)}
+        self._line(event, "\n".join(lines))
+
+    def done(self, results: Iterable[Any]) -> None:
+        statuses = [r.status for r in results]
+        good = sum(s in ("success", "pass") for s in statuses)
+        bad = sum(s in ("error", "fail") for s in statuses)
+        text = f"Done. PASS={good} WARN={statuses.count('warn')} ERROR={bad} SKIP={statuses.count('skipped')} TOTAL={len(statuses)}"
+        if bad or not self.quiet:
+            self._line({"event": "done", "message": text}, text)
+
+    def _line(self, event: Mapping[str, Any], text: str, clock: bool = True) -> None:
+        now = datetime.now()
+        if self.log_format == "json":
+            print(json.dumps({"time": now.isoformat(timespec="seconds"), **event}, ensure_ascii=False), file=self.stderr, flush=True)
+        else:
+            print(f"{now:%H:%M:%S}  {text}" if clock else text, file=self.stderr, flush=True)
+
+    def _coloured(self, word: str) -> str:
+        return f"\x1b[{COLOURS[word]}m{word}\x1b[0m" if self.color else word
+
+    # --- payload
+
+    def payload(self, text: str) -> None:
+        print(text, file=self.stdout)
+
+    def json_lines(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        for row in rows:
+            self.payload(json_text(row))
+
+    def table(self, columns: list[str], rows: list[Mapping[str, Any]]) -> None:
+        """A grid if it fits the screen, else one record after the other without its nulls."""
+        width = shutil.get_terminal_size((NARROW + 40, 24)).columns
+        cells = [[cell(row[c]) for c in columns] for row in rows]
+        widths = [max(len(text) for text in column) for column in zip(columns, *cells)]
+        if sum(widths) + 3 * len(widths) <= width:
+            for line in [columns, ["-" * w for w in widths], *cells]:
+                self.payload(" | ".join(text.ljust(w) for text, w in zip(line, widths)).rstrip())
+        else:
+            label = max(len(c) for c in columns)
+            for number, line in enumerate(cells, 1):
+                self.payload(f"-- row {number} " + "-" * 40)
+                for column, text, value in zip(columns, line, rows[number - 1].values()):
+                    if value not in (None, {}, []):
+                        self.payload(f"{column.ljust(label)}  {_cut(text, max(40, width - label - 2))}")
+        self.payload(f"({len(rows)} row{'s' if len(rows) != 1 else ''})")
+
+
+def cell(value: Any) -> str:
+    """
+    >>> cell({"a": None}), cell("x"), cell(None)
+    ('{"a":null}', 'x', '')
+    """
+    if value is None:
+        return ""
+    return " ".join(value.splitlines()) if isinstance(value, str) else json_text(value)
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON; numbers that 64 bits do not hold keep their digits."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _kind(node: Node) -> str:
+    return f"{node.about.materialized} model" if isinstance(node.about, Model) else node.resource_type.replace("_", " ")
+
+
+def _counted(rows: Mapping[str, int]) -> str:
+    """
+    >>> _counted({"messages": 1200, "row": 1198, "ddl": 0, "dead_letter": 2})
+    '1 200 messages: 1 198 row, 2 dead_letter in '
+    >>> _counted({"messages": 0}), _counted({"rows": 3}), _counted({})
+    ('no new messages in ', '3 rows in ', '')
+    """
+    counts = {name: f"{count:,}".replace(",", " ") for name, count in rows.items() if count}
+    if "messages" not in rows:
+        return "".join(f"{count} {name} in " for name, count in counts.items())
+    if "messages" not in counts:
+        return "no new messages in "
+    return f"{counts.pop('messages')} messages: {', '.join(f'{count} {name}' for name, count in counts.items())} in "

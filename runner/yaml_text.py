@@ -1,0 +1,137 @@
+"""YAML files as plain text values with the place of each: no scalar is guessed to be a number, a date or a boolean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runner.errors import Problems, RunnerError, Where, nearest_or_all
+
+Steps = tuple["str | int", ...]
+LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+@dataclass(frozen=True)
+class Yaml:
+    """A value (text, list or dict; a plain null is None) and where it and all that is in it was written."""
+
+    value: Any
+    places: Mapping[Steps, Where]
+    steps: Steps = field(default=())
+
+    def where(self) -> Where:
+        steps = self.steps
+        while steps not in self.places:
+            steps = steps[:-1]
+        return self.places[steps]
+
+    def __getitem__(self, step: str | int) -> Yaml:
+        return Yaml(self.value[step], self.places, (*self.steps, step))
+
+    def get(self, key: str) -> Yaml | None:
+        return self[key] if isinstance(self.value, dict) and key in self.value else None
+
+    def items(self) -> list[tuple[str, Yaml]]:
+        return [(key, self[key]) for key in self.value]
+
+    def elements(self) -> list[Yaml]:
+        return [self[index] for index in range(len(self.value))]
+
+    def error(self, code: str, message: str, hint: str = "") -> RunnerError:
+        return RunnerError(code, message, self.where(), hint)
+
+    # What a value must be, or an error that says what it is instead.
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.error("yaml-type", f"{self.name()} must be text, not {self.kind()}")
+        return self.value
+
+    def mapping(self) -> Yaml:
+        if not isinstance(self.value, dict):
+            raise self.error("yaml-type", f"{self.name()} must be a mapping of names to values, not {self.kind()}")
+        return self
+
+    def list(self) -> Yaml:
+        if not isinstance(self.value, list):
+            raise self.error("yaml-type", f"{self.name()} must be a list, not {self.kind()}")
+        return self
+
+    def listed(self) -> list[Yaml]:
+        """Its elements; a single value is a list of one."""
+        return self.elements() if isinstance(self.value, list) else [self]
+
+    def boolean(self) -> bool:
+        if self.value not in ("true", "false"):
+            raise self.error("yaml-type", f"{self.name()} must be true or false, not {self.kind()}")
+        return self.value == "true"
+
+    def integer(self) -> int:
+        if not isinstance(self.value, str) or not self.value.lstrip("-").isdigit():
+            raise self.error("yaml-type", f"{self.name()} must be a whole number, not {self.kind()}")
+        return int(self.value)
+
+    def only(self, known: Iterable[str], code: str = "unknown-key") -> Yaml:
+        """Itself, if it is a mapping that has no other keys than the known ones."""
+        problems = Problems()
+        known = list(known)
+        for key, value in self.mapping().items():
+            if key not in known:
+                problems.add(value.error(code, f'unknown key "{key}" in {self.name()}', nearest_or_all(key, known)))
+        problems.raise_if_any()
+        return self
+
+    def name(self) -> str:
+        names = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps]
+        return f'"{"".join(names).lstrip(".")}"' if names else "the file"
+
+    def kind(self) -> str:
+        match self.value:
+            case str():
+                return f'"{self.value}"'
+            case dict():
+                return "a mapping"
+            case list():
+                return "a list"
+            case _:
+                return "empty"
+
+
+def read_yaml(path: Path) -> Yaml:
+    """What a YAML file says; raises RunnerError `yaml-syntax` or `duplicate-key` with the place."""
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=LOADER)
+    except yaml.MarkedYAMLError as e:
+        mark = e.problem_mark
+        raise RunnerError("yaml-syntax", f"not YAML: {e.problem}", Where(path, mark.line + 1, mark.column + 1) if mark else Where(path)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as e:
+        raise RunnerError("yaml-syntax", f"not YAML: {e}", Where(path)) from None
+    places: dict[Steps, Where] = {(): Where(path, 1, 1)}
+    return Yaml(_value(root, (), path, places) if root else {}, places)
+
+
+def _value(node: yaml.Node, steps: Steps, path: Path, places: dict[Steps, Where]) -> Any:
+    places.setdefault(steps, _where(path, node))
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, steps, path, places)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(child, (*steps, index), path, places) for index, child in enumerate(node.value)]
+    return None if node.style in (None, "") and node.value in ("", "~", "null") else node.value
+
+
+def _mapping(node: yaml.MappingNode, steps: Steps, path: Path, places: dict[Steps, Where]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, child in node.value:
+        if key.value in out:
+            raise RunnerError("duplicate-key", f'the key "{key.value}" stands twice', _where(path, key))
+        places[(*steps, key.value)] = _where(path, key)
+        out[key.value] = _value(child, (*steps, key.value), path, places)
+    return out
+
+
+def _where(path: Path, node: yaml.Node) -> Where:
+    return Where(path, node.start_mark.line + 1, node.start_mark.column + 1)

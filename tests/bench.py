@@ -1,0 +1,206 @@
+"""`make bench`: how fast, as ratios to the bare JSON parser of the same Spark in the same process, round by round.
+
+Prints a table and writes target/bench.json, flat: name -> number. Each figure runs in a JVM of its own, for a JVM that has run other
+queries runs the next ones slower; every round takes the baseline and the figure in turn, and the figure is the median of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+ROOT = Path(__file__).parent.parent
+WORK = ROOT / "target" / "bench"
+MEGABYTES = int(os.environ.get("BENCH_MB", "140"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
+WARM_UP = 2
+
+TYPES = {
+    "id": "bigint(20)", "order_no": "varchar(32)", "customer_id": "bigint(20)", "status": "varchar(16)", "quantity": "int(11)",
+    "currency": "char(3)", "sku": "varchar(64)", "title": "varchar(255)", "note": "varchar(255)", "paid": "tinyint(1)", "city": "varchar(64)",
+    "weight": "double", "updated_at": "timestamp", "picture": "blob",
+}  # fmt: skip
+WORDS = "red green blue large small light heavy fast slow paper steel glass wooden round".split()
+PROJECT = """
+name: bench
+targets: {{local: {{path: {work}/warehouse, spark: {{spark.master: "local[2]", spark.driver.memory: {memory}}}}}}}
+sources: [{{name: canal, format: canal, zone: "+08:00", files: "{work}/{files}"}}]
+"""
+
+
+# --- the messages
+
+
+def write_messages(path: Path, megabytes: int) -> None:
+    """Canal messages of about 1 KB with 14 columns, a timestamp and a blob among them: 30 % inserts, 60 % updates, 10 % deletes."""
+    draw = random.Random(1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        number = 0
+        while file.tell() < megabytes * 1_000_000:
+            file.write(orjson.dumps(_message(number, draw)) + b"\n")
+            number += 1
+
+
+def _message(number: int, draw: random.Random) -> dict:
+    kind = draw.choices(["INSERT", "UPDATE", "DELETE"], [3, 6, 1])[0]
+    old = [{"status": "new", "updated_at": "2024-01-01 00:00:00"}] if kind == "UPDATE" else None
+    return {
+        "data": [_row(number, draw)], "database": "shop", "es": 1700000000000 + number, "id": number, "isDdl": False, "mysqlType": TYPES, "old": old,
+        "pkNames": ["id"], "sql": "", "sqlType": dict.fromkeys(TYPES, 12), "table": "orders", "ts": 1700000000500 + number, "type": kind,
+    }  # fmt: skip
+
+
+def _row(number: int, draw: random.Random) -> dict:
+    when = f"2024-0{draw.randrange(1, 9)}-1{draw.randrange(9)} 1{draw.randrange(9)}:0{draw.randrange(9)}:11"
+    return {
+        "id": str(number), "order_no": f"A-{number:010d}", "customer_id": str(draw.randrange(10**6)), "status": draw.choice(["paid", "sent"]),
+        "quantity": str(draw.randrange(9)), "currency": "EUR", "sku": f"SKU-{draw.randrange(10**5):06d}", "title": " ".join(draw.choices(WORDS, k=6)),
+        "note": " ".join(draw.choices(WORDS, k=10)), "paid": "1", "city": "Shanghai", "weight": f"{draw.randrange(10**6) / 100:.2f}",
+        "updated_at": when, "picture": draw.randbytes(24).decode("latin-1"),
+    }  # fmt: skip
+
+
+# --- one figure, in this process
+
+
+def measure(figure: str) -> None:
+    """Prints the seconds of the baseline and of the figure, round by round, as JSON."""
+    from runner.spark import Spark
+
+    opened = _opened()
+    model = opened.graph.nodes["canal_to_changelog"].about
+    with Spark(opened.project.target, WORK / "spark.log") as spark:
+        source = model.source
+        spark.messages(source.messages, opened.reads["files"], "canal_messages", streaming=False)
+        bare = f"select from_json(raw, '{_bare_schema(opened)}') as m from canal_messages"
+        actions = {"bare": lambda: _noop(spark, bare), "sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened, model)}
+        rounds = [(_seconds(actions["bare"]), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
+    print(json.dumps(rounds))
+
+
+def _opened() -> object:
+    from argparse import Namespace
+
+    from runner.commands import Opened
+
+    return Opened(Namespace(project_dir=WORK, target=None, vars={}, target_path=None, select=None, exclude=None))
+
+
+def _bare_schema(opened: object) -> str:
+    """What the compiled SQL reads of a message, as one schema."""
+    from runner.plan import make_plan
+
+    source = opened.project.sources[0]
+    fields = make_plan(source.name, source.format, source.zone).fields
+    return ", ".join(f"`{name}` {kind}" for name, kind in fields.items())
+
+
+def _noop(spark: object, sql: str) -> None:
+    spark.session.sql(sql).write.format("noop").mode("overwrite").save()
+
+
+def _land(spark: object, opened: object, model: object) -> None:
+    """The whole landing: stream, checkpoint, Parquet files by kind and day."""
+    root = WORK / "warehouse" / "canal_to_changelog"
+    shutil.rmtree(root, ignore_errors=True)
+    spark.messages(model.source.messages, opened.reads["files"], "canal_messages", streaming=True)
+    spark.land(model.sql, root, "bench")
+    spark.messages(model.source.messages, opened.reads["files"], "canal_messages", streaming=False)
+
+
+def _seconds(action: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+# --- all figures
+
+
+def main() -> None:
+    shutil.rmtree(WORK, ignore_errors=True)
+    data = WORK / "canal.jsonl"
+    write_messages(data, MEGABYTES)
+    (WORK / "project.yml").write_text(PROJECT.format(work=WORK, files="canal.jsonl", memory="2g"))
+    megabytes = data.stat().st_size / 1e6
+    figures: dict[str, float] = {}
+    for figure in ("sql", "run"):
+        rounds = json.loads(_python("-m", "tests.bench", figure).splitlines()[-1])
+        figures[f"canal.{figure}_mb_s"] = megabytes / statistics.median(own for _, own in rounds)
+        figures[f"canal.{figure}_vs_bare"] = statistics.median(bare / own for bare, own in rounds)
+        figures["canal.bare_mb_s"] = megabytes / statistics.median(bare for bare, _ in rounds)
+    figures |= command_figures()
+    figures |= memory_figures(data)
+    shutil.rmtree(WORK / "warehouse", ignore_errors=True)
+    for name, value in figures.items():
+        print(f"{name:28} {value:10.2f}")
+    (ROOT / "target" / "bench.json").write_text(json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=1) + "\n")
+
+
+def command_figures() -> dict[str, float]:
+    """Seconds of commands that start no JVM, as whole processes."""
+    commands = {"cli.help_s": ["--help"], "cli.ls_s": ["ls"], "cli.compile_s": ["compile", "-s", "canal_to_changelog", "-q"], "cli.check_s": ["check"]}
+    return {name: statistics.median(_seconds(lambda: _runner(*words)) for _ in range(5)) for name, words in commands.items()}
+
+
+def memory_figures(data: Path) -> dict[str, float]:
+    """The most memory of the JVM in a whole `runner run`, and for ten times the data as a ratio to it, with a heap that is small for both."""
+    (WORK / "project.yml").write_text(PROJECT.format(work=WORK, files="one/*", memory="700m"))
+    (WORK / "one").mkdir()
+    os.link(data, WORK / "one" / "0.jsonl")
+    once, seconds = _peak_of_run()
+    for number in range(1, 10):
+        os.link(data, WORK / "one" / f"{number}.jsonl")
+    ten, seconds_ten = _peak_of_run()
+    return {"canal.memory_mb": once, "canal.memory_10x_vs_1x": ten / once, "canal.cold_run_s": seconds, "canal.cold_run_10x_s": seconds_ten}
+
+
+def _peak_of_run() -> tuple[float, float]:
+    began = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "runner.cli", "--project-dir", str(WORK), "-q", "run", "--full-refresh", "-s", "canal_to_changelog"], cwd=ROOT)
+    peak = 0.0
+    while process.poll() is None:
+        peak = max(peak, *(_peak_mb(pid) for pid in _descendants(process.pid)), 0.0)
+        time.sleep(0.2)
+    if process.returncode:
+        raise SystemExit(f"runner run failed with exit code {process.returncode}")
+    return peak, time.perf_counter() - began
+
+
+def _descendants(pid: int) -> list[int]:
+    try:
+        children = [int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()]
+    except OSError:
+        return []
+    return [pid, *(d for child in children for d in _descendants(child))]
+
+
+def _peak_mb(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def _runner(*words: str) -> None:
+    _python("-m", "runner.cli", "--project-dir", str(WORK), *words)
+
+
+def _python(*words: str) -> str:
+    return subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    measure(sys.argv[1]) if len(sys.argv) > 1 else main()

@@ -1,0 +1,20 @@
+"""One Spark for the whole test run: commands that are called in this process find it and use a session of their own in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    from runner.nodes import Target
+    from runner.spark import Spark
+
+    folder: Path = tmp_path_factory.mktemp("spark")
+    # Two tasks and small blocks: files of some kilobytes are read in parallel, as big ones are in use.
+    target = Target("tests", folder, spark={"spark.master": "local[2]"})
+    with Spark(target, folder / "spark.log") as session:
+        yield session

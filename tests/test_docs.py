@@ -1,0 +1,133 @@
+"""What the documents say is so: every command in the README runs and prints what stands there, every word of the code is documented."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner import cli, contract, nodes, parse, project, spec
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"```(\w+)(?: ([^\n]+))?\n(.*?)```", re.DOTALL)
+
+
+def blocks(path: Path) -> list[tuple[str, str, str]]:
+    """Language, file name and text of each block of code."""
+    return [(m[1], m[2] or "", m[3]) for m in BLOCK.finditer(path.read_text())]
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The sample project as the README speaks of it, with the files that it shows."""
+    for folder in ("formats", "models", "docs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copyfile(ROOT / "project.yml", tmp_path / "project.yml")
+    for language, name, text in blocks(ROOT / "README.md"):
+        if language == "yaml" and name.startswith("formats/"):
+            (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+
+
+def words_of(line: str) -> list[str]:
+    """The runner's arguments in a line of shell."""
+    words = shlex.split(line.split("#")[0] if "'#" not in line else line)
+    return words[1:]
+
+
+def test_commands_of_the_readme(copy: Path, spark: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli.main(["run"]) == 0
+    ran, output = [], ""
+    for language, _, text in blocks(ROOT / "README.md"):
+        if language == "text":
+            assert output.strip() == text.strip()
+        for line in text.splitlines() if language == "sh" else ():
+            if line.startswith("make"):
+                target = line.split()[1]
+                assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+                continue
+            if line.startswith("cd "):
+                folder, line = line.removeprefix("cd ").split(" && ")
+                monkeypatch.chdir(copy / folder)
+            capsys.readouterr()
+            assert cli.main(words_of(line)) == 0, line
+            output = capsys.readouterr().out
+            monkeypatch.chdir(copy)
+            ran.append(line)
+    assert len(ran) >= 10
+
+
+def test_the_project_shown_is_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (text,) = [text for _, name, text in blocks(ROOT / "README.md") if name == "project.yml"]
+    (tmp_path / "project.yml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["ls"]) == 0
+    assert "orders_to_changelog" in capsys.readouterr().out
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def documented(page: str) -> set[str]:
+    """All that stands in `code` on a page, word by word."""
+    return {word for code in re.findall(r"`([^`\n]+)`", (ROOT / "docs" / page).read_text()) for word in re.findall(r"[\w.+-]+", code)}
+
+
+def test_every_command_and_flag_is_documented() -> None:
+    words = documented("runner.md")
+    parser = cli._parser()
+    (subparsers,) = [a for a in parser._actions if a.dest == "name_of_command"]
+    for name, sub in subparsers.choices.items():
+        assert name in words, name
+        for action in sub._actions:
+            for flag in action.option_strings:
+                assert flag in words or flag.startswith("-") and len(flag) == 2, f"{name} {flag}"
+
+
+def test_every_project_key_is_documented() -> None:
+    words = documented("runner.md")
+    for key in [*project.KEYS, *project.TARGET_KEYS, *project.SOURCE_KEYS, *parse.PROPERTY_KEYS, *parse.MODEL_KEYS, *parse.COLUMN_KEYS, *parse.UNIT_TEST_KEYS, *nodes.MATERIALIZATIONS]:
+        assert key in words, key
+
+
+def test_every_word_of_a_spec_is_documented() -> None:
+    words = documented("formats.md") | {word.split(".")[-1] for word in documented("formats.md")}
+    for key in [*spec.KEYS, *spec.TEXT_COLUMNS, *spec.TIME_COLUMNS, *spec.VALUE_READERS, *spec.OPS]:
+        assert key in words, key
+    text = (ROOT / "docs/formats.md").read_text()
+    for key in (*spec.TIME_READERS, "first", "cases", "missing", "else", "empty", "is_not", "has", "lacks", "phase", "over", "unknown"):
+        assert key in text, key
+
+
+def test_the_contract_is_documented() -> None:
+    text = (ROOT / "docs/changelog.md").read_text()
+    named = re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE)
+    columns = [column.strip("` ") for cell in named for column in cell.split(",")]
+    assert [c for c in columns if c in contract.COLUMNS and c not in ("changelog",)] == list(contract.COLUMNS)
+    for view in parse.VIEWS:
+        assert f"`{view}`" in text
+
+
+def test_every_reason_of_dead_letters_is_documented_and_has_a_case() -> None:
+    section = (ROOT / "docs/changelog.md").read_text().split("## Reasons")[1].split("## ")[0]
+    reasons = set(re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE))
+    in_macros = set(re.findall(r"'((?:not|no|empty|trailing|unknown|statement|row|uneven)-[a-z0-9-]+)'", (ROOT / "macros/changelog.sql").read_text()))
+    assert in_macros | {"empty"} == reasons
+    cases = "\n".join(path.read_text() for path in (ROOT / "formats/cases").rglob("*.rows.yml"))
+    # A blank line of a file is no message, so no case can have an empty one: see the table of raw messages in test_streams.
+    assert {reason for reason in reasons if f"reason: {reason}\n" not in cases} <= {"empty"}
+
+
+def test_nothing_points_outside_the_project() -> None:
+    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "runner").rglob("*.py"), *(ROOT / "macros").glob("*.sql"), *(ROOT / "formats").glob("*.yml")]:
+        assert "/shared" not in path.read_text() and "/work" not in path.read_text(), path
+
+
