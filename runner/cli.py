@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NoReturn
 
 from runner import commands
-from runner.errors import RunnerError, RunnerErrors
+from runner.errors import RunnerError, RunnerErrors, nearest_or_all
 from runner.report import Report
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = _parser().parse_args(argv)
-    report = Report(args.log_format, args.quiet, False if args.no_color or os.environ.get("NO_COLOR") else None)
+    debug, report = False, Report(os.environ.get("RUNNER_LOG_FORMAT", "text"))
     try:
+        args = _parser().parse_args(argv)
+        debug = args.debug
+        report = Report(args.log_format, args.quiet, False if args.no_color or os.environ.get("NO_COLOR") else None)
         args.vars = _variables(args.vars)
         return args.command(args, report)
-    except RunnerErrors as several:
-        for error in several.errors:
+    except (RunnerError, RunnerErrors) as mistake:
+        for error in mistake.errors if isinstance(mistake, RunnerErrors) else [mistake]:
             report.error(error)
-    except RunnerError as error:
-        report.error(error)
+            if debug:
+                report.debug("".join(traceback.format_exception(error)).rstrip())
+        return 2
     except KeyboardInterrupt:
         report.broken("interrupted")
         return 130
@@ -35,9 +40,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:  # noqa: BLE001  a bug of ours: say so, and keep the traceback
         report.broken(f"{traceback.format_exc()}this is a bug in the runner: please report it with the lines above")
         return 1
-    if args.debug:
-        traceback.print_exc()
-    return 2
+
+
+class _Arguments(argparse.ArgumentParser):
+    """Says what is wrong with the arguments as all other mistakes are said."""
+
+    def error(self, message: str) -> NoReturn:
+        choice = re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
+        if choice:
+            known = [name.strip("' ") for name in choice[3].split(",")]
+            raise RunnerError("usage", f'unknown {choice[1]} "{choice[2]}"', hint=nearest_or_all(choice[2], known))
+        number = re.fullmatch(r"argument (\S+): invalid int value: '(.*)'", message)
+        if number:
+            raise RunnerError("usage", f'"{number[1]}" must be a whole number, not "{number[2]}"')
+        raise RunnerError("usage", message, hint=f"{self.prog} --help")
 
 
 def _variables(text: str | None) -> dict[str, str]:
@@ -57,7 +73,7 @@ def _variables(text: str | None) -> dict[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="runner", description="Vendors' change messages to one changelog on Spark.", allow_abbrev=False)
+    parser = _Arguments(prog="runner", description="Vendors' change messages to one changelog on Spark.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"runner {_version()}")
     _common(parser, top=True)
     commands_ = parser.add_subparsers(dest="name_of_command", required=True, metavar="COMMAND")
@@ -75,7 +91,7 @@ def _common(parser: argparse.ArgumentParser, top: bool) -> None:
         parser.add_argument(*names, default=default if top else argparse.SUPPRESS, **kwargs)  # type: ignore[arg-type]
 
     add("--project-dir", type=Path, default=_path_from_environment("RUNNER_PROJECT_DIR"), help="the folder with project.yml (default: here or above)")
-    add("--target-path", type=Path, default=_path_from_environment("RUNNER_TARGET_PATH"), help="where compiled SQL, results and logs go (default: target)")
+    add("--target-path", type=Path, help="where compiled SQL, results and logs go (default: target)")
     add("-t", "--target", help="the target of project.yml to run on")
     add("--vars", metavar="YAML", help="variables, over those of project.yml")
     add("--log-format", choices=("text", "json"), default=os.environ.get("RUNNER_LOG_FORMAT", "text"))
@@ -89,7 +105,7 @@ def _path_from_environment(name: str) -> Path | None:
 
 
 def _selection(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-s", "--select", action="append", metavar="S", help="what to work on: names, name+, +name, tag:, path:, source:, format:, resource_type:, config.x:")
+    parser.add_argument("-s", "--select", action="append", metavar="S", help="what to work on: names, name+, +name, tag:, path:, file:, source:, format:, resource_type:, config.x:")
     parser.add_argument("--exclude", action="append", metavar="S", help="what to leave out")
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner import artifacts
 from runner.contract import COLUMNS, RUN_COLUMNS
-from runner.errors import RunnerError, Where, did_you_mean, nearest_or_all
+from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
 from runner.graph import Graph
 from runner.nodes import Case, DataTest, Model, Node, Project, UnitTest
@@ -23,6 +23,8 @@ from runner.project import built_in_folder, find_project, read_project
 from runner.render import Renderer
 from runner.report import Report
 from runner.select import select
+from runner.yaml_text import Yaml
+from runner.zones import read_zone
 
 if TYPE_CHECKING:
     from runner.spark import Spark
@@ -79,10 +81,16 @@ def _listed(node: Node, output: str) -> str:
 
 def check(args: Namespace, report: Report) -> int:
     """Reads everything; mistakes are raised before this returns."""
-    opened = Opened(args)
-    folders = FormatFolders(opened.project.format_folders)
+    problems, opened = Problems(), None
+    with problems.gathered():
+        opened = Opened(args)
+    folders = FormatFolders(_format_folders(args))
+    renderer = opened.renderer if opened else Renderer(_macro_folders(args), _contract_globals())
     for name in folders.names():
-        compile_format(opened.renderer, folders.load(name), name, None)
+        with problems.gathered():
+            compile_format(renderer, folders.load(name), name, None)
+    problems.raise_if_any()
+    assert opened
     counts: dict[str, int] = {}
     for node in opened.graph.nodes.values():
         counts[node.resource_type] = counts.get(node.resource_type, 0) + 1
@@ -119,7 +127,7 @@ def clean(args: Namespace, report: Report) -> int:
 def init(args: Namespace, report: Report) -> int:
     """Writes a small project that builds: one source, its messages, a model with tests."""
     root = Path(args.name)
-    if root.exists() and any(root.iterdir()):
+    if root.is_file() or (root.is_dir() and any(root.iterdir())):
         raise RunnerError("init-exists", f'"{root}" is there and not empty', hint="choose another name")
     starter = importlib.resources.files("runner") / "starter"
     with importlib.resources.as_file(starter) as folder:
@@ -141,8 +149,11 @@ def formats(args: Namespace, report: Report) -> int:
         return 0
     names = [args.name] if args.name else folders.names()
     if args.action == "check":
+        problems, renderer = Problems(), Renderer(_macro_folders(args), _contract_globals())
         for name in names:
-            compile_format(Renderer(_macro_folders(args), _contract_globals()), folders.load(name), name, None)
+            with problems.gathered():
+                compile_format(renderer, folders.load(name), name, None)
+        problems.raise_if_any()
         report.payload(f"all good: {len(names)} format{'s' if len(names) != 1 else ''}")
         return 0
     if not args.name:
@@ -265,7 +276,8 @@ def parse(args: Namespace, report: Report) -> int:
     folders = FormatFolders(_format_folders(args))
     spec = folders.load(args.format)
     renderer = Renderer(_macro_folders(args), _contract_globals())
-    sql = compile_format(renderer, spec, args.format, args.zone)
+    zone = read_zone(Yaml(args.zone, {(): Where(Path("--zone"))}))
+    sql = compile_format(renderer, spec, args.format, zone)
     messages = split_messages(_read(args.file))
     target = _any_target(args)
     with _open_spark(target, Path(target.path) / "logs" / "spark.log") as spark:
@@ -295,11 +307,14 @@ def _read(file: str) -> bytes:
     path = Path(file)
     if not path.is_file():
         near = did_you_mean(path.name, [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else [])
-        raise RunnerError("file-missing", f'there is no file "{file}"', hint=near)
+        raise RunnerError("file-missing", f'"{file}" is a folder' if path.is_dir() else f'there is no file "{file}"', hint="" if path.is_dir() else near)
     if path.suffix == ".gz":
         import gzip
 
-        return gzip.decompress(path.read_bytes())
+        try:
+            return gzip.decompress(path.read_bytes())
+        except (OSError, EOFError) as e:
+            raise RunnerError("file-gzip", f'cannot unpack "{file}": {str(e)[:1].lower()}{str(e)[1:]}') from None
     return path.read_bytes()
 
 

@@ -85,7 +85,7 @@ def nearest_or_all(name: str, known: Iterable[str]) -> str:
     'known: a, b'
     """
     names = sorted(known)
-    return did_you_mean(name, names) or f"known: {', '.join(names)}"
+    return did_you_mean(name, names) or (f"known: {', '.join(names)}" if names else "")
 
 
 def _from_here(path: Path) -> Path:

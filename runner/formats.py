@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.errors import Problems, RunnerError, Where, nearest_or_all
+from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.spec import CLASSES, MERGED, Format, TypeTable, read_format
 from runner.yaml_text import Steps, Yaml, read_yaml
 
@@ -57,7 +57,8 @@ class FormatFolders:
 
 def merge(parent: Yaml, child: Yaml) -> Yaml:
     """The child's spec over its parent's: see MERGED for the keys whose members are merged, all others are replaced whole."""
-    return Yaml(_merged(parent.value, child.value, ()), {**parent.places, **child.places})
+    inherited = {(*child.steps, *steps): where for steps, where in parent.places.items()}
+    return Yaml(_merged(parent.value, child.value, ()), {**inherited, **child.places}, child.steps)
 
 
 def _merged(parent: object, child: object, steps: Steps) -> object:
@@ -84,4 +85,4 @@ def read_type_table(name: str, yaml: Yaml) -> TypeTable:
 
 
 def _error(asked_by: Yaml | None, code: str, message: str, hint: str) -> RunnerError:
-    return asked_by.error(code, message, hint) if asked_by else RunnerError(code, message, Where(Path("formats")), hint)
+    return asked_by.error(code, message, hint) if asked_by else RunnerError(code, message, hint=hint)

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from runner.contract import COLUMNS, MESSAGE_COLUMNS, SQL_SETTINGS
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
-from runner.nodes import MATERIALIZATIONS, STREAMING, Case, DataTest, Model, Node, Project, Source, UnitTest
+from runner.nodes import STREAMING, Case, DataTest, Model, Node, Project, Source, UnitTest
 from runner.plan import make_plan
 from runner.project import env_var, variable
 from runner.render import Renderer, name
-from runner.spec import Format, read_zone
+from runner.settings import check_setting, read_settings
+from runner.spec import Format
 from runner.yaml_text import Yaml, read_yaml
+from runner.zones import read_zone
 
 VIEWS = {
     "changelog": "one row for each row change, from all sources",
@@ -27,12 +27,12 @@ VIEWS = {
     "freshness": "for each source: last event, last heartbeat, last message, counts by kind",
     "freshness_by_table": "the same for each table",
 }
-CONFIG_KEYS = ("materialized", "tags")
 PROPERTY_KEYS = ("models", "unit_tests")
 MODEL_KEYS = ("name", "description", "config", "columns", "data_tests")
 COLUMN_KEYS = ("name", "description", "data_tests")
 UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect")
 SEVERITIES = ("error", "warn")
+TEXT_ARGUMENTS = ("column", "field", "expression")
 
 
 @dataclass
@@ -51,6 +51,8 @@ class Parser:
         self.problems = Problems()
         self.nodes: dict[str, Node] = {}
         self.reading = _Reading()
+        files = (path.stem for path in (project.root / "models").rglob("*.sql"))
+        self.models = {*VIEWS, *(source.model for source in project.sources), *files}
         self.case_sql: dict[tuple[str, str | None], str] = {}
         self.renderer = Renderer(
             project.macro_folders,
@@ -127,10 +129,10 @@ class Parser:
         where = Where(path, 1)
         self.reading = _Reading()
         sql = self.renderer.render(path, {})
-        config = {**self._folder_config(path), **_config(described), **self.reading.config}
-        materialized = str(config.get("materialized", "view"))
-        if materialized not in MATERIALIZATIONS:
-            raise RunnerError("materialization-unknown", f'unknown materialisation "{materialized}"', where, nearest_or_all(materialized, MATERIALIZATIONS))
+        if not sql.strip():
+            raise RunnerError("model-empty", f'the model "{path.stem}" has no SQL', where)
+        config = {**self._folder_config(path), **read_settings(described.get("config") if described else None), **self.reading.config}
+        materialized = config.get("materialized", "view")
         tags = config.get("tags") or ()
         columns = {c["name"].text(): _text(c.get("description")) for c in _entries(described, "columns", COLUMN_KEYS)}
         node = Node(
@@ -153,6 +155,9 @@ class Parser:
         """Gives a model that no file was written for its tests and a description of one's own."""
         if described.get("config"):
             raise described["config"].error("config-fixed", f'"{node.name}" is made by the runner, and its config cannot be changed')
+        for column in _entries(described, "columns", COLUMN_KEYS):
+            if node.columns and column["name"].text() not in node.columns:
+                raise column["name"].error("column-unknown", f'"{node.name}" has no column "{column["name"].value}"', nearest_or_all(column["name"].value, node.columns))
         if described.get("description"):
             self.nodes[node.name] = replace(node, description=described["description"].text())
         self._add_data_tests(node, described)
@@ -166,20 +171,25 @@ class Parser:
             out |= {key.removeprefix("+"): value for key, value in level.items() if key.startswith("+")}
         return out
 
-    def _ref(self, model: str) -> str:
+    def _ref(self, *names: Any) -> str:
+        model = _one_name("ref", names)
+        if model not in self.models:
+            raise RunnerError("ref-unknown", f'there is no model "{model}"', hint=nearest_or_all(model, self.models))
         self.reading.parents.append(model)
         return name(model)
 
-    def _source(self, source: str) -> str:
-        if source not in {s.name for s in self.project.sources}:
-            raise jinja2.UndefinedError(f'there is no source "{source}". {nearest_or_all(source, [s.name for s in self.project.sources])}')
+    def _source(self, *names: Any) -> str:
+        source, known = _one_name("source", names), [s.name for s in self.project.sources]
+        if source not in known:
+            raise RunnerError("source-unknown", f'there is no source "{source}"', hint=nearest_or_all(source, known))
         self.reading.parents.append(f"source.{source}")
         return name(f"{source}_messages")
 
-    def _config(self, **settings: Any) -> str:
-        for key in settings:
-            if key not in CONFIG_KEYS:
-                raise jinja2.UndefinedError(f'unknown setting "{key}". {nearest_or_all(key, CONFIG_KEYS)}')
+    def _config(self, *unnamed: Any, **settings: Any) -> str:
+        if unnamed:
+            raise RunnerError("template", "config takes settings by name", hint="for instance: config(materialized='table')")
+        for key, value in settings.items():
+            check_setting(key, value)
         self.reading.config |= settings
         return ""
 
@@ -209,17 +219,18 @@ class Parser:
                     self._add_data_test(node, column["name"].text(), entry)
 
     def _add_data_test(self, node: Node, column: str | None, entry: Yaml) -> None:
-        kind, arguments, severity = _test_call(entry)
+        kind, arguments, severity = _test_call(entry, self.models)
         if f"test_{kind}" not in self.renderer.macros or kind == "conserved":
             known = [m.removeprefix("test_") for m in self.renderer.macros if m.startswith("test_") and m != "test_conserved"]
             raise entry.error("test-unknown", f'there is no data test "{kind}"', nearest_or_all(kind, known))
         named = {**arguments, **({"column": column} if column else {})}
         macro = self.renderer.macros[f"test_{kind}"]
         expected = [a for a in macro.arguments if a != "model"]
-        if sorted(named) != sorted(expected):
-            raise entry.error("test-arguments", f'the data test "{kind}" takes {", ".join(expected)}, not {", ".join(named) or "nothing"}')
+        if set(named) - set(expected) or self.renderer.required[f"test_{kind}"] - {"model", *named}:
+            hint = 'under "columns" the column is given' if "column" in expected and not column else ""
+            raise entry.error("test-arguments", f'the data test "{kind}" takes {", ".join(expected) or "nothing"}, not {", ".join(named) or "nothing"}', hint)
         self.reading = _Reading()
-        sql = self.renderer.call(f"test_{kind}", name(node.name), *(named[a] for a in expected))
+        sql = self.renderer.call(f"test_{kind}", model=name(node.name), **named)
         label = "_".join([kind, node.name, *([column] if column else [])])
         self._add(Node(self._free(label), "test", (node.name, *self.reading.parents), path=self._relative(entry.where().path), where=entry.where(), about=DataTest(kind, node.name, sql, severity)))
 
@@ -229,7 +240,7 @@ class Parser:
             if not entry.get(key):
                 raise entry.error("unit-test-missing", f'a unit test needs "{key}"')
         model = entry["model"].text()
-        given = {_ref_name(g["input"]): g["rows"].list().value for g in entry["given"].list().elements() if g.only(["input", "rows"])}
+        given = {_ref_name(_needed(g, "input")): _rows(g) for g in entry["given"].list().elements() if g.only(["input", "rows"])}
         target = self.nodes.get(model)
         if target is None or target.resource_type != "model" or target.about.source:
             known = [n for n, node in self.nodes.items() if node.resource_type == "model" and not node.about.source]
@@ -238,8 +249,8 @@ class Parser:
         extra = [g for g in given if g not in target.parents]
         if missing or extra:
             what = f'lacks rows for {", ".join(missing)}' if missing else f'gives rows for {", ".join(extra)}, which the model does not read'
-            raise entry["given"].error("unit-test-given", f'the unit test of "{model}" {what}', f"inputs of the model: {', '.join(target.parents)}")
-        test = UnitTest(model, given, entry["expect"].only(["rows"])["rows"].list().value)
+            raise entry["given"].error("unit-test-given", f'the unit test of "{model}" {what}', f"inputs of the model: {', '.join(target.parents) or 'none'}")
+        test = UnitTest(model, given, _rows(entry["expect"].only(["rows"])))
         self._add(Node(entry["name"].text(), "unit_test", (model,), path=self._relative(entry.where().path), description=_text(entry.get("description")), where=entry.where(), about=test))
 
     def _add_cases(self) -> None:
@@ -259,12 +270,12 @@ class Parser:
             raise yaml.error("case-messages", f'the case "{case_name}" has no messages', f"they belong in {messages.name}")
         format_name = path.parent.name
         zone = read_zone(yaml["source"].only(["zone"]).get("zone")) if yaml.get("source") else None
-        case = Case(self._case_sql(folders, format_name, zone), f"{format_name}_messages", messages, yaml["rows"].value or [])
+        case = Case(self._case_sql(folders, format_name, zone, yaml), f"{format_name}_messages", messages, _rows(yaml))
         return Node(f"{format_name}.{case_name}", "unit_test", path=self._relative(path), description=_text(yaml.get("about")), format=format_name, where=yaml.where(), about=case)
 
-    def _case_sql(self, folders: FormatFolders, format_name: str, zone: str | None) -> str:
+    def _case_sql(self, folders: FormatFolders, format_name: str, zone: str | None, asked_by: Yaml) -> str:
         if (format_name, zone) not in self.case_sql:
-            self.case_sql[format_name, zone] = compile_format(self.renderer, folders.load(format_name), format_name, zone)
+            self.case_sql[format_name, zone] = compile_format(self.renderer, folders.load(format_name, asked_by), format_name, zone)
         return self.case_sql[format_name, zone]
 
     # --- names
@@ -322,27 +333,45 @@ def _entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Prob
     return out
 
 
-def _config(described: Yaml | None) -> dict[str, Any]:
-    return described["config"].only(CONFIG_KEYS).value if described and described.get("config") else {}
+def _one_name(function: str, names: tuple[Any, ...]) -> str:
+    if len(names) != 1 or not isinstance(names[0], str):
+        raise RunnerError("template", f"{function} takes one name", hint=f"for instance: {function}('orders')")
+    return names[0]
 
 
 def _text(yaml: Yaml | None) -> str:
     return yaml.text() if yaml else ""
 
 
-def _test_call(entry: Yaml) -> tuple[str, dict[str, Any], str]:
+def _needed(yaml: Yaml, key: str) -> Yaml:
+    if not yaml.mapping().get(key):
+        raise yaml.error("unit-test-missing", f'{yaml.name()} needs "{key}"')
+    return yaml[key]
+
+
+def _rows(yaml: Yaml) -> list[Any]:
+    """The rows of a test, each a mapping of columns to values."""
+    return [row.mapping().value for row in _needed(yaml, "rows").list().elements()]
+
+
+def _test_call(entry: Yaml, models: Iterable[str]) -> tuple[str, dict[str, Any], str]:
     """Kind, arguments and severity of a test such as `unique` or `accepted_values: {values: [a, b]}`."""
     if isinstance(entry.value, str):
         return entry.value, {}, "error"
-    if len(entry.mapping().value) != 1:
+    if not isinstance(entry.value, dict) or len(entry.value) != 1:
         raise entry.error("test-arguments", "a data test is one name with its arguments", "for instance: accepted_values: {values: [a, b]}")
     ((kind, arguments),) = entry.items()
     given = dict(arguments.mapping().value) if arguments.value is not None else {}
     severity = given.pop("severity", "error")
     if severity not in SEVERITIES:
         raise arguments["severity"].error("test-severity", f'unknown severity "{severity}"', nearest_or_all(severity, SEVERITIES))
+    given |= {key: arguments[key].text() for key in TEXT_ARGUMENTS if key in given}
+    if "values" in given:
+        given["values"] = [value.text() for value in arguments["values"].list().elements()]
     if "to" in given:
         given["to"] = _ref_name(arguments["to"])
+        if given["to"] not in models:
+            raise arguments["to"].error("ref-unknown", f'there is no model "{given["to"]}"', nearest_or_all(given["to"], models))
     return kind, given, severity
 
 
@@ -352,8 +381,5 @@ def _ref_name(yaml: Yaml) -> str:
     'orders'
     """
     text = yaml.text().strip()
-    inner = text.removeprefix("ref(").removesuffix(")").strip("'\" ")
-    return inner
-
-
+    return text.removeprefix("ref(").removesuffix(")").strip("'\" ")
 

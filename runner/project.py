@@ -9,11 +9,13 @@ from typing import Any
 
 import jinja2
 
-from runner.errors import Problems, RunnerError, Where, nearest_or_all
+from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
 from runner.nodes import STORAGES, Messages, Project, Source, Target
-from runner.spec import read_zone
+from runner.render import fill
+from runner.settings import read_folder_settings
 from runner.yaml_text import Yaml, read_yaml
+from runner.zones import read_zone
 
 KEYS = ("name", "target", "targets", "vars", "models", "sources")
 TARGET_KEYS = ("storage", "path", "spark")
@@ -39,27 +41,31 @@ def read_project(project_dir: Path | None, target: str | None, variables: Mappin
     problems = Problems()
     with problems.gathered():
         yaml.only(KEYS)
-    all_vars = {**_texts(yaml.get("vars")), **variables}
+    all_vars = dict(variables)
+    with problems.gathered():
+        all_vars = {**_texts(yaml.get("vars")), **variables}
     formats = FormatFolders(_folders(root, "formats"))
     chosen: Target | None = None
     with problems.gathered():
         chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars)
     sources: list[Source] = []
     with problems.gathered():
-        for entry in yaml["sources"].list().elements() if yaml.get("sources") else ():
-            with problems.gathered():
-                sources.append(_source(entry, formats, root, _Filler(all_vars, chosen)))
+        sources = _sources(yaml.get("sources"), formats, root, _Filler(all_vars, chosen))
+    model_config: Mapping[str, Any] = {}
     with problems.gathered():
-        _unique(sources)
+        model_config = read_folder_settings(yaml.get("models"), root / "models")
+    name = root.name
+    with problems.gathered():
+        name = yaml["name"].text() if yaml.get("name") else name
     problems.raise_if_any()
     assert chosen
     return Project(
         root=root,
-        name=yaml["name"].text() if yaml.get("name") else root.name,
+        name=name,
         target=chosen,
         vars=all_vars,
         sources=tuple(sources),
-        model_config=yaml["models"].mapping().value if yaml.get("models") else {},
+        model_config=model_config,
         format_folders=formats.folders,
         macro_folders=_folders(root, "macros"),
         target_path=(target_path or Path(os.environ.get("RUNNER_TARGET_PATH", root / "target"))).absolute(),
@@ -70,7 +76,7 @@ def env_var(name: str, default: str | None = None) -> str:
     """A variable of the environment, for secrets and machines; raises if it is not set and has no default."""
     value = os.environ.get(name, default)
     if value is None:
-        raise jinja2.UndefinedError(f'the environment variable "{name}" is not set')
+        raise RunnerError("env-var-missing", f'the environment variable "{name}" is not set')
     return value
 
 
@@ -96,16 +102,14 @@ class _Filler:
 
     def text(self, yaml: Yaml) -> str:
         text = yaml.text()
-        try:
-            return self.environment.from_string(text).render(self.context) if "{{" in text or "{%" in text else text
-        except jinja2.TemplateError as e:
-            raise yaml.error("template", str(e)) from None
+        return fill(self.environment, text, yaml.where(), self.context) if "{{" in text or "{%" in text else text
 
 
 def variable(variables: Mapping[str, str], name: str, default: str | None = None) -> str:
     value = variables.get(name, default)
     if value is None:
-        raise jinja2.UndefinedError(f'the variable "{name}" is not set: give it under "vars" in project.yml or with --vars')
+        near = did_you_mean(name, variables)
+        raise RunnerError("var-missing", f'the variable "{name}" is not set', hint=near or 'give it under "vars" in project.yml or with --vars')
     return value
 
 
@@ -116,7 +120,8 @@ def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, 
         return Target("local", root / "warehouse")
     if targets is None or name not in targets.value:
         known = list(targets.value) if targets else ["local"]
-        raise (yaml.get("target") or yaml).error("target-unknown", f'there is no target "{name}"', nearest_or_all(name, known))
+        asked_by = yaml.get("targets" if wanted else "target")
+        raise (asked_by or yaml).error("target-unknown", f'there is no target "{name}"', nearest_or_all(name, known))
     entry = targets[name].only(TARGET_KEYS)
     filler = _Filler(variables, None)
     storage = entry["storage"].text() if entry.get("storage") else "parquet"
@@ -125,6 +130,18 @@ def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, 
     path = Path(filler.text(entry["path"])) if entry.get("path") else Path("warehouse")
     settings = {key: filler.text(value) for key, value in entry["spark"].mapping().items()} if entry.get("spark") else {}
     return Target(name, root / path, storage, settings)
+
+
+def _sources(yaml: Yaml | None, formats: FormatFolders, root: Path, filler: _Filler) -> list[Source]:
+    problems = Problems()
+    sources: list[Source] = []
+    for entry in yaml.list().elements() if yaml else ():
+        with problems.gathered():
+            sources.append(_source(entry, formats, root, filler))
+    with problems.gathered():
+        _unique(sources)
+    problems.raise_if_any()
+    return sources
 
 
 def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: _Filler) -> Source:

@@ -37,6 +37,9 @@ class Report:
         where = str(error.where) if error.where else None
         self._line({"event": "error", "code": error.code, "message": error.message, "where": where, "hint": error.hint or None}, str(error), clock=False)
 
+    def debug(self, text: str) -> None:
+        self._line({"event": "debug", "message": text}, text, clock=False)
+
     def broken(self, text: str) -> None:
         self._line({"event": "bug", "message": text}, text, clock=False)
 

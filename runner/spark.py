@@ -28,6 +28,7 @@ from runner.nodes import Messages, Target
 SETTINGS = {
     "spark.master": "local[*]",
     "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -36,6 +37,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
+    # Rows of several kinds and days are written side by side: without this Spark sorts them first.
+    "spark.sql.maxConcurrentOutputFileWriters": "32",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 

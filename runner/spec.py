@@ -9,6 +9,7 @@ from typing import Any
 
 from runner.errors import Problems, nearest_or_all
 from runner.yaml_text import Yaml
+from runner.zones import read_zone
 
 Path = tuple[str, ...]
 
@@ -228,17 +229,6 @@ def _numbers(message: Yaml | None) -> str:
     return one_of(numbers, ("exact", "quoted"), "spec-word", "way of numbers") if numbers else "exact"
 
 
-ZONE = re.compile(r"[+-][0-9]{2}:[0-9]{2}|UTC|[A-Za-z_]+(/[A-Za-z0-9_+\-]+)+")
-
-
-def read_zone(yaml: Yaml | None) -> str | None:
-    if not given(yaml):
-        return None
-    if not ZONE.fullmatch(yaml.text()):
-        raise yaml.error("spec-zone", f'"{yaml.value}" is no time zone', 'write an IANA name such as Asia/Shanghai or an offset such as "+08:00"; abbreviations are ambiguous')
-    return yaml.text()
-
-
 def read_value(yaml: Yaml, readers: tuple[str, ...] = ()) -> Value:
     return tuple(_choice(one, readers) for one in yaml.listed())
 
@@ -249,6 +239,8 @@ def _choice(yaml: Yaml, readers: tuple[str, ...]) -> Choice:
     yaml.only(["at", "as", "unknown"])
     if not yaml.get("at"):
         raise yaml.error("spec-missing", 'a value needs "at": the path of the field it comes from')
+    if yaml.get("as") and not readers:
+        raise yaml["as"].error("spec-reader", f'{yaml.name()} is taken as it is, and has no reader', f"readers are for {', '.join(TIME_COLUMNS)}")
     reader = one_of(yaml["as"], readers, "spec-reader", "reader") if yaml.get("as") else "text"
     unknown = tuple(u.text() for u in yaml["unknown"].listed()) if yaml.get("unknown") else ()
     return Choice(read_path(yaml["at"]), reader, unknown)
@@ -397,7 +389,12 @@ def _with_images(op: Op, before: Image | None, after: Image | None) -> Op:
 
 def _check_images(spec: Format, yaml: Yaml) -> None:
     problems = Problems()
-    for line in spec.op.lines():
-        if line.kind == "row" and not (line.before if line.op == "delete" else line.after):
-            problems.add(yaml.error("spec-image", f'no image for the op "{line.op}"', 'say where the rows lie, with "before" and "after"'))
+    op = yaml["op"]
+    groups = [(op.get("first"), spec.op.first), (op.get("missing"), spec.op.missing), (op.get("else"), spec.op.otherwise)]
+    groups += [(op["cases"][text], lines) for text, lines in spec.op.cases.items()]
+    for written, lines in groups:
+        for line in lines:
+            if written and line.kind == "row" and not line.own:
+                side = "before" if line.op == "delete" else "after"
+                problems.add((yaml.get(side) or written).error("spec-image", f'no image for the op "{line.op}"', f'say where the rows lie, with "{side}"'))
     problems.raise_if_any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import yaml
 
 from runner.errors import Problems, RunnerError, Where, nearest_or_all
+from runner.files import read_text
 
 Steps = tuple["str | int", ...]
 LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -65,16 +67,6 @@ class Yaml:
         """Its elements; a single value is a list of one."""
         return self.elements() if isinstance(self.value, list) else [self]
 
-    def boolean(self) -> bool:
-        if self.value not in ("true", "false"):
-            raise self.error("yaml-type", f"{self.name()} must be true or false, not {self.kind()}")
-        return self.value == "true"
-
-    def integer(self) -> int:
-        if not isinstance(self.value, str) or not self.value.lstrip("-").isdigit():
-            raise self.error("yaml-type", f"{self.name()} must be a whole number, not {self.kind()}")
-        return int(self.value)
-
     def only(self, known: Iterable[str], code: str = "unknown-key") -> Yaml:
         """Itself, if it is a mapping that has no other keys than the known ones."""
         problems = Problems()
@@ -103,15 +95,19 @@ class Yaml:
 
 def read_yaml(path: Path) -> Yaml:
     """What a YAML file says; raises RunnerError `yaml-syntax` or `duplicate-key` with the place."""
-    try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=LOADER)
-    except yaml.MarkedYAMLError as e:
-        mark = e.problem_mark
-        raise RunnerError("yaml-syntax", f"not YAML: {e.problem}", Where(path, mark.line + 1, mark.column + 1) if mark else Where(path)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
-        raise RunnerError("yaml-syntax", f"not YAML: {e}", Where(path)) from None
+    text = read_text(path)
     places: dict[Steps, Where] = {(): Where(path, 1, 1)}
-    return Yaml(_value(root, (), path, places) if root else {}, places)
+    try:
+        root = yaml.compose(text, Loader=LOADER)
+        return Yaml(_value(root, (), path, places) if root else {}, places)
+    except yaml.MarkedYAMLError as e:
+        mark, words = e.problem_mark, ", ".join(part for part in (e.context, e.problem) if part)
+        raise RunnerError("yaml-syntax", f"not YAML: {words}", Where(path, mark.line + 1, mark.column + 1) if mark else Where(path)) from None
+    except yaml.reader.ReaderError as e:
+        line = text.encode().count(b"\n", 0, e.position) + 1
+        raise RunnerError("yaml-syntax", f"not YAML: {e.reason}", Where(path, line)) from None
+    except RecursionError:
+        raise RunnerError("yaml-syntax", "too deep, or an alias stands inside what it names", Where(path)) from None
 
 
 def _value(node: yaml.Node, steps: Steps, path: Path, places: dict[Steps, Where]) -> Any:
@@ -126,6 +122,8 @@ def _value(node: yaml.Node, steps: Steps, path: Path, places: dict[Steps, Where]
 def _mapping(node: yaml.MappingNode, steps: Steps, path: Path, places: dict[Steps, Where]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, child in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise RunnerError("yaml-type", "a key must be text", _where(path, key))
         if key.value in out:
             raise RunnerError("duplicate-key", f'the key "{key.value}" stands twice', _where(path, key))
         places[(*steps, key.value)] = _where(path, key)

@@ -1,1 +1,76 @@
+"""Small projects in temporary folders, and the command line in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jinja2
+import pytest
+
+from runner.cli import main
+
 pytest_plugins = ["tests.spark_fixtures"]
+
+PROJECT = "name: shop\nsources:\n  - {name: orders, format: canal, files: in/*.jsonl}\n"
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session", autouse=True)
+def templates_compiled_once() -> Iterator[None]:
+    """Most of the time of a command in this process would go into compiling the same macros."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jinja2.Environment, "compile", _remembered(jinja2.Environment.compile))
+        patch.setattr(jinja2.Environment, "parse", _remembered(jinja2.Environment.parse))
+        yield
+
+
+def _remembered(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, called once for each set of arguments; all environments here are alike."""
+    results: dict[object, Any] = {}
+
+    def call(environment: jinja2.Environment, *arguments: Any, **named: Any) -> Any:
+        key = (arguments, tuple(sorted(named.items())))
+        if key not in results:
+            results[key] = method(environment, *arguments, **named)
+        return results[key]
+
+    return call
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Writes files, given as path -> text, into an empty folder and goes there; project.yml has one source unless it is given."""
+
+    def write(files: Mapping[str, str | bytes] = {}) -> Path:
+        for name, content in {"project.yml": PROJECT, **files}.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    return write
+
+
+@pytest.fixture
+def runner(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Runs a command as the command line does: exit code, standard output, standard error."""
+    for name in ("RUNNER_TARGET", "RUNNER_PROJECT_DIR", "RUNNER_TARGET_PATH", "RUNNER_LOG_FORMAT"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*words: str) -> Ran:
+        capsys.readouterr()
+        try:
+            code = main(words)
+        except SystemExit as left:  # --help and --version
+            code = int(left.code or 0)
+        return Ran(code, *capsys.readouterr())
+
+    return run

@@ -1,0 +1,30 @@
+"""Time zones, as specs and sources name them."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+
+from runner.errors import did_you_mean
+from runner.yaml_text import Yaml
+
+OFFSET = re.compile(r"[+-](0[0-9]|1[0-7]):[0-5][0-9]|[+-]18:00|UTC")
+NAME = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+\-]+)+")
+
+
+def read_zone(yaml: Yaml | None) -> str | None:
+    """An offset or the name of a zone that exists; None if it is absent, null or `none`."""
+    if yaml is None or yaml.value in (None, "none"):
+        return None
+    text = yaml.text()
+    if OFFSET.fullmatch(text) or (NAME.fullmatch(text) and _exists(text)):
+        return text
+    hint = did_you_mean(text, zoneinfo.available_timezones()) if "/" in text else ""
+    raise yaml.error("spec-zone", f'"{text}" is no time zone', hint or 'write an IANA name such as Asia/Shanghai or an offset such as "+08:00"; abbreviations are ambiguous')
+
+
+def _exists(name: str) -> bool:
+    try:
+        return bool(zoneinfo.ZoneInfo(name))
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return False

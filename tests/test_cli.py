@@ -1,0 +1,236 @@
+"""The command line without Spark: exit codes, what goes where, the environment, what each command prints."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+
+MODELS = {
+    "models/staging/stg_orders.sql": "{{ config(tags='nightly') }}\nselect * from {{ ref('changelog') }}",
+    "models/orders.sql": "{{ config(materialized='table') }}\nselect * from {{ ref('stg_orders') }}",
+    "models/orders.yml": "models:\n  - name: orders\n    description: All orders\n    columns: [{name: id, data_tests: [not_null]}]\n",
+}
+
+
+# --- exit codes
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"], ["ls"], ["ls", "-q"], ["check"], ["compile"], ["clean"], ["formats", "list"], ["ls", "-s", "orders", "--exclude", "orders"]], ids=" ".join)
+def test_all_good_is_0(project, runner, words: list[str]) -> None:
+    project(MODELS)
+    ran = runner(*words)
+    assert ran.code == 0 and "error" not in ran.err
+
+
+@pytest.mark.parametrize("words", [[], ["nothing"], ["ls", "--no-such-flag"], ["ls", "-s", "nothing"], ["compile", "-s", "source:orders"], ["run", "-s", "nothing"], ["build", "-s", "nothing"], ["test", "-s", "nothing"], ["test", "--unit", "--data"], ["show", "-s", "nothing"], ["parse", "canal"]], ids=" ".join)
+def test_nothing_could_run_is_2(project, runner, words: list[str]) -> None:
+    project(MODELS)
+    ran = runner(*words)
+    assert ran.code == 2 and ran.out == "" and ran.err.startswith("error[")
+
+
+def test_a_closed_pipe_is_no_mistake(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*arguments: object) -> None:
+        raise BrokenPipeError
+
+    project()
+    monkeypatch.setattr("runner.report.Report.payload", closed)
+    monkeypatch.setattr(sys, "stdout", sys.stdout)  # to be put back
+    assert main(["ls"]) == 0
+
+
+def test_flags_stand_before_or_behind_the_command(project, runner) -> None:
+    root = project(MODELS)
+    assert runner("--project-dir", str(root), "ls").out == runner("ls", "--project-dir", str(root)).out == runner("ls").out
+    assert "removed" not in runner("-q", "clean").err and "removed" not in runner("clean", "-q").err and "removed" in runner("clean").err
+
+
+def test_the_project_is_found_upwards(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = project(MODELS)
+    here = runner("ls").out
+    monkeypatch.chdir(root / "models" / "staging")
+    assert runner("ls").out == here
+
+
+# --- what goes where
+
+
+def test_json_lines(project, runner) -> None:
+    project(MODELS)
+    ran = runner("clean", "--log-format", "json")
+    assert [json.loads(line)["event"] for line in ran.err.splitlines()] == ["info"]
+    ran = runner("ls", "-s", "nothing", "--log-format", "json")
+    (event,) = [json.loads(line) for line in ran.err.splitlines()]
+    assert event["event"] == "error" and event["code"] == "selector-empty" and set(event) == {"time", "event", "code", "message", "where", "hint"}
+
+
+def test_quiet_still_says_what_is_wrong(project, runner) -> None:
+    project(MODELS)
+    assert runner("-q", "clean") == (0, "", "")
+    assert "error[selector-empty]" in runner("-q", "ls", "-s", "nothing").err
+
+
+def test_payload_is_all_there_is_on_standard_output(project, runner) -> None:
+    project(MODELS)
+    for words in (["ls"], ["ls", "--output", "json"], ["compile", "-q"], ["check"], ["formats", "list"]):
+        ran = runner(*words)
+        assert ran.out and not ran.err, words
+
+
+# --- the environment
+
+
+def test_the_environment_has_twins_of_flags(project, runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    root = project({**MODELS, "project.yml": "target: dev\ntargets: {dev: {}, prod: {}}\n", "models/which.sql": "select '{{ target.name }}'"})
+
+    def target_of(*words: str) -> str:
+        return runner("compile", "-s", "which", "-q", *words).out.strip()
+
+    assert target_of() == "select 'dev'"
+    assert target_of("-t", "prod") == "select 'prod'"
+    monkeypatch.setenv("RUNNER_TARGET", "prod")
+    assert target_of() == "select 'prod'"
+    assert target_of("-t", "dev") == "select 'dev'", "the flag counts before the environment"
+
+    monkeypatch.setenv("RUNNER_TARGET_PATH", str(tmp_path / "elsewhere"))
+    runner("compile")
+    assert (tmp_path / "elsewhere/manifest.json").is_file()
+    runner("compile", "--target-path", str(tmp_path / "third"))
+    assert (tmp_path / "third/manifest.json").is_file()
+
+    monkeypatch.chdir("/")
+    assert runner("ls").code == 2
+    monkeypatch.setenv("RUNNER_PROJECT_DIR", str(root))
+    assert runner("ls").code == 0
+    monkeypatch.setenv("RUNNER_LOG_FORMAT", "json")
+    assert json.loads(runner("ls", "-s", "nothing").err)["code"] == "selector-empty"
+
+
+def test_variables(project, runner) -> None:
+    project({"project.yml": "vars: {start: 2024-01-01, limit: 010}\n", "models/m.sql": "select '{{ var('start') }}', {{ var('limit') }}, {{ var('other', 'x') }}"})
+    assert runner("compile", "-s", "m", "-q").out.strip() == "select '2024-01-01', 010, x"
+    assert runner("compile", "-s", "m", "-q", "--vars", "{limit: 1e3, other: on}").out.strip() == "select '2024-01-01', 1e3, on"
+
+
+# --- ls
+
+
+def test_ls(project, runner) -> None:
+    project(MODELS)
+    assert runner("ls").out.split() == [
+        "source:orders", "orders_to_changelog", "changelog", "conserved_orders", "control_events", "ddl_events", "dead_letters", "freshness", "freshness_by_table", "stg_orders", "orders", "not_null_orders_id",
+    ]  # fmt: skip
+    assert runner("ls", "-s", "orders+", "--output", "path").out.split() == ["models/orders.sql", "models/orders.yml"]
+    assert runner("ls", "--resource-type", "source").out == "source:orders\n"
+    assert runner("ls", "-s", "tag:nightly", "--output", "selector").out == "model:stg_orders\n"
+
+
+def test_ls_prints_what_can_be_selected(project, runner) -> None:
+    project(MODELS)
+    for line in runner("ls").out.split():
+        assert runner("ls", "-s", line).out.split() == [line]
+
+
+def test_ls_as_json(project, runner) -> None:
+    project(MODELS)
+    nodes = {node["name"]: node for node in map(json.loads, runner("ls", "--output", "json").out.splitlines())}
+    assert nodes["orders"] == {"name": "orders", "resource_type": "model", "path": "models/orders.sql", "format": None, "materialized": "table", "tags": [], "depends_on": ["stg_orders"]}
+    assert nodes["stg_orders"]["tags"] == ["nightly"]
+    assert nodes["orders_to_changelog"]["format"] == "canal" and nodes["orders_to_changelog"]["depends_on"] == ["source.orders"]
+
+
+def test_settings_of_folders(project, runner) -> None:
+    project({**MODELS, "project.yml": "models:\n  +materialized: table\n  staging: {+materialized: view, +tags: [staging]}\n", "models/other.sql": "select 1"})
+    found = {node["name"]: (node["materialized"], node["tags"]) for node in map(json.loads, runner("ls", "--output", "json", "-s", "path:models", "--resource-type", "model").out.splitlines())}
+    assert found == {"orders": ("table", []), "other": ("table", []), "stg_orders": ("view", ["nightly"])}
+
+
+# --- compile
+
+
+def test_compiled_sql_begins_with_its_header_and_is_the_same_every_time(project, runner) -> None:
+    project({"project.yml": "sources: [{name: canal, format: canal, files: in/*}]\n"})
+    ran = runner("compile", "-s", "canal_to_changelog", "-q")
+    assert ran.out.startswith("-- canal_to_changelog: the messages of source canal, as rows of the changelog\n-- format     canal: ")
+    assert [runner("compile", "-s", "canal_to_changelog", "-q").out for _ in range(3)] == [ran.out] * 3
+    assert not re.search(r"20\d\d-\d\d|\{\{|\{%", ran.out)
+
+
+def test_compile_writes_files_and_names_them(project, runner) -> None:
+    root = project(MODELS)
+    paths = [Path(line) for line in runner("compile", "-s", "orders not_null_orders_id").out.splitlines()]
+    assert paths == [root / "target/compiled/shop/models/orders.sql", root / "target/compiled/shop/tests/not_null_orders_id.sql"]
+    assert paths[0].read_text() == "select * from `stg_orders`\n"
+    assert json.loads((root / "target/manifest.json").read_text())["nodes"]["model.shop.orders"]["depends_on"]["nodes"] == ["model.shop.stg_orders"]
+
+
+def test_what_is_compiled_again_is_left_alone(project, runner) -> None:
+    root = project(MODELS)
+    runner("compile")
+    before = {path: path.stat().st_mtime_ns for path in (root / "target").rglob("*") if path.is_file()}
+    runner("compile")
+    assert {path: path.stat().st_mtime_ns for path in (root / "target").rglob("*") if path.is_file()} == before
+
+
+def test_runnable_sql_has_its_settings(project, runner) -> None:
+    project()
+    plain, runnable = (runner("compile", "-s", "orders_to_changelog", *words).out for words in (["-q"], ["--runnable"]))
+    assert runnable.endswith(plain) and runnable.startswith("set spark.sql.ansi.enabled = true;\n")
+
+
+def test_inline_sql(project, runner) -> None:
+    project()
+    assert runner("compile", "--inline", "select * from {{ ref('changelog') }}").out == "select * from `changelog`\n"
+
+
+def test_tests_with_defaults_and_arguments_in_any_order(project, runner) -> None:
+    macro = "{% macro test_at_least(least, model, column='id') %}select count({{ column }}) from {{ model }} having count(*) < {{ least }}{% endmacro %}"
+    project({**MODELS, "macros/at_least.sql": macro, "models/t.yml": "models: [{name: stg_orders, data_tests: [at_least: {least: 5}]}]"})
+    assert runner("compile", "-s", "at_least_stg_orders", "-q").out == "select count(id) from `stg_orders` having count(*) < 5\n"
+
+
+# --- the rest
+
+
+def test_clean_takes_what_is_compiled_and_leaves_tables(project, runner) -> None:
+    root = project({**MODELS, "warehouse/orders/part.parquet": "x"})
+    runner("compile")
+    assert (root / "target").is_dir()
+    assert runner("clean").code == 0
+    assert not (root / "target").exists() and (root / "warehouse/orders/part.parquet").is_file()
+    assert runner("clean").code == 0, "nothing to remove is no mistake"
+
+
+def test_init_makes_a_project_that_is_good(project, runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = runner("init", "demo")
+    assert ran.code == 0 and "cd demo" in ran.err
+    monkeypatch.chdir(tmp_path / "demo")
+    assert runner("check").out.startswith("all good: ")
+    assert {"source:shop", "shop_to_changelog", "order_status"} <= set(runner("ls").out.split())
+    assert list((tmp_path / "demo/messages").glob("*.jsonl"))
+    assert not [path for path in (tmp_path / "demo").rglob("*") if path.suffix in (".pyc", ".parquet")]
+
+
+def test_show_takes_one_model(project, runner) -> None:
+    project(MODELS)
+    assert "and 2 are selected: stg_orders, orders" in runner("show", "-s", "orders stg_orders").err
+
+
+def test_the_sample_project_is_good(runner) -> None:
+    ran = runner("--project-dir", str(Path(__file__).parent.parent), "check")
+    assert ran.code == 0 and ran.out.startswith("all good: ")
+
+
+def test_every_model_of_a_command_has_sql(project, runner) -> None:
+    """What `run` takes is what `compile` prints."""
+    project(MODELS)
+    names = runner("ls", "--resource-type", "model").out.split()
+    compiled = {Path(line).stem for line in runner("compile", "-s", "resource_type:model").out.splitlines()}
+    assert compiled == set(names)

@@ -1,0 +1,339 @@
+"""Every mistake a person can make has a code, a place and a hint: exit code 2, no traceback."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PROJECT = "name: shop\nsources:\n  - {name: orders, format: canal, files: in/*.jsonl}\n"
+FORMAT = "about: x\nop:\n  by: type\n  cases: {I: insert}\nafter: data\n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """`place` and `hint` are what stands behind `-->` and `hint:`, None where there is no such line; `says` is in the message."""
+
+    code: str
+    place: str | None
+    hint: str | None
+    says: str
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    words: tuple[str, ...] = ("check",)
+
+
+def in_project(code: str, place: str | None, hint: str | None, says: str, text: str | bytes, *words: str) -> Case:
+    return Case(code, place, hint, says, {"project.yml": text}, words or ("check",))
+
+
+def in_format(code: str, place: str, hint: str | None, says: str, text: str) -> Case:
+    return Case(code, place, hint, says, {"formats/g.yml": text})
+
+
+def in_model(code: str, place: str, hint: str | None, says: str, sql: str | bytes, **files: str) -> Case:
+    return Case(code, place, hint, says, {"models/m.sql": sql, **{name.replace("__", "/") + ".sql": text for name, text in files.items()}})
+
+
+def in_properties(code: str, place: str, hint: str | None, says: str, text: str, sql: str = "select 1 as a") -> Case:
+    return Case(code, place, hint, says, {"models/m.sql": sql, "models/m.yml": text})
+
+
+def selecting(code: str, hint: str | None, says: str, *words: str) -> Case:
+    return Case(code, None, hint, says, {"models/m.sql": "{{ config(tags=['nightly']) }} select 1"}, words)
+
+
+def case_file(code: str, place: str, hint: str | None, says: str, rows: str, messages: str | None = "{}", folder: str = "g") -> Case:
+    files = {"formats/g.yml": FORMAT, f"formats/cases/{folder}/a.rows.yml": rows}
+    return Case(code, place, hint, says, {**files, f"formats/cases/{folder}/a.messages.jsonl": messages} if messages else files)
+
+
+SOURCE = "sources: [{name: a, format: canal, files: x%s}]"
+ZONES = 'write an IANA name such as Asia/Shanghai or an offset such as "+08:00"; abbreviations are ambiguous'
+
+CASES = [
+    # YAML
+    in_project("yaml-syntax", "project.yml:2:1", None, "tab character", "name: p\n\tx: 1"),
+    in_project("yaml-syntax", "project.yml:2:1", None, "parsing a flow sequence", "name: [a\n"),
+    in_project("yaml-syntax", "project.yml:2:1", None, "another document", "name: a\n---\nname: b"),
+    in_project("yaml-syntax", "project.yml:1:7", None, "undefined alias", "name: *x"),
+    in_project("yaml-syntax", "project.yml:2", None, "control characters", "name: a\nx: \x00b"),
+    in_project("yaml-syntax", "project.yml", None, "alias", "name: &a [*a]"),
+    in_project("file-encoding", "project.yml:2", "save the file as UTF-8", "0xff", b"name: a\nx: \xff"),
+    in_project("yaml-type", "project.yml:1:1", None, '"name" must be text, not a list', "name: [a]"),
+    in_project("yaml-type", "project.yml:1:1", None, '"name" must be text, not empty', "name:"),
+    in_project("yaml-type", "project.yml:1:1", None, "the file must be a mapping", "- a"),
+    in_project("yaml-type", "project.yml:1:3", None, "a key must be text", "? [a]\n: 1"),
+    in_project("yaml-type", "project.yml:1:10", None, '"vars.a" must be text', "vars:   {a: [1]}"),
+    in_project("yaml-type", "project.yml:1:1", None, '"sources" must be a list', "sources: {a: b}"),
+    in_project("yaml-type", "project.yml:1:11", None, '"sources[0]" must be a mapping', "sources: [a]"),
+    in_project("duplicate-key", "project.yml:3:1", None, '"name" stands twice', "name: a\n\nname: b"),
+    in_project("unknown-key", "project.yml:1:1", 'did you mean "name"?', '"nmae"', "nmae: a"),
+    # project.yml
+    Case("project-missing", None, "start one with: runner init NAME", "nowhere", {}, ("ls", "--project-dir", "nowhere")),
+    in_project("target-unknown", "project.yml:1:1", 'did you mean "prod"?', '"prd"', "target: prd\ntargets: {prod: {}, dev: {}}"),
+    in_project("target-unknown", "project.yml:2:1", 'did you mean "prod"?', '"prd"', "target: dev\ntargets: {prod: {}, dev: {}}", "ls", "-t", "prd"),
+    in_project("unknown-key", "project.yml:1:19", 'did you mean "path"?', '"pth"', "targets: {local: {pth: x}}"),
+    in_project("target-storage", "project.yml:1:19", "known: parquet", '"delta"', "targets: {local: {storage: delta}}"),
+    in_project("env-var-missing", "project.yml:1:19", None, '"NO_SUCH"', "targets: {local: {path: \"{{ env_var('NO_SUCH') }}\"}}"),
+    in_project("var-missing", "project.yml:2:36", 'did you mean "folder"?', '"foldr"', "vars: {folder: in}\nsources: [{name: a, format: canal, files: \"{{ var('foldr') }}\"}]"),
+    in_project("template", "project.yml:1:36", 'did you mean "target"?', '"targt"', 'sources: [{name: a, format: canal, files: "{{ targt.name }}"}]'),
+    in_project("template", "project.yml:1:36", None, "unexpected end", 'sources: [{name: a, format: canal, files: "{{ x"}]'),
+    in_project("unknown-key", "project.yml:1:46", 'did you mean "zone"?', '"zon"', SOURCE % ", zon: y"),
+    in_project("source-missing", "project.yml:1:11", None, '"name"', "sources: [{format: canal, files: x}]"),
+    in_project("source-name", "project.yml:1:12", "letters, digits and _ only: it becomes part of table names", '"a-b"', "sources: [{name: a-b, format: canal, files: x}]"),
+    in_project("source-messages", "project.yml:1:11", "files: messages/*.jsonl", "exactly one of", "sources: [{name: a, format: canal}]"),
+    in_project("source-messages", "project.yml:1:11", "files: messages/*.jsonl", "exactly one of", SOURCE % ", table: y"),
+    in_project("name-taken", "project.yml:1:47", "the other one: project.yml:1:11", '"A"', "sources: [{name: a, format: canal, files: x}, {name: A, format: canal, files: y}]"),
+    in_project("spec-zone", "project.yml:1:46", ZONES, '"CST"', SOURCE % ", zone: CST"),
+    in_project("spec-zone", "project.yml:1:46", 'did you mean "Asia/Shanghai"?', '"Asia/Shanghia"', SOURCE % ", zone: Asia/Shanghia"),
+    in_project("spec-zone", "project.yml:1:46", ZONES, '"+99:00"', SOURCE % ', zone: "+99:00"'),
+    in_project("format-unknown", "project.yml:1:21", 'did you mean "canal"?', '"cnal"', "sources: [{name: a, format: cnal, files: x}]"),
+    in_project("format-unknown", "project.yml:1:30", 'did you mean "canal"?', '"cnal"', "sources: [{name: a, format: {extends: cnal}, files: x}]"),
+    in_project("unknown-key", "project.yml:1:46", 'did you mean "zone"?', '"zonne" in "sources[0].format"', "sources: [{name: a, format: {extends: canal, zonne: UTC}, files: x}]"),
+    in_project("setting-unknown", "project.yml:1:10", 'did you mean "materialized"?', '"materialised"', "models: {+materialised: view}"),
+    Case("setting-folder", "project.yml:1:10", 'did you mean "staging"?', '"stagin"', {"project.yml": "models: {stagin: {+tags: x}}", "models/staging/m.sql": "select 1"}),
+    Case("setting-folder", "project.yml:1:10", 'settings begin with +: "+tags"', '"tags"', {"project.yml": "models: {tags: x}"}),
+    Case("yaml-type", "project.yml:1:10", None, '"models.staging"', {"project.yml": "models: {staging: view}", "models/staging/m.sql": "select 1"}),
+    in_project("materialization-unknown", "project.yml:1:10", 'did you mean "view"?', '"viw"', "models: {+materialized: viw}"),
+    # models
+    in_model("ref-unknown", "models/m.sql:3", 'did you mean "changelog"?', '"chngelog"', "select *\n\nfrom {{ ref('chngelog') }}"),
+    in_model("template", "models/m.sql:1", "for instance: ref('orders')", "ref takes one name", "select * from {{ ref('shop', 'm') }}"),
+    in_model("source-unknown", "models/m.sql:2", 'did you mean "orders"?', '"order"', "select *\nfrom {{ source('order') }}"),
+    in_model("template", "models/m.sql:2", "for instance: source('orders')", "source takes one name", "select *\nfrom {{ source('shop', 'orders') }}"),
+    in_model("template", "models/m.sql:2", 'did you mean "ref"?', '"reff"', "select\n {{ reff('x') }}"),
+    in_model("template", "models/m.sql:2", None, "no attribute 'nme'", "select\n {{ target.nme }}"),
+    in_model("template", "models/m.sql:3", None, "end of", "select\n\n{% if true %}"),
+    in_model("template", "models/m.sql:2", None, "unsupported operand", "select\n {{ 1 + 'a' }}"),
+    in_model("template", "models/m.sql:2", None, '"nowhere"', "select 1\n{% include 'nowhere' %}"),
+    in_model("template", "macros/mine.sql:4", None, '"qqqq"', "select\n {{ mine(1) }}", macros__mine="\n{% macro mine(a) %}\n\n{{ qqqq }}\n{% endmacro %}"),
+    in_model("template", "macros/mine.sql:3", None, '"qqqq"', "select 1", macros__mine="\n\n{{ qqqq }}\n"),
+    in_model("template", "macros/mine.sql:3", None, "unexpected '}'", "select 1", macros__mine="\n{% macro mine(a) %}\n{{ a }{% endmacro %}"),
+    in_model("template", "models/m.sql:2", None, "not more than 1 argument", "select\n {{ mine(1, 2) }}", macros__mine="{% macro mine(a) %}{{ a }}{% endmacro %}"),
+    in_model("template", "macros/mine.sql", None, "not more than 0 argument", "select 1", macros__mine="{% macro header() %}{% endmacro %}"),
+    in_model("var-missing", "models/m.sql:1", 'give it under "vars" in project.yml or with --vars', '"start"', "select {{ var('start') }}"),
+    in_model("env-var-missing", "models/m.sql:2", None, '"NO_SUCH"', "select\n{{ env_var('NO_SUCH') }}"),
+    in_model("file-encoding", "models/m.sql:2", "save the file as UTF-8", "0xff", b"select\n'\xff'"),
+    in_model("model-empty", "models/m.sql:1", None, '"m"', "{# soon #}\n"),
+    in_model("setting-unknown", "models/m.sql:2", 'did you mean "materialized"?', '"materialised"', "\n{{ config(materialised='view') }} select 1"),
+    in_model("template", "models/m.sql:1", "for instance: config(materialized='table')", "by name", "{{ config('view') }} select 1"),
+    in_model("materialization-unknown", "models/m.sql:2", 'did you mean "table"?', '"tabel"', "\n{{ config(materialized='tabel') }} select 1"),
+    in_model("materialization-unknown", "models/m.sql:1", "known: table, view", '"streaming"', "{{ config(materialized='streaming') }} select 1"),
+    in_model("setting-tags", "models/m.sql:1", "tags: [nightly, orders]", "tags must be", "{{ config(tags=5) }} select 1"),
+    Case("cycle", "models/a.sql:1", None, "a -> b -> c -> a", {f"models/{m}.sql": f"select * from {{{{ ref('{r}') }}}}" for m, r in ("ab", "bc", "ca")}),
+    in_model("cycle", "models/m.sql:1", None, "m -> m", "select * from {{ ref('m') }}"),
+    Case("name-taken", "models/b/x.sql:1", "by model models/a/x.sql", '"x"', {"models/a/x.sql": "select 1", "models/b/x.sql": "select 2"}),
+    Case("name-taken", "models/changelog.sql:1", "by model macros/views.sql#changelog", '"changelog"', {"models/changelog.sql": "select 1"}),
+    Case("name-taken", "models/orders_to_changelog.sql:1", "by model project.yml#orders", '"orders_to_changelog"', {"models/orders_to_changelog.sql": "select 1"}),
+    # properties
+    in_properties("unknown-key", "models/m.yml:1:1", 'did you mean "models"?', '"modles"', "modles: []"),
+    in_properties("name-missing", "models/m.yml:1:10", None, '"models"', "models: [{description: x}]"),
+    in_properties("model-unknown", "models/m.yml:1:11", 'did you mean "changelog"?', '"chngelog"', "models: [{name: chngelog}]"),
+    in_properties("unknown-key", "models/m.yml:1:20", 'did you mean "data_tests"?', '"tests"', "models: [{name: m, tests: [unique]}]"),
+    in_properties("duplicate-key", "models/m.yml:3:5", "also in models/m.yml:2:5", '"m"', "models:\n  - name: m\n  - name: m\n"),
+    in_properties("setting-unknown", "models/m.yml:1:29", 'did you mean "tags"?', '"tag"', "models: [{name: m, config: {tag: a}}]"),
+    in_properties("materialization-unknown", "models/m.yml:1:29", 'did you mean "view"?', '"viw"', "models: [{name: m, config: {materialized: viw}}]"),
+    in_properties("setting-tags", "models/m.yml:1:29", "tags: [nightly, orders]", "tags must be", "models: [{name: m, config: {tags: {a: b}}}]"),
+    in_properties("config-fixed", "models/m.yml:1:28", None, '"changelog"', "models: [{name: changelog, config: {materialized: table}}]"),
+    in_properties("column-unknown", "models/m.yml:1:39", 'did you mean "op"?', '"opp"', "models: [{name: changelog, columns: [{name: opp}]}]"),
+    in_properties("yaml-type", "models/m.yml:1:20", None, '"models[0].columns" must be a list', "models: [{name: m, columns: {a: b}}]"),
+    in_properties("test-unknown", "models/m.yml:5:21", 'did you mean "not_null"?', '"not_nul"', "models:\n- name: m\n  columns:\n  - name: a\n    data_tests:    [not_nul]\n"),
+    in_properties("test-unknown", "models/m.yml:1:33", "known: accepted_values, expression_is_true, not_null, relationships, unique", '"conserved"', "models: [{name: m, data_tests: [conserved]}]"),
+    in_properties("test-arguments", "models/m.yml:1:53", None, "takes column, values, not value, column", "models: [{name: m, columns: [{name: a, data_tests: [accepted_values: {value: [x]}]}]}]"),
+    in_properties("test-arguments", "models/m.yml:1:33", 'under "columns" the column is given', "takes column, not nothing", "models: [{name: m, data_tests: [not_null]}]"),
+    in_properties("test-arguments", "models/m.yml:1:33", "for instance: accepted_values: {values: [a, b]}", "one name", "models: [{name: m, data_tests: [{unique: , not_null: }]}]"),
+    in_properties("yaml-type", "models/m.yml:1:71", None, "must be a list", "models: [{name: m, columns: [{name: a, data_tests: [accepted_values: {values: abc}]}]}]"),
+    in_properties("test-severity", "models/m.yml:1:69", 'did you mean "warn"?', '"warning"', "models: [{name: m, data_tests: [expression_is_true: {expression: a, severity: warning}]}]"),
+    in_properties("ref-unknown", "models/m.yml:1:69", 'did you mean "m"?', '"mm"', "models: [{name: m, columns: [{name: a, data_tests: [relationships: {to: ref('mm'), field: a}]}]}]"),
+    in_properties("unit-test-missing", "models/m.yml:1:14", None, '"given"', "unit_tests: [{name: t, model: m}]"),
+    in_properties("unit-test-missing", "models/m.yml:1:42", None, '"rows"', "unit_tests: [{name: t, model: m, given: [{input: x}], expect: {rows: []}}]"),
+    in_properties("unit-test-missing", "models/m.yml:1:45", None, '"rows"', "unit_tests: [{name: t, model: m, given: [], expect: {}}]"),
+    in_properties("unknown-key", "models/m.yml:1:45", 'did you mean "expect"?', '"expct"', "unit_tests: [{name: t, model: m, given: [], expct: {rows: []}}]"),
+    in_properties("model-unknown", "models/m.yml:1:24", 'did you mean "m"?', '"mm"', "unit_tests: [{name: t, model: mm, given: [], expect: {rows: []}}]"),
+    in_properties("unit-test-given", "models/m.yml:1:34", "inputs of the model: changelog", "lacks rows for changelog", "unit_tests: [{name: t, model: m, given: [], expect: {rows: []}}]", "select * from {{ ref('changelog') }}"),
+    in_properties("unit-test-given", "models/m.yml:1:34", "inputs of the model: none", "gives rows for x", "unit_tests: [{name: t, model: m, given: [{input: x, rows: []}], expect: {rows: []}}]"),
+    in_properties("yaml-type", "models/m.yml:1:61", None, '"unit_tests[0].expect.rows[0]" must be a mapping', "unit_tests: [{name: t, model: m, given: [], expect: {rows: [a]}}]"),
+    # formats
+    in_format("unknown-key", "formats/g.yml:6:1", 'did you mean "schema_name"?', '"schem_name"', FORMAT + "schem_name: a\n"),
+    in_format("spec-missing", "formats/g.yml:1:1", None, '"op.by"', "about: x\nafter: data\n"),
+    in_format("spec-missing", "formats/g.yml:6:1", None, '"at"', FORMAT + "event_time: {as: epoch_s}\n"),
+    in_format("spec-missing", "formats/g.yml:6:1", "types: {at: path of the map column -> type, table: a file in formats/types}", '"table"', FORMAT + "types: {at: a}\n"),
+    in_format("spec-op", "formats/g.yml:4:11", 'did you mean "insert"?', '"insrt"', FORMAT.replace("insert", "insrt")),
+    in_format("spec-op", "formats/g.yml:4:15", 'did you mean "drop"?', '"drp"', FORMAT.replace("insert", "{ddl: drp}")),
+    in_format("spec-line", "formats/g.yml:4:11", "for instance {row: delete, before: old}", "exactly one of", FORMAT.replace("insert", "{row: insert, ddl: drop}")),
+    in_format("unknown-key", "formats/g.yml:4:33", "known: has, is, is_not, lacks", '"iz"', FORMAT.replace("insert", "{row: insert, if: {iz: {a: b}}}")),
+    in_format("spec-word", "formats/g.yml:4:28", 'did you mean "stream"?', '"streem"', FORMAT.replace("insert", "{row: insert, phase: streem}")),
+    in_format("spec-word", "formats/g.yml:6:11", 'did you mean "quoted"?', '"quotd"', FORMAT + "message: {numbers: quotd}\n"),
+    in_format("spec-image", "formats/g.yml:4:11", 'say where the rows lie, with "after"', '"insert"', FORMAT.replace("after: data\n", "")),
+    in_format("spec-image", "formats/g.yml:5:1", 'say where the rows lie, with "after"', '"insert"', FORMAT.replace("after: data", "after: none")),
+    in_format("spec-path", "formats/g.yml:6:1", 'write parts with dots between, odd names in quotes: a."b c".d', '"a..b"', FORMAT + "db_name: a..b\n"),
+    in_format("spec-reader", "formats/g.yml:6:21", 'did you mean "epoch_s"?', '"epoch_sec"', FORMAT + "event_time: {at: a, as: epoch_sec}\n"),
+    in_format("spec-reader", "formats/g.yml:6:18", "readers are for event_time, produced_at", '"db_name"', FORMAT + "db_name: {at: a, as: epoch_s}\n"),
+    in_format("spec-reader", "formats/g.yml:6:10", 'did you mean "latin1"?', '"latin"', FORMAT + "values: {binary: latin}\n"),
+    in_format("spec-class", "formats/g.yml:6:10", 'did you mean "binary"?', '"binry"', FORMAT + "values: {binry: latin1}\n"),
+    in_format("spec-meta", "formats/g.yml:6:8", 'did you mean "gtid"?', '"gtidd"', FORMAT + "meta: {gtidd: a}\n"),
+    in_format("spec-zone", "formats/g.yml:6:1", ZONES, '"CST"', FORMAT + "zone: CST\n"),
+    in_format("spec-conflict", "formats/g.yml:1:1", None, '"data"', FORMAT + "db_name: data\n"),
+    in_format("types-unknown", "formats/g.yml:6:16", 'did you mean "mysql"?', '"mysq"', FORMAT + "types: {at: a, table: mysq}\n"),
+    in_format("format-unknown", "formats/g.yml:6:1", 'did you mean "canal"?', '"cnal"', FORMAT + "extends: cnal\n"),
+    in_format("format-cycle", "formats/g.yml:6:1", "only a spec that shadows a built-in one may extend its own name", '"g"', FORMAT + "extends: g\n"),
+    Case("spec-class", "formats/types/t.yml:1:1", 'did you mean "integer"?', '"integr"', {"formats/g.yml": FORMAT + "types: {at: a, table: t}\n", "formats/types/t.yml": "integr: [int]\n"}),
+    Case("spec-class", "formats/types/t.yml:2:10", None, '"INT" is in two', {"formats/g.yml": FORMAT + "types: {at: a, table: t}\n", "formats/types/t.yml": "integer: [int]\nstring: [INT]\n"}),
+    case_file("case-messages", "formats/cases/g/a.rows.yml:1:1", "they belong in a.messages.jsonl", '"a"', "rows: []", messages=None),
+    case_file("format-unknown", "formats/cases/h/a.rows.yml:1:1", "known: canal, g", '"h"', "rows: []", folder="h"),
+    case_file("unknown-key", "formats/cases/g/a.rows.yml:1:1", 'did you mean "rows"?', '"rwos"', "rwos: []"),
+    case_file("unit-test-missing", "formats/cases/g/a.rows.yml:1:1", None, '"rows"', "about: x"),
+    case_file("spec-zone", "formats/cases/g/a.rows.yml:1:10", ZONES, '"CST"', "source: {zone: CST}\nrows: []"),
+    # the command line
+    selecting("selector-empty", 'did you mean "changelog"?', '"chngelog"', "ls", "-s", "chngelog"),
+    selecting("selector-empty", 'did you mean "nightly"?', '"tag:nigtly"', "compile", "-s", "tag:nigtly"),
+    selecting("selector-empty", 'did you mean "canal"?', '"format:cnal"', "ls", "-s", "format:cnal"),
+    selecting("selector-empty", 'did you mean "orders"?', '"source:oders"', "ls", "-s", "source:oders+"[:-1]),
+    selecting("selector-empty", 'did you mean "models"?', '"path:modls"', "ls", "-s", "path:modls"),
+    selecting("selector-empty", "runner ls shows what there is", '"zzz"', "ls", "-s", "m", "--exclude", "zzz"),
+    selecting("selector-empty", "runner ls shows what there is", "nothing to do", "compile", "-s", "m", "--exclude", "m"),
+    selecting("selector-method", 'did you mean "format"?', '"fromat"', "ls", "-s", "fromat:canal"),
+    selecting("selector-syntax", "for instance: ", '"m++"', "ls", "-s", "m++"),
+    selecting("selector-syntax", "for instance: ", '"@m+"', "ls", "-s", "@m+"),
+    selecting("selector-syntax", "for instance: ", '"m,"', "ls", "-s", "m, changelog"),
+    selecting("vars", '--vars "{start: 2024-01-01, limit: 10}"', '"[a]"', "ls", "--vars", "[a]"),
+    selecting("vars", '--vars "{start: 2024-01-01, limit: 10}"', '"{a"', "ls", "--vars", "{a"),
+    selecting("file-missing", 'did you mean "project.yml"?', '"projct.yml"', "parse", "canal", "projct.yml"),
+    selecting("file-missing", None, '"models" is a folder', "parse", "canal", "models"),
+    Case("file-gzip", None, None, '"a.jsonl.gz"', {"a.jsonl.gz": "{}"}, ("parse", "canal", "a.jsonl.gz")),
+    Case("spec-zone", "--zone", ZONES, '"CST"', {"a.jsonl": "{}"}, ("parse", "canal", "a.jsonl", "--zone", "CST")),
+    selecting("format-unknown", 'did you mean "canal"?', '"cnal"', "parse", "cnal", "project.yml"),
+    selecting("format-unknown", 'did you mean "canal"?', '"cnal"', "formats", "show", "cnal"),
+    selecting("init-exists", "choose another name", '"models"', "init", "models"),
+    selecting("init-exists", "choose another name", '"project.yml"', "init", "project.yml"),
+    selecting("usage", "known: canal", "needs the name", "formats", "show"),
+    selecting("usage", None, "-s MODEL", "show"),
+    selecting("usage", 'did you mean "compile"?', '"compil"', "compil"),
+    selecting("usage", 'did you mean "json"?', '"jsn"', "ls", "--output", "jsn"),
+    selecting("usage", None, '"--limit" must be a whole number, not "x"', "show", "--limit", "x"),
+    selecting("usage", "runner --help", "--outptu", "ls", "--outptu", "json"),
+    Case("template", "--inline", 'did you mean "ref"?', '"reff"', {}, ("compile", "--inline", "select {{ reff('x') }}")),
+    Case("ref-unknown", "--inline", 'did you mean "changelog"?', '"changelogs"', {}, ("compile", "--inline", "select * from {{ ref('changelogs') }}")),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{number}-{case.code}" for number, case in enumerate(CASES)])
+def test_mistake(case: Case, project, runner) -> None:
+    project(case.files)
+    ran = runner(*case.words)
+    assert ran.code == 2, ran.err
+    assert "Traceback" not in ran.err
+    first, *rest = ran.err.splitlines()
+    assert first.startswith(f"error[{case.code}]: ") and case.says in first, ran.err
+    assert len(re.findall(r"^error\[", ran.err, re.MULTILINE)) == 1, ran.err
+    assert [line.removeprefix("  --> ") for line in rest if line.startswith("  --> ")] == ([case.place] if case.place else [])
+    assert_well_said(first.split("]: ", 1)[1])
+    hints = [line.removeprefix("  hint: ") for line in rest if line.startswith("  hint: ")]
+    assert len(hints) == bool(case.hint) and all(hint.startswith(str(case.hint)) for hint in hints), ran.err
+
+
+def assert_well_said(message: str) -> None:
+    """Lower case, no full stop, nothing that tells a person nothing."""
+    assert message[0].islower() or message[0] in "\"'-" or message.startswith(("not YAML", "not UTF-8")), message
+    assert not message.endswith("."), message
+    assert not re.search(r"\b(invalid|oops|something|Error)\b", message), message
+
+
+# --- all of them
+
+
+CODE_AT = {"RunnerError": 0, "error": 0, "_error": 1, "one_of": 2}
+
+
+def codes_in(path: Path) -> Iterator[str]:
+    """The codes of errors that a file raises."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            at = CODE_AT.get(name)
+            if at is not None and len(node.args) > at and isinstance(node.args[at], ast.Constant):
+                yield node.args[at].value
+        if isinstance(node, ast.arguments):
+            defaults = dict(zip([argument.arg for argument in node.args][::-1], node.defaults[::-1]))
+            if isinstance(defaults.get("code"), ast.Constant):
+                yield defaults["code"].value
+
+
+CODES = sorted({code for path in (ROOT / "runner").glob("*.py") for code in codes_in(path)})
+
+
+def test_codes_are_words() -> None:
+    assert len(CODES) > 50
+    assert [code for code in CODES if not re.fullmatch(r"[a-z]+(-[a-z]+)*", code)] == []
+
+
+def test_every_code_has_a_case() -> None:
+    assert set(CODES) - {case.code for case in CASES} == set()
+
+
+def test_every_code_is_documented_and_no_other() -> None:
+    table = re.findall(r"^\| `([^`]+)` \| \S.* \| \S.* \|$", (ROOT / "docs/errors.md").read_text(), re.MULTILINE)
+    assert table == CODES
+
+
+def test_all_mistakes_are_said_at_once_in_the_order_of_their_places(project, runner) -> None:
+    files = {
+        "models/a.sql": "select {{ x }}",
+        "models/b.sql": "\nselect {{ y }}",
+        "models/b.yml": "models:\n  - {name: zz}\n  - {name: b, descr: x}\n",
+        "formats/g.yml": FORMAT + "x: y\nzone: CST\n",
+        "formats/cases/g/a.rows.yml": "rwos: []",
+    }
+    project(files)
+    ran = runner("check")
+    assert ran.code == 2
+    places = re.findall(r"--> (.*)", ran.err)
+    assert places == ["formats/cases/g/a.rows.yml:1:1", "formats/g.yml:6:1", "formats/g.yml:7:1", "models/a.sql:1", "models/b.sql:2", "models/b.yml:2:6", "models/b.yml:3:15"]
+    (project() / "formats/g.yml").unlink()
+    project({"project.yml": "nmae: x\ntarget: x\nvars: [a]\nsources:\n  - {name: a, format: cnal, files: x}\n  - {name: b, fromat: canal, files: y}\nmodels: {+tag: x}\n"})
+    assert re.findall(r"--> (.*)", runner("check").err) == ["project.yml:1:1", "project.yml:2:1", "project.yml:3:1", "project.yml:5:15", "project.yml:6:15", "project.yml:7:10"]
+
+
+def test_the_same_mistake_is_said_once(project, runner) -> None:
+    """A format that two sources use."""
+    project({"project.yml": "sources:\n  - {name: a, format: g, files: x}\n  - {name: b, format: g, files: y}\n", "formats/g.yml": FORMAT + "x: y\n"})
+    assert runner("check").err.count("error[") == 1
+
+
+def test_debug_keeps_the_traceback(project, runner) -> None:
+    project({"models/m.sql": "select {{ 1 / 0 }}"})
+    assert "Traceback" not in runner("check").err
+    ran = runner("check", "-d")
+    assert ran.code == 2 and "Traceback" in ran.err and "ZeroDivisionError" in ran.err
+
+
+def test_a_bug_of_ours_keeps_its_traceback_and_says_so(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object) -> None:
+        raise KeyError("deep inside")
+
+    monkeypatch.setattr("runner.commands.read_project", broken)
+    project()
+    ran = runner("check")
+    assert ran.code == 1 and "Traceback" in ran.err and "this is a bug in the runner" in ran.err
+
+
+def test_a_bug_in_a_built_in_macro_is_no_mistake_of_the_user(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(text: str) -> str:
+        raise KeyError("deep inside")
+
+    monkeypatch.setattr("runner.render.sql_inner", broken)
+    project()
+    ran = runner("check")
+    assert ran.code == 1 and "this is a bug in the runner" in ran.err
+
+
+def test_mistakes_as_json(project, runner) -> None:
+    project({"models/m.sql": "select\n{{ reff('x') }}"})
+    ran = runner("check", "--log-format", "json")
+    (event,) = [json.loads(line) for line in ran.err.splitlines()]
+    assert {key: event[key] for key in ("event", "code", "where", "hint")} == {"event": "error", "code": "template", "where": "models/m.sql:2", "hint": 'did you mean "ref"?'}
