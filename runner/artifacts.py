@@ -12,6 +12,7 @@ from runner.graph import Graph
 from runner.nodes import Case, DataTest, Model, Node, Project, UnitTest
 
 SCHEMA_VERSION = 1
+WRITTEN = ("compiled", "logs", "manifest.json", "run_results.json")
 
 
 def compiled_path(project: Project, node: Node) -> Path:

@@ -42,9 +42,10 @@ def is_torn(root: Path) -> bool:
 def committed_files(root: Path) -> list[str]:
     """The files that committed batches have read, named as rows name them in `origin.file`."""
     log = root / CHECKPOINT / "sources" / "0"
-    commits = {int(path.name) for path in (root / CHECKPOINT / "commits").glob("*") if path.name.isdigit()}
-    files = {entry["path"].replace("file:///", "file:/", 1) for path in log.glob("*") if not path.name.startswith(".") for entry in _entries(path) if entry["batchId"] in commits}
-    return sorted(files)
+    # Old commits are deleted and old entries moved to a `.compact` file: what counts is the newest commit.
+    newest = max((int(path.name) for path in (root / CHECKPOINT / "commits").glob("*") if path.name.isdigit()), default=-1)
+    entries = [entry for path in log.glob("*") if not path.name.startswith(".") for entry in _entries(path)]
+    return sorted({entry["path"].replace("file:///", "file:/", 1) for entry in entries if entry["batchId"] <= newest})
 
 
 def _entries(path: Path) -> list[dict]:

@@ -117,10 +117,13 @@ def compile_(args: Namespace, report: Report) -> int:
 
 
 def clean(args: Namespace, report: Report) -> int:
-    """Removes target/; tables and checkpoints stay."""
+    """Removes what the runner wrote to target/; tables and checkpoints stay, and so does what is not the runner's."""
     project = read_project(args.project_dir, args.target, args.vars, args.target_path)
-    shutil.rmtree(project.target_path, ignore_errors=True)
-    report.say(f"removed {project.target_path}")
+    for path in (project.target_path / name for name in artifacts.WRITTEN):
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    if project.target_path.is_dir() and not any(project.target_path.iterdir()):
+        project.target_path.rmdir()
+    report.say(f"removed what was written to {project.target_path}")
     return 0
 
 
@@ -238,12 +241,7 @@ def show(args: Namespace, report: Report) -> int:
         raise RunnerError("usage", "show needs -s MODEL or --inline SQL")
     opened = Opened(args)
     if args.inline:
-        parser = Parser(opened.project)
-        sql = parser.renderer.expand(args.inline, Where(Path("--inline")), {})
-        node = Node("inline", "model", tuple(parser.reading.parents), about=Model(sql, "view"))
-        known = [n for n in opened.graph.nodes if n in sql]
-        node = Node("inline", "model", tuple(dict.fromkeys([*node.parents, *known])), about=Model(sql, "view"))
-        graph = Graph({**opened.graph.nodes, "inline": node})
+        graph, node = _with_inline(opened)
     else:
         graph = opened.graph
         nodes = opened.chosen(lambda n: isinstance(n.about, Model))
@@ -267,6 +265,17 @@ def show(args: Namespace, report: Report) -> int:
     else:
         report.table(columns, rows)
     return 0
+
+
+def _with_inline(opened: Opened) -> tuple[Graph, Node]:
+    """The graph with the query of --inline in it as a model, which reads what it names with or without ref()."""
+    from runner.lineage import tables_read
+
+    parser = Parser(opened.project)
+    sql = parser.renderer.expand(opened.args.inline, Where(Path("--inline")), {})
+    read = tables_read(sql, [n for n, other in opened.graph.nodes.items() if isinstance(other.about, Model)])
+    node = Node("inline", "model", tuple(dict.fromkeys([*parser.reading.parents, *read])), about=Model(sql, "view"))
+    return Graph({**opened.graph.nodes, "inline": node}), node
 
 
 def parse(args: Namespace, report: Report) -> int:

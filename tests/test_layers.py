@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ORDER = [
     "errors", "files", "yaml_text", "zones", "contract", "spec", "formats", "nodes", "plan", "render", "settings", "project", "parse", "graph",
-    "select", "compare", "documents", "checkpoint", "artifacts", "report", "spark", "execute", "commands", "cli",
+    "select", "compare", "documents", "checkpoint", "artifacts", "report", "spark", "execute", "lineage", "commands", "cli",
 ]  # fmt: skip
 MODULES = sorted(path for path in (ROOT / "runner").glob("*.py") if path.stem != "__init__")
 MACROS = sorted((ROOT / "macros").glob("*.sql"))
@@ -50,6 +50,10 @@ def test_imports_point_one_way(path: Path) -> None:
     known = {f"runner.{name}": name for name in ORDER}
     for other in {known[module] for module in imports(path) if module in known}:
         assert ORDER.index(other) < ORDER.index(path.stem), f"{path.stem} may not import {other}"
+
+
+def test_only_lineage_imports_sqlglot() -> None:
+    assert [path.stem for path in MODULES if any(module.split(".")[0] == "sqlglot" for module in imports(path))] == ["lineage"]
 
 
 def test_only_spark_imports_pyspark() -> None:

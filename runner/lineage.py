@@ -1,0 +1,26 @@
+"""The only file that imports sqlglot: what a query reads. For analysis only; SQL that it understood is never what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlglot
+from sqlglot import exp
+
+
+def tables_read(sql: str, known: Iterable[str]) -> list[str]:
+    """The known tables that a query reads; all of them that it mentions at all, if it cannot be parsed.
+
+    >>> tables_read("with a as (select 1) select * from a join `orders` on true", ["a", "orders", "changelog"])
+    ['orders']
+    >>> tables_read("select * from orders where (", ["orders", "changelog"])
+    ['orders']
+    """
+    known = list(known)
+    try:
+        tree = sqlglot.parse_one(sql, read="databricks")
+    except sqlglot.errors.SqlglotError:
+        return [name for name in known if name in sql]
+    own = {cte.alias for cte in tree.find_all(exp.CTE)}
+    read = {table.name for table in tree.find_all(exp.Table) if not table.db}
+    return [name for name in known if name in read - own]
