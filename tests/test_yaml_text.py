@@ -69,7 +69,7 @@ def test_an_alias_is_what_it_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("method", "good", "bad"),
-    [("text", "a: x", "a: [x]"), ("mapping", "a: {b: c}", "a: [x]"), ("list", "a: [x]", "a: x"), ("boolean", "a: true", "a: yes"), ("integer", "a: -12", "a: 1.5"), ("integer", "a: 0", "a: --5"), ("integer", "a: 7", "a: ²")],
+    [("text", "a: x", "a: [x]"), ("mapping", "a: {b: c}", "a: [x]"), ("list", "a: [x]", "a: x")],
 )
 def test_what_a_value_must_be(tmp_path: Path, method: str, good: str, bad: str) -> None:
     getattr(read(tmp_path, good)["a"], method)()
