@@ -5,23 +5,25 @@ from __future__ import annotations
 import importlib.resources
 import shutil
 import sys
+import tempfile
 import uuid
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import artifacts
-from runner.contract import COLUMNS, RUN_COLUMNS
+from runner.contract import COLUMNS, MACRO_GLOBALS, RUN_COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
 from runner.graph import Graph
-from runner.nodes import Case, DataTest, Model, Node, Project, UnitTest
+from runner.nodes import Case, DataTest, Model, Node, Project, Target, UnitTest
 from runner.parse import Parser, compile_format, reads
-from runner.project import built_in_folder, find_project, read_project
+from runner.project import built_in_folder, find_project, project_folders, read_project
 from runner.render import Renderer
-from runner.report import Report
+from runner.render import name as quoted
+from runner.report import Report, json_text
 from runner.select import select
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
@@ -68,8 +70,6 @@ def ls(args: Namespace, report: Report) -> int:
 
 def _listed(node: Node, output: str) -> str:
     if output == "json":
-        from runner.report import json_text
-
         return json_text(
             {"name": node.name, "resource_type": node.resource_type, "path": node.path, "format": node.format, "materialized": node.config.get("materialized"), "tags": sorted(node.tags), "depends_on": list(node.parents)}
         )
@@ -84,8 +84,8 @@ def check(args: Namespace, report: Report) -> int:
     problems, opened = Problems(), None
     with problems.gathered():
         opened = Opened(args)
-    folders = FormatFolders(_format_folders(args))
-    renderer = opened.renderer if opened else Renderer(_macro_folders(args), _contract_globals())
+    folders = FormatFolders(project_folders(_project_root(args), "formats"))
+    renderer = opened.renderer if opened else Renderer(project_folders(_project_root(args), "macros"), {**MACRO_GLOBALS, "ref": str})
     for name in folders.names():
         with problems.gathered():
             compile_format(renderer, folders.load(name), name, None)
@@ -145,14 +145,14 @@ def init(args: Namespace, report: Report) -> int:
 
 def formats(args: Namespace, report: Report) -> int:
     """list, show NAME or check [NAME]."""
-    folders = FormatFolders(_format_folders(args))
+    folders = FormatFolders(project_folders(_project_root(args), "formats"))
     if args.action == "list":
         for name in folders.names():
             report.payload(f"{name.ljust(24)} {folders.load(name).about}")
         return 0
     names = [args.name] if args.name else folders.names()
     if args.action == "check":
-        problems, renderer = Problems(), Renderer(_macro_folders(args), _contract_globals())
+        problems, renderer = Problems(), Renderer(project_folders(_project_root(args), "macros"), {**MACRO_GLOBALS, "ref": str})
         for name in names:
             with problems.gathered():
                 compile_format(renderer, folders.load(name), name, None)
@@ -172,8 +172,6 @@ def _shown(folders: FormatFolders, name: str) -> list[str]:
     out = []
 
     def lines(yaml: Any, depth: int, label: str) -> None:
-        from runner.report import json_text
-
         pad = "  " * depth
         if isinstance(yaml.value, dict) and depth < 2 and yaml.value:
             out.append(f"{pad}{label}:")
@@ -256,7 +254,7 @@ def show(args: Namespace, report: Report) -> int:
         try:
             execution.prepare(node.name)
             execution.view_of(node)
-            columns, rows = spark.rows(f"select * from {_quoted(node.name)}", args.limit)
+            columns, rows = spark.rows(f"select * from {quoted(node.name)}", args.limit)
         except QueryFailed as failure:
             report.broken(f"error[query]: {failure.message}")
             return 1
@@ -282,13 +280,13 @@ def parse(args: Namespace, report: Report) -> int:
     """What a file of messages becomes: a table on a terminal, else one JSON object a row."""
     from runner.documents import split_messages
 
-    folders = FormatFolders(_format_folders(args))
+    folders = FormatFolders(project_folders(_project_root(args), "formats"))
     spec = folders.load(args.format)
-    renderer = Renderer(_macro_folders(args), _contract_globals())
+    renderer = Renderer(project_folders(_project_root(args), "macros"), {**MACRO_GLOBALS, "ref": str})
     zone = read_zone(Yaml(args.zone, {(): Where(Path("--zone"))}))
     sql = compile_format(renderer, spec, args.format, zone)
     messages = split_messages(_read(args.file))
-    target = _any_target(args)
+    target = Target("parse", Path(tempfile.gettempdir()) / "runner-parse")
     with _open_spark(target, Path(target.path) / "logs" / "spark.log") as spark:
         spark.messages_of_lines([m.text for m in messages], f"{args.format}_messages")
         _, rows = spark.rows(sql)
@@ -327,12 +325,6 @@ def _read(file: str) -> bytes:
     return path.read_bytes()
 
 
-def _quoted(name: str) -> str:
-    from runner.render import name as quoted
-
-    return quoted(name)
-
-
 def _spark(project: Project) -> Spark:
     return _open_spark(project.target, project.target_path / "logs" / "spark.log")
 
@@ -343,38 +335,8 @@ def _open_spark(target: Any, log: Path) -> Spark:
     return Spark(target, log)
 
 
-def _any_target(args: Namespace) -> Any:
-    """The project's target if there is a project, else one in a temporary folder: parse works anywhere."""
-    import tempfile
-
-    from runner.nodes import Target
-
-    return Target("parse", Path(tempfile.gettempdir()) / "runner-parse")
-
-
 def _project_root(args: Namespace) -> Path | None:
     try:
         return (args.project_dir or find_project(Path.cwd())).absolute()
     except RunnerError:
         return None
-
-
-def _format_folders(args: Namespace) -> tuple[Path, ...]:
-    root = _project_root(args)
-    own = [root / "formats"] if root and (root / "formats").is_dir() else []
-    return tuple(dict.fromkeys(p.resolve() for p in [*own, built_in_folder("formats")]))
-
-
-def _macro_folders(args: Namespace) -> tuple[Path, ...]:
-    root = _project_root(args)
-    own = [root / "macros"] if root and (root / "macros").is_dir() else []
-    return tuple(dict.fromkeys(p.resolve() for p in [*own, built_in_folder("macros")]))
-
-
-def _contract_globals() -> dict[str, Any]:
-    from runner.contract import MESSAGE_COLUMNS, SQL_SETTINGS
-
-    return {"contract": COLUMNS, "message_columns": MESSAGE_COLUMNS, "sql_settings": SQL_SETTINGS, "ref": lambda n: n}
-
-
-__all__: Iterable[str] = ("build", "check", "clean", "compile_", "formats", "init", "ls", "parse", "run", "show", "test")

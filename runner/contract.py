@@ -63,6 +63,9 @@ SQL_SETTINGS = {
     "spark.sql.parser.escapedStringLiterals": "false",
 }
 
+# What macros know of the contract, by name.
+MACRO_GLOBALS = {"contract": COLUMNS, "message_columns": MESSAGE_COLUMNS, "sql_settings": SQL_SETTINGS}
+
 
 def schema(columns: dict[str, str]) -> str:
     """

@@ -17,7 +17,6 @@ from runner.graph import Graph
 from runner.nodes import Case, DataTest, Model, Node, Source, Target, UnitTest
 from runner.spark import QueryFailed, Spark
 
-GOOD = ("success", "pass", "warn")
 SHOWN_FAILURES = 10
 
 

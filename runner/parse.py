@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from runner.contract import COLUMNS, MESSAGE_COLUMNS, SQL_SETTINGS
+from runner.contract import COLUMNS, MACRO_GLOBALS
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
 from runner.nodes import STREAMING, Case, DataTest, Model, Node, Project, Source, UnitTest
@@ -57,9 +57,7 @@ class Parser:
         self.renderer = Renderer(
             project.macro_folders,
             {
-                "contract": COLUMNS,
-                "message_columns": MESSAGE_COLUMNS,
-                "sql_settings": SQL_SETTINGS,
+                **MACRO_GLOBALS,
                 "ref": self._ref,
                 "source": self._source,
                 "config": self._config,

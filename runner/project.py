@@ -44,7 +44,7 @@ def read_project(project_dir: Path | None, target: str | None, variables: Mappin
     all_vars = dict(variables)
     with problems.gathered():
         all_vars = {**_texts(yaml.get("vars")), **variables}
-    formats = FormatFolders(_folders(root, "formats"))
+    formats = FormatFolders(project_folders(root, "formats"))
     chosen: Target | None = None
     with problems.gathered():
         chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars)
@@ -67,7 +67,7 @@ def read_project(project_dir: Path | None, target: str | None, variables: Mappin
         sources=tuple(sources),
         model_config=model_config,
         format_folders=formats.folders,
-        macro_folders=_folders(root, "macros"),
+        macro_folders=project_folders(root, "macros"),
         target_path=(target_path or Path(os.environ.get("RUNNER_TARGET_PATH", root / "target"))).absolute(),
     )
 
@@ -84,9 +84,10 @@ def built_in_folder(name: str) -> Path:
     return BUILT_IN / name
 
 
-def _folders(root: Path, name: str) -> tuple[Path, ...]:
-    """The project's own folder, then the built-in one."""
-    return tuple(dict.fromkeys(folder.resolve() for folder in (root / name, BUILT_IN / name) if folder.is_dir()))
+def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
+    """The project's own folder of that name, if there is a project and it has one, then the built-in one."""
+    roots = [root] if root else []
+    return tuple(dict.fromkeys(folder.resolve() for folder in [*(r / name for r in roots), BUILT_IN / name] if folder.is_dir()))
 
 
 def _texts(yaml: Yaml | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.compare import as_text
-from runner.contract import COLUMNS, MESSAGE_COLUMNS, SQL_SETTINGS
+from runner.contract import MACRO_GLOBALS
 from runner.formats import FormatFolders
 from runner.parse import compile_format
 from runner.render import Renderer
@@ -22,7 +22,7 @@ def test_random_messages(spark: object, zone: str | None, seed: int) -> None:
     messages = random_canal.messages(seed, 3000)
     session = spark.fresh()
     session.messages_of_lines(messages, "canal_messages")
-    renderer = Renderer([ROOT / "macros"], {"contract": COLUMNS, "message_columns": MESSAGE_COLUMNS, "sql_settings": SQL_SETTINGS, "ref": str})
+    renderer = Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str})
     sql = compile_format(renderer, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
     got: dict[int, list[dict]] = {}
     for row in sorted(session.rows(sql)[1], key=lambda r: (r["seq"]["arrival"], r["seq"]["row"])):
