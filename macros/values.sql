@@ -1,32 +1,109 @@
 {#- How vendors write values, and the canonical text of each. A reader gives null for a text that it cannot read: such a value stays as sent. -#}
 
 {#- Text in which MySQL's drivers put bytes one character each. -#}
-{%- macro read_latin1(value) -%}
+{%- macro read_latin1(value, zone) -%}
 if({{ value }} rlike '[^\\x00-\\xff]', null, base64(encode({{ value }}, 'ISO-8859-1')))
 {%- endmacro -%}
 
-{#- Local time in a zone, as an instant. A zone with daylight saving has gaps: times that never were. -#}
+{#- Local time in a zone, as an instant. -#}
 {%- macro read_instant(value, zone) -%}
-{%- if zone[0] in '+-' -%}
-{%- set microseconds = (zone[1:3] | int * 60 + zone[4:6] | int) * 60000000 -%}
-{%- set instant -%} timestamp_micros(unix_micros(try_cast(left({{ value }}, 19) as timestamp)) {{ '-' if zone[0] == '+' else '+' }} {{ microseconds }}) {%- endset -%}
-{%- else -%}
-{%- set instant -%} try_cast(concat(left({{ value }}, 19), {{ text(' ' ~ zone) }}) as timestamp) {%- endset -%}
-{%- endif -%}
-if({{ value }} rlike {{ is_datetime() }}
-  {%- if '/' in zone %}
-          and cast(from_utc_timestamp({{ instant }}, {{ text(zone) }}) as string) = left({{ value }}, 19)
-  {%- endif -%},
-          concat(replace(cast({{ instant }} as string), ' ', 'T'), rtrim('.', rtrim('0', substr({{ value }}, 20))), 'Z'), null)
+if({{ value }} rlike {{ is_datetime() }}{{ ' and ' ~ was_there(value, zone) if '/' in zone }}, {{ instant_text(in_zone('left(' ~ value ~ ', 19)', zone), value) }}, null)
 {%- endmacro -%}
 
+{#- An instant of whole seconds and the fraction that stands behind the 19 characters of a wall clock, as text. -#}
+{%- macro instant_text(instant, value) -%}
+concat(replace(cast({{ instant }} as string), ' ', 'T'), {{ fraction("regexp_extract(" ~ value ~ ", '^.{19}(\\\\.[0-9]+)', 1)") }}, 'Z')
+{%- endmacro -%}
+
+{#- A fraction of a second `.f`, without the zeros at its end. -#}
+{%- macro fraction(value) -%} rtrim('.', rtrim('0', {{ value }})) {%- endmacro -%}
+
+{#- A wall clock with an offset or the name of a zone behind it; without either it is local time. -#}
+{%- macro read_zoned(value, zone) -%}
+{%- set parts = "'^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(\\\\.[0-9]+)?( ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)| [A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+)?$'" -%}
+if({{ value }} rlike {{ parts }},
+  get(transform(
+    array(named_struct(
+      'clock', concat_ws(' ', regexp_extract({{ value }}, {{ parts }}, 1), regexp_extract({{ value }}, {{ parts }}, 2)),
+      'fraction', {{ fraction("regexp_extract(" ~ value ~ ", " ~ parts ~ ", 3)") }},
+      'zone', trim(regexp_extract({{ value }}, {{ parts }}, 4)))),
+    t -> case
+      when t.zone = '' then {{ zoned_without(zone) }}
+      when t.zone not like '%/%' then concat(replace(cast(try_cast(concat(t.clock, {{ offset('t.zone') }}) as timestamp) as string), ' ', 'T'), t.fraction, 'Z')
+      when cast(from_utc_timestamp(try_cast(concat(t.clock, ' ', t.zone) as timestamp), t.zone) as string) = t.clock
+      then concat(replace(cast(try_cast(concat(t.clock, ' ', t.zone) as timestamp) as string), ' ', 'T'), t.fraction, 'Z[', t.zone, ']') end), 0), null)
+{%- endmacro -%}
+
+{#- +08, +0800 or Z as +08:00. -#}
+{%- macro offset(zone) -%} if({{ zone }} = 'Z', 'Z', concat(left({{ zone }}, 3), ':', if(length({{ zone }}) > 3, right({{ zone }}, 2), '00'))) {%- endmacro -%}
+
+{%- macro zoned_without(zone) -%}
+{%- if not zone -%} concat(t.clock, t.fraction)
+{%- else -%} concat(replace(cast({{ local_time('t.clock', zone) }} as string), ' ', 'T'), t.fraction, 'Z')
+{%- endif -%}
+{%- endmacro -%}
+
+{#- Seconds since 1970, with up to nine digits of fraction. -#}
+{%- macro read_epoch_s(value, zone) -%}
+{%- set number -%} try_cast({{ value }} as decimal(23,9)) {%- endset -%}
+if({{ value }} rlike '^-?[0-9]{1,12}(?:\\.[0-9]{1,9})?$' and {{ number }} >= -62135596800 and {{ number }} < 253402300800,
+  concat(replace(cast(timestamp_seconds(cast(floor({{ number }}) as bigint)) as string), ' ', 'T'),
+    {{ fraction("substr(cast(" ~ number ~ " - floor(" ~ number ~ ") as string), 2)") }}, 'Z'), null)
+{%- endmacro -%}
+
+{#- Whole milliseconds since 1970, and the same as a wall clock of a zone. -#}
+{%- macro read_epoch_ms(value, zone) -%}
+if({{ is_milliseconds(value) }}, concat(replace(cast(timestamp_millis(try_cast({{ value }} as bigint)) as string), ' ', 'T'), 'Z'), null)
+{%- endmacro -%}
+{%- macro read_epoch_ms_datetime(value, zone) -%} if({{ is_milliseconds(value) }}, {{ clock_of(value, zone) }}, null) {%- endmacro -%}
+{%- macro read_epoch_ms_date(value, zone) -%} if({{ is_milliseconds(value) }}, left({{ clock_of(value, zone) }}, 10), null) {%- endmacro -%}
+{%- macro read_epoch_ms_time(value, zone) -%} if({{ is_milliseconds(value) }}, substr({{ clock_of(value, zone) }}, 12), null) {%- endmacro -%}
+
+{%- macro is_milliseconds(value) -%}
+{{ value }} rlike '^-?[0-9]{1,15}$' and try_cast({{ value }} as bigint) between -62135596800000 and 253402300799999
+{%- endmacro -%}
+
+{%- macro clock_of(value, zone) -%} cast(from_utc_timestamp(timestamp_millis(try_cast({{ value }} as bigint)), {{ text(zone) }}) as string) {%- endmacro -%}
+
+{#- Milliseconds of 13 digits, and behind the dot all nanoseconds of the second, as a wall clock of a zone. -#}
+{%- macro read_epoch_ms_nanos(value, zone) -%}
+if({{ value }} rlike '^[0-9]{13}(?:\\.[0-9]{9})?$',
+  concat(cast(from_utc_timestamp(timestamp_seconds(try_cast(left({{ value }}, 10) as bigint)), {{ text(zone) }}) as string),
+    {{ fraction("concat('.', if(length(" ~ value ~ ") > 13, substr(" ~ value ~ ", 15), substr(" ~ value ~ ", 11)))") }}), null)
+{%- endmacro -%}
+
+{#- Local times with a T between date and time, and without seconds where they are none. -#}
+{%- macro read_iso_datetime(value, zone) -%}
+if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]++)?)?$',
+  concat(replace(left({{ value }}, 16), 'T', ' '), if(length({{ value }}) = 16, ':00', substr({{ value }}, 17, 3)), {{ fraction("substr(" ~ value ~ ", 20)") }}), null)
+{%- endmacro -%}
+{%- macro read_iso_time(value, zone) -%}
+if({{ value }} rlike '^-?[0-9]++:[0-9]{2}$', concat({{ value }}, ':00'), {{ read_wall_clock(value, zone) }})
+{%- endmacro -%}
+{%- macro read_iso_date(value, zone) -%}
+if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T00:00(?::00)?)?$', left({{ value }}, 10), null)
+{%- endmacro -%}
+
+{#- Bytes in base64; the same, as one unsigned number of up to 64 bits; bytes in pairs of hexadecimal digits. -#}
+{%- macro read_base64(value, zone) -%} if({{ is_base64(value) }}, base64(unbase64({{ value }})), null) {%- endmacro -%}
+{%- macro read_base64_bits(value, zone) -%}
+if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ value }})) <= 8, coalesce(conv(hex(unbase64({{ value }})), 16, 10), '0'), null)
+{%- endmacro -%}
+{%- macro is_base64(value) -%} {{ value }} rlike '^[A-Za-z0-9+/]*+={0,2}$' and length({{ value }}) % 4 = 0 {%- endmacro -%}
+{%- macro read_hex(value, zone) -%}
+if({{ value }} rlike '^[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(unhex({{ value }})), null)
+{%- endmacro -%}
+
+{#- What a function over the whole image has read. -#}
+{%- macro read_java_bytes(value, zone) -%} v.java_bytes {%- endmacro -%}
+
 {#- Wall clock: the zeros behind a fraction of a second say nothing. -#}
-{%- macro read_wall_clock(value) -%}
+{%- macro read_wall_clock(value, zone) -%}
 if({{ value }} rlike {{ is_wall_clock() }}, if(contains({{ value }}, '.'), rtrim('.', rtrim('0', {{ value }})), {{ value }}), null)
 {%- endmacro -%}
 
 {#- A decimal; an exponent is written out. -#}
-{%- macro read_decimal(value) -%}
+{%- macro read_decimal(value, zone) -%}
 if({{ value }} rlike '^[+-]?(?:[0-9]++(?:\\.[0-9]*+)?|\\.[0-9]++)$', {{ value }}, {{ written_out(value) }})
 {%- endmacro -%}
 
@@ -51,7 +128,7 @@ transform(regexp_extract_all(substr({{ type }}, instr({{ type }}, '(')), "'((?:[
 {%- endmacro -%}
 
 {#- An enum sent as the ordinal of its label, from 1; MySQL's 0 is the empty text. -#}
-{%- macro read_ordinal(value) -%}
+{%- macro read_ordinal(value, zone) -%}
 case
         when {{ value }} = '' or {{ value }} = '0' and size(v.labels) > 0 then ''
         when {{ value }} rlike '^[0-9]{1,9}$' and try_cast({{ value }} as int) between 1 and size(v.labels) then get(v.labels, try_cast({{ value }} as int) - 1)
@@ -59,7 +136,7 @@ case
 {%- endmacro -%}
 
 {#- A set sent as a mask of 64 bits without sign, its first label the lowest. -#}
-{%- macro read_mask(value) -%}
+{%- macro read_mask(value, zone) -%}
 {%- set mask -%}
 cast(try_cast({{ value }} as decimal(20,0)) - if(try_cast({{ value }} as decimal(20,0)) > 9223372036854775807, 18446744073709551616, 0) as bigint)
 {%- endset -%}
@@ -73,17 +150,3 @@ case
 
 {%- macro is_datetime() -%} '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?$' {%- endmacro -%}
 {%- macro is_wall_clock() -%} '^(?:[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}|-?[0-9]++):[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?$' {%- endmacro -%}
-
-{#- The canonical text of the value `v`. -#}
-{%- macro read_value(plan) -%}
-case v.reader
-  {%- for reader in plan.readers %}
-  when {{ text(reader) }} then {{
-    read_latin1('v.sent') if reader == 'latin1' else
-    read_instant('v.sent', plan.zone) if reader == 'instant' else
-    read_wall_clock('v.sent') if reader == 'wall_clock' else
-    read_decimal('v.sent') if reader == 'decimal' else
-    read_ordinal('v.sent') if reader == 'ordinal' else
-    read_mask('v.sent') }}
-  {%- endfor %} end
-{%- endmacro -%}

@@ -44,7 +44,50 @@ where kind <> 'control'
 group by {{ by | map('name') | join(', ') }}
 {%- endmacro -%}
 
-{%- macro view_changelog(sources) -%} {{ view_of_kind(sources, 'row') }} {%- endmacro -%}
+{#- Row changes, the two halves of an update as one. Of a half that came twice the earlier one counts, so that replays do not multiply; a half
+    without its other one stays as it is. Only sources with halves pay for the join. -#}
+{%- macro view_changelog(sources) -%}
+{%- set halved = sources | selectattr('format.has_halves') | list -%}
+{{ view_of_kind(sources, 'row') }}
+{%- if halved %}
+  and pair_id is null
+union all
+select {{ contract | map('name') | join(', ') }} from (
+  select
+    own.*
+      except (before, before_image, old_key, changed),
+    {{ joined('other.before', 'own.before') }} as before,
+    {{ joined("if(exists(map_keys(own.after), c -> not map_contains_key(other.before, c)), 'partial', other.before_image)", 'own.before_image') }} as before_image,
+    {{ joined('if(not map_values(other.key) <=> map_values(own.key), other.key, null)', 'own.old_key') }} as old_key,
+    {{ joined(differing('other.before', 'own.after'), 'own.changed') }} as changed
+  from (
+    select
+      coalesce(after_half, before_half) as own,
+      if(after_half is null, null, before_half) as other
+    from (
+      select
+        min_by(half, half.seq) filter (where half.after_image = 'none') as before_half,
+        min_by(half, half.seq) filter (where half.after_image <> 'none') as after_half
+      from (
+        select struct({{ contract | map('name') | join(', ') }}) as half from ({{ all_sources(halved, contract) | indent(8) }}
+        )
+        where kind = 'row' and pair_id is not null
+      )
+      group by half.source, half.tenant, half.db_name, half.schema_name, half.table_name, half.pair_id, half.seq.row
+    )
+  )
+)
+{%- endif %}
+{%- endmacro -%}
+
+{#- What a joined update has, or what a half has that stands alone. -#}
+{%- macro joined(both, alone) -%} if(other is null, {{ alone }}, {{ both }}) {%- endmacro -%}
+
+{#- The columns in which two images differ, or that only one has. -#}
+{%- macro differing(before, after) -%}
+sort_array(filter(array_union(map_keys({{ before }}), map_keys({{ after }})), c -> not ({{ before }}[c] <=> {{ after }}[c] and map_contains_key({{ before }}, c) = map_contains_key({{ after }}, c))))
+{%- endmacro -%}
+
 {%- macro view_ddl_events(sources) -%} {{ view_of_kind(sources, 'ddl') }} {%- endmacro -%}
 {%- macro view_control_events(sources) -%} {{ view_of_kind(sources, 'control') }} {%- endmacro -%}
 {%- macro view_dead_letters(sources) -%} {{ view_of_kind(sources, 'dead_letter') }} {%- endmacro -%}

@@ -149,7 +149,7 @@ def _parsing(parser: argparse.ArgumentParser) -> None:
 
 
 def _formats(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "show", "check"))
+    parser.add_argument("action", choices=("list", "show", "check", "schema"))
     parser.add_argument("name", nargs="?")
 
 

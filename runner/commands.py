@@ -25,6 +25,7 @@ from runner.render import Renderer
 from runner.render import name as quoted
 from runner.report import Report, json_text
 from runner.select import select
+from runner.spec_schema import spec_schema
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
 
@@ -88,7 +89,7 @@ def check(args: Namespace, report: Report) -> int:
     renderer = opened.renderer if opened else Renderer(project_folders(_project_root(args), "macros"), {**MACRO_GLOBALS, "ref": str})
     for name in folders.names():
         with problems.gathered():
-            compile_format(renderer, folders.load(name), name, None)
+            _check_format(folders, name, renderer)
     problems.raise_if_any()
     assert opened
     counts: dict[str, int] = {}
@@ -144,18 +145,21 @@ def init(args: Namespace, report: Report) -> int:
 
 
 def formats(args: Namespace, report: Report) -> int:
-    """list, show NAME or check [NAME]."""
+    """list, show NAME, check [NAME] or schema."""
+    if args.action == "schema":
+        report.payload(json_text(spec_schema()))
+        return 0
     folders = FormatFolders(project_folders(_project_root(args), "formats"))
     if args.action == "list":
         for name in folders.names():
-            report.payload(f"{name.ljust(24)} {folders.load(name).about}")
+            report.payload(f"{name.ljust(24)} {folders.about(name)}")
         return 0
     names = [args.name] if args.name else folders.names()
     if args.action == "check":
         problems, renderer = Problems(), Renderer(project_folders(_project_root(args), "macros"), {**MACRO_GLOBALS, "ref": str})
         for name in names:
             with problems.gathered():
-                compile_format(renderer, folders.load(name), name, None)
+                _check_format(folders, name, renderer)
         problems.raise_if_any()
         report.payload(f"all good: {len(names)} format{'s' if len(names) != 1 else ''}")
         return 0
@@ -166,9 +170,15 @@ def formats(args: Namespace, report: Report) -> int:
     return 0
 
 
+def _check_format(folders: FormatFolders, name: str, renderer: Renderer) -> None:
+    spec = folders.check(name)
+    if spec:
+        compile_format(renderer, spec, name, None)
+
+
 def _shown(folders: FormatFolders, name: str) -> list[str]:
     """The spec with what it inherits, and behind each key where it was written."""
-    spec = folders.load(name).origin
+    spec = folders.resolved(name)
     out = []
 
     def lines(yaml: Any, depth: int, label: str) -> None:

@@ -50,8 +50,7 @@ RUN_COLUMNS = ("run_id", "loaded_at", "landed_on")
 MESSAGE_COLUMNS = {"raw": "string", "origin": ORIGIN, "arrival": "array<bigint>"}
 
 # Class -> how its values become canonical, where the format says nothing else. Classes that are not here are as sent.
-CLASS_READERS = {"decimal": "decimal", "time": "wall_clock", "datetime": "wall_clock", "timestamp": "wall_clock"}
-
+CLASS_READERS = {"decimal": "decimal", "time": "local", "datetime": "local", "timestamp": "local", "zoned": "zoned"}
 
 # Settings of the session without which compiled SQL means something else.
 SQL_SETTINGS = {
@@ -64,7 +63,7 @@ SQL_SETTINGS = {
 }
 
 # What macros know of the contract, by name.
-MACRO_GLOBALS = {"contract": COLUMNS, "message_columns": MESSAGE_COLUMNS, "sql_settings": SQL_SETTINGS}
+MACRO_GLOBALS = {"contract": COLUMNS,  "message_columns": MESSAGE_COLUMNS, "sql_settings": SQL_SETTINGS}
 
 
 def schema(columns: dict[str, str]) -> str:

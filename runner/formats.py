@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import Problems, RunnerError, nearest_or_all
-from runner.spec import CLASSES, MERGED, Format, TypeTable, read_format
+from runner.spec import CLASSES, MERGED, VALUE_READERS, Format, TypeTable
+from runner.spec_reading import check_parts, read_format
+from runner.spec_values import one_of
 from runner.yaml_text import Steps, Yaml, read_yaml
 
 
@@ -22,6 +24,22 @@ class FormatFolders:
     def load(self, name: str, asked_by: Yaml | None = None) -> Format:
         """The format of that name, with what it inherits; raises `format-unknown` or all mistakes in the spec."""
         return self.read(name, self._resolve(name, (), asked_by))
+
+    def check(self, name: str) -> Format | None:
+        """The format of that name; None for one that says no `op`, and is there to be laid over others."""
+        spec = self._resolve(name, (), None)
+        if spec.mapping().get("op"):
+            return self.read(name, spec)
+        check_parts(spec, self._type_table)
+        return None
+
+    def about(self, name: str) -> str:
+        about = self._resolve(name, (), None).mapping().get("about")
+        return about.text() if about else ""
+
+    def resolved(self, name: str) -> Yaml:
+        """The spec of that name, with what it inherits."""
+        return self._resolve(name, (), None)
 
     def read(self, name: str, spec: Yaml) -> Format:
         return read_format(name, spec, self._type_table)
@@ -47,12 +65,17 @@ class FormatFolders:
         return merge(out, spec) if out else spec
 
     def _type_table(self, asked_by: Yaml) -> TypeTable:
+        return read_type_table(asked_by.text(), self._type_file(asked_by, ()))
+
+    def _type_file(self, asked_by: Yaml, below: tuple[Path, ...]) -> Yaml:
         name = asked_by.text()
-        path = next((p for p in (f / "types" / f"{name}.yml" for f in self.folders) if p.is_file()), None)
+        path = next((p for p in (f / "types" / f"{name}.yml" for f in self.folders) if p.is_file() and p not in below), None)
         if path is None:
             known = {p.stem for f in self.folders for p in (f / "types").glob("*.yml")}
             raise asked_by.error("types-unknown", f'there is no type table "{name}"', nearest_or_all(name, known))
-        return read_type_table(name, read_yaml(path))
+        yaml = read_yaml(path)
+        parent = yaml.mapping().get("extends")
+        return merge(self._type_file(parent, (*below, path)), yaml) if parent else yaml
 
 
 def merge(parent: Yaml, child: Yaml) -> Yaml:
@@ -69,19 +92,33 @@ def _merged(parent: object, child: object, steps: Steps) -> object:
 
 
 def read_type_table(name: str, yaml: Yaml) -> TypeTable:
+    """Type name -> class, of a file such as `integer: [int, bigint]`; an entry may be {name, as} if the type says how its values are written."""
     problems = Problems()
     classes: dict[str, str] = {}
-    for class_name, names in yaml.mapping().items():
+    readers: dict[str, str] = {}
+    for class_name, entries in yaml.mapping().items():
         with problems.gathered():
-            if class_name == "about":
+            if class_name in ("about", "extends"):
                 continue
             if class_name not in CLASSES:
-                raise names.error("spec-class", f'unknown class "{class_name}"', nearest_or_all(class_name, CLASSES))
-            for one in names.listed():
-                if classes.setdefault(one.text().lower(), class_name) != class_name:
-                    raise one.error("spec-class", f'the type "{one.text()}" is in two classes')
+                raise entries.error("spec-class", f'unknown class "{class_name}"', nearest_or_all(class_name, CLASSES))
+            for entry in entries.listed():
+                type_name = _written_name(entry).lower()
+                if classes.setdefault(type_name, class_name) != class_name:
+                    raise entry.error("spec-class", f'the type "{_written_name(entry)}" is in two classes')
+                if isinstance(entry.value, dict) and entry.get("as"):
+                    readers[type_name] = one_of(entry["as"], VALUE_READERS, "spec-reader", "reader")
     problems.raise_if_any()
-    return TypeTable(name, classes)
+    return TypeTable(name, classes, readers)
+
+
+def _written_name(entry: Yaml) -> str:
+    if not isinstance(entry.value, dict):
+        return entry.text()
+    entry.only(["name", "as"])
+    if not entry.get("name"):
+        raise entry.error("spec-missing", 'a type needs a "name"')
+    return entry["name"].text()
 
 
 def _error(asked_by: Yaml | None, code: str, message: str, hint: str) -> RunnerError:

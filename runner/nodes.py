@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Where
+from runner.readers import TableSettings
 from runner.spec import Format
 
 MATERIALIZATIONS = ("view", "table")
@@ -41,6 +42,7 @@ class Source:
     zone: str | None
     description: str
     where: Where
+    tables: tuple[TableSettings, ...] = ()
 
     @property
     def model(self) -> str:

@@ -12,7 +12,8 @@ from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or
 from runner.formats import FormatFolders
 from runner.nodes import STREAMING, Case, DataTest, Model, Node, Project, Source, UnitTest
 from runner.plan import make_plan
-from runner.project import env_var, variable
+from runner.project import env_var, read_source_format, read_tables, variable
+from runner.readers import TableSettings
 from runner.render import Renderer, name
 from runner.settings import check_setting, read_settings
 from runner.spec import Format
@@ -31,6 +32,7 @@ PROPERTY_KEYS = ("models", "unit_tests")
 MODEL_KEYS = ("name", "description", "config", "columns", "data_tests")
 COLUMN_KEYS = ("name", "description", "data_tests")
 UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect")
+CASE_SOURCE_KEYS = ("zone", "format", "tables")
 SEVERITIES = ("error", "warn")
 TEXT_ARGUMENTS = ("column", "field", "expression")
 
@@ -53,7 +55,7 @@ class Parser:
         self.reading = _Reading()
         files = (path.stem for path in (project.root / "models").rglob("*.sql"))
         self.models = {*VIEWS, *(source.model for source in project.sources), *files}
-        self.case_sql: dict[tuple[str, str | None], str] = {}
+        self.case_sql: dict[tuple[str, str], str] = {}
         self.renderer = Renderer(
             project.macro_folders,
             {
@@ -100,7 +102,7 @@ class Parser:
 
     def _add_source(self, source: Source) -> None:
         self._add(Node(f"source.{source.name}", "source", path="project.yml", description=source.description, format=source.format.name, where=source.where, about=source))
-        sql = compile_format(self.renderer, source.format, source.name, source.zone)
+        sql = compile_format(self.renderer, source.format, source.name, source.zone, source.tables)
         self._add(
             Node(
                 source.model,
@@ -267,14 +269,16 @@ class Parser:
         if not messages.is_file():
             raise yaml.error("case-messages", f'the case "{case_name}" has no messages', f"they belong in {messages.name}")
         format_name = path.parent.name
-        zone = read_zone(yaml["source"].only(["zone"]).get("zone")) if yaml.get("source") else None
-        case = Case(self._case_sql(folders, format_name, zone, yaml), f"{format_name}_messages", messages, _rows(yaml))
+        case = Case(self._case_sql(folders, format_name, yaml), f"{format_name}_messages", messages, _rows(yaml))
         return Node(f"{format_name}.{case_name}", "unit_test", path=self._relative(path), description=_text(yaml.get("about")), format=format_name, where=yaml.where(), about=case)
 
-    def _case_sql(self, folders: FormatFolders, format_name: str, zone: str | None, asked_by: Yaml) -> str:
-        if (format_name, zone) not in self.case_sql:
-            self.case_sql[format_name, zone] = compile_format(self.renderer, folders.load(format_name, asked_by), format_name, zone)
-        return self.case_sql[format_name, zone]
+    def _case_sql(self, folders: FormatFolders, format_name: str, case: Yaml) -> str:
+        source = case["source"].only(CASE_SOURCE_KEYS) if case.get("source") else Yaml({}, case.places)
+        settings = (format_name, repr(source.value))
+        if settings not in self.case_sql:
+            spec = read_source_format(source["format"], folders, format_name) if source.get("format") else folders.load(format_name, case)
+            self.case_sql[settings] = compile_format(self.renderer, spec, format_name, read_zone(source.get("zone")), read_tables(source.get("tables")))
+        return self.case_sql[settings]
 
     # --- names
 
@@ -299,9 +303,9 @@ def parse(project: Project) -> dict[str, Node]:
     return Parser(project).nodes_of_project()
 
 
-def compile_format(renderer: Renderer, spec: Format, source: str, zone: str | None) -> str:
+def compile_format(renderer: Renderer, spec: Format, source: str, zone: str | None, tables: Iterable[TableSettings] = ()) -> str:
     """The SELECT that makes changelog rows of the view `<source>_messages`."""
-    plan = make_plan(source, spec, zone)
+    plan = make_plan(source, spec, zone, tables)
     return renderer.call("header", plan) + renderer.call("changelog", plan)
 
 

@@ -12,14 +12,17 @@ import jinja2
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
 from runner.nodes import STORAGES, Messages, Project, Source, Target
+from runner.readers import TableSettings
 from runner.render import fill
 from runner.settings import read_folder_settings
+from runner.spec import Format
 from runner.yaml_text import Yaml, read_yaml
 from runner.zones import read_zone
 
 KEYS = ("name", "target", "targets", "vars", "models", "sources")
 TARGET_KEYS = ("storage", "path", "spark")
-SOURCE_KEYS = ("name", "description", "format", "zone", "files", "table")
+SOURCE_KEYS = ("name", "description", "format", "zone", "tables", "files", "table")
+TABLE_KEYS = ("name", "key", "columns", "zone")
 HERE = Path(__file__).parent
 BUILT_IN = HERE / "builtin" if (HERE / "builtin").is_dir() else HERE.parent
 
@@ -158,9 +161,28 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: _Filler) -> 
         raise yaml.error("source-messages", f'the source "{name}" must say where its messages are: exactly one of files, table', "files: messages/*.jsonl")
     path = filler.text(yaml[kinds[0]])
     absolute = path if "://" in path or path.startswith("/") else str(root / path)
-    spec = yaml["format"]
-    chosen = formats.read(name, formats.inline(spec)) if isinstance(spec.value, dict) else formats.load(spec.text(), spec)
-    return Source(name, chosen, Messages(kinds[0], absolute), read_zone(yaml.get("zone")), _optional(yaml.get("description")), yaml.where())
+    chosen = read_source_format(yaml["format"], formats, name)
+    return Source(name, chosen, Messages(kinds[0], absolute), read_zone(yaml.get("zone")), _optional(yaml.get("description")), yaml.where(), read_tables(yaml.get("tables")))
+
+
+def read_source_format(yaml: Yaml, formats: FormatFolders, name: str) -> Format:
+    """The format that a source names, or writes in place."""
+    return formats.read(name, formats.inline(yaml)) if isinstance(yaml.value, dict) else formats.load(yaml.text(), yaml)
+
+
+def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
+    """What a source says of its tables; a name may leave out what stands before the last dots."""
+    problems = Problems()
+    out: list[TableSettings] = []
+    for entry in yaml.list().elements() if yaml else ():
+        with problems.gathered():
+            entry.only(TABLE_KEYS)
+            if not entry.get("name"):
+                raise entry.error("name-missing", 'every entry of "tables" needs a "name"')
+            key = tuple(column.text() for column in entry["key"].listed()) if entry.get("key") else ()
+            out.append(TableSettings(entry["name"].text(), key, _texts(entry.get("columns")), read_zone(entry.get("zone")), entry))
+    problems.raise_if_any()
+    return tuple(out)
 
 
 def _optional(yaml: Yaml | None) -> str:

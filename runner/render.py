@@ -42,7 +42,7 @@ class Renderer:
             undefined=jinja2.StrictUndefined, loader=jinja2.FunctionLoader(_source), extensions=["jinja2.ext.do"], keep_trailing_newline=False
         )
         self.environment.filters |= {"sql_text": sql_text, "sql_inner": sql_inner, "name": name}
-        self.environment.globals |= {"name": name, "text": sql_text, **globals_}
+        self.environment.globals |= {"name": name, "text": sql_text, "macro": lambda called: self.macros[called], **globals_}
         folders = list(macro_folders)
         self.built_in = folders[-1]
         files = [path for folder in reversed(folders) for path in sorted(folder.rglob("*.sql"))]

@@ -17,18 +17,24 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from runner import shell_text, udfs
 from runner.contract import COLUMNS, ORIGIN, SQL_SETTINGS, schema
 from runner.nodes import Messages, Target
+
+# Executors have nothing of this project: what its functions are made of goes to them with the query.
+for _module in (shell_text, udfs):
+    cloudpickle.register_pickle_by_value(_module)
 
 SETTINGS = {
     "spark.master": "local[*]",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -75,6 +81,8 @@ class Spark:
                     builder = builder.config(key, value)
                 self.session = builder.getOrCreate()
         self._set({**target.spark, **SQL_SETTINGS})
+        if "spark.pyspark.python" not in target.spark and str(settings["spark.master"]).startswith("local"):
+            self.session.sparkContext.pythonExec = sys.executable
         logging.getLogger("SQLQueryContextLogger").disabled = True
 
     def __enter__(self) -> Spark:
@@ -121,7 +129,7 @@ class Spark:
 
     def view(self, name: str, sql: str) -> None:
         with _query_errors():
-            self.session.sql(sql).createOrReplaceTempView(name)
+            self._query(sql).createOrReplaceTempView(name)
 
     def changelog_table(self, name: str, root: Path) -> None:
         """Makes a view of a changelog table; of none if nothing has landed yet."""
@@ -144,7 +152,7 @@ class Spark:
         building = path.with_name(f"{path.name}.building")
         shutil.rmtree(building, ignore_errors=True)
         with _query_errors():
-            self.session.sql(sql).write.parquet(str(building))
+            self._query(sql).write.parquet(str(building))
         shutil.rmtree(path, ignore_errors=True)
         building.rename(path)
         self.table(name, path)
@@ -177,19 +185,26 @@ class Spark:
     def rows(self, sql: str, limit: int | None = None) -> tuple[list[str], list[dict[str, Any]]]:
         """Columns and rows of a query, as plain values: text, numbers, None, lists and dicts; instants as ISO 8601 in UTC."""
         with _query_errors():
-            frame = self.session.sql(sql)
+            frame = self._query(sql)
             frame = frame.limit(limit) if limit is not None else frame
             kinds = frame.schema
             return frame.columns, [{f.name: plain(row[f.name], f.dataType) for f in kinds} for row in frame.toArrow().to_pylist()]
 
     def count(self, sql: str) -> int:
         with _query_errors():
-            return self.session.sql(sql).count()
+            return self._query(sql).count()
+
+    def _query(self, sql: str) -> DataFrame:
+        """The query, in a session that has the functions it calls."""
+        for name, (function, kind) in udfs.FUNCTIONS.items():
+            if f"{name}(" in sql and not self.session.catalog.functionExists(name):
+                self.session.udf.register(name, F.arrow_udf(function, kind))
+        return self.session.sql(sql)
 
     def land(self, sql: str, root: Path, run_id: str) -> Landed:
         """Runs a stream over what is new, to its end; every message lands once, whatever befell earlier runs."""
         with _query_errors():
-            frame = self.session.sql(sql).withColumns({"run_id": F.lit(run_id), "loaded_at": F.current_timestamp(), "landed_on": F.current_date()})
+            frame = self._query(sql).withColumns({"run_id": F.lit(run_id), "loaded_at": F.current_timestamp(), "landed_on": F.current_date()})
             counted = frame.observe("landed", *(F.count_if(F.col("kind") == kind).alias(kind) for kind in ("row", "ddl", "control", "dead_letter")), F.count_if(F.col("seq.row") == 0).alias("messages"))
             writer = counted.writeStream.format("parquet").partitionBy("kind", "landed_on").option("path", str(root)).option("checkpointLocation", str(root / "_checkpoint"))
             # The number of a row in its block is refused in streams, though it is right where it directly reads files.

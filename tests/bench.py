@@ -6,6 +6,7 @@ queries runs the next ones slower; every round takes the baseline and the figure
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
@@ -34,22 +35,39 @@ WORDS = "red green blue large small light heavy fast slow paper steel glass wood
 PROJECT = """
 name: bench
 targets: {{local: {{path: {work}/warehouse, spark: {{spark.master: "local[2]", spark.driver.memory: {memory}}}}}}}
-sources: [{{name: canal, format: canal, zone: "+08:00", files: "{work}/{files}"}}]
+sources:
+  - {{name: canal, format: canal, zone: "+08:00", files: "{work}/{files}"}}
+  - {{name: oms_default, format: oms_default, files: "{work}/oms_default.jsonl"}}
 """
 
 
 # --- the messages
 
 
-def write_messages(path: Path, megabytes: int) -> None:
-    """Canal messages of about 1 KB with 14 columns, a timestamp and a blob among them: 30 % inserts, 60 % updates, 10 % deletes."""
+def write_messages(path: Path, megabytes: int, message: Callable[[int, random.Random], dict]) -> None:
+    """Messages of about 1 KB with 14 columns, a timestamp and a blob among them: 30 % inserts, 60 % updates, 10 % deletes."""
     draw = random.Random(1)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         number = 0
         while file.tell() < megabytes * 1_000_000:
-            file.write(orjson.dumps(_message(number, draw)) + b"\n")
+            file.write(orjson.dumps(message(number, draw)) + b"\n")
             number += 1
+
+
+def _bare_number_message(number: int, draw: random.Random) -> dict:
+    """Numbers bare, fractions among them, and whole images on both sides."""
+    kind = draw.choices(["INSERT", "UPDATE", "DELETE"], [3, 6, 1])[0]
+    row = _row(number, draw)
+    row |= {name: int(row[name]) for name in ("id", "customer_id", "quantity", "paid")}
+    row |= {"weight": draw.randrange(10**6) / 100, "updated_at": f"{1700000000 + number}.250000", "picture": base64.b64encode(draw.randbytes(24)).decode()}
+    meta = {
+        "checkpoint": str(1700000000 + number), "record_primary_key": "id", "record_primary_value": str(number), "source_identity": "s-1",
+        "dbType": "OB_MYSQL", "storeDataSequence": 170000000000000 + number, "table_name": "orders", "db": "tenant.shop",
+        "timestamp": str(1700000000 + number), "uniqueId": f"1002_{number}",
+    }  # fmt: skip
+    before = None if kind == "INSERT" else {**row, "status": "new", "weight": 0.5}
+    return {"prevStruct": before, "postStruct": None if kind == "DELETE" else row, "allMetaData": meta, "recordType": kind}
 
 
 def _message(number: int, draw: random.Random) -> dict:
@@ -74,16 +92,16 @@ def _row(number: int, draw: random.Random) -> dict:
 # --- one figure, in this process
 
 
-def measure(figure: str) -> None:
+def measure(format_name: str, figure: str) -> None:
     """Prints the seconds of the baseline and of the figure, round by round, as JSON."""
     from runner.spark import Spark
 
     opened = _opened()
-    model = opened.graph.nodes["canal_to_changelog"].about
+    model = opened.graph.nodes[f"{format_name}_to_changelog"].about
     with Spark(opened.project.target, WORK / "spark.log") as spark:
         source = model.source
-        spark.messages(source.messages, opened.reads["files"], "canal_messages", streaming=False)
-        bare = f"select from_json(raw, '{_bare_schema(opened)}') as m from canal_messages"
+        spark.messages(source.messages, opened.reads["files"], f"{format_name}_messages", streaming=False)
+        bare = f"select from_json(raw, '{_bare_schema(opened, source)}') as m from {format_name}_messages"
         actions = {"bare": lambda: _noop(spark, bare), "sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened, model)}
         rounds = [(_seconds(actions["bare"]), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
     print(json.dumps(rounds))
@@ -97,13 +115,11 @@ def _opened() -> object:
     return Opened(Namespace(project_dir=WORK, target=None, vars={}, target_path=None, select=None, exclude=None))
 
 
-def _bare_schema(opened: object) -> str:
+def _bare_schema(opened: object, source: object) -> str:
     """What the compiled SQL reads of a message, as one schema."""
     from runner.plan import make_plan
 
-    source = opened.project.sources[0]
-    fields = make_plan(source.name, source.format, source.zone).fields
-    return ", ".join(f"`{name}` {kind}" for name, kind in fields.items())
+    return opened.renderer.call("field_type", make_plan(source.name, source.format, source.zone).fields, 0)
 
 
 def _noop(spark: object, sql: str) -> None:
@@ -131,15 +147,16 @@ def _seconds(action: Callable[[], None]) -> float:
 def main() -> None:
     shutil.rmtree(WORK, ignore_errors=True)
     data = WORK / "canal.jsonl"
-    write_messages(data, MEGABYTES)
+    write_messages(data, MEGABYTES, _message)
+    write_messages(WORK / "oms_default.jsonl", MEGABYTES, _bare_number_message)
     (WORK / "project.yml").write_text(PROJECT.format(work=WORK, files="canal.jsonl", memory="2g"))
     megabytes = data.stat().st_size / 1e6
     figures: dict[str, float] = {}
-    for figure in ("sql", "run"):
-        rounds = json.loads(_python("-m", "tests.bench", figure).splitlines()[-1])
-        figures[f"canal.{figure}_mb_s"] = megabytes / statistics.median(own for _, own in rounds)
-        figures[f"canal.{figure}_vs_bare"] = statistics.median(bare / own for bare, own in rounds)
-        figures["canal.bare_mb_s"] = megabytes / statistics.median(bare for bare, _ in rounds)
+    for format_name, figure in (("canal", "sql"), ("canal", "run"), ("oms_default", "sql")):
+        rounds = json.loads(_python("-m", "tests.bench", format_name, figure).splitlines()[-1])
+        figures[f"{format_name}.{figure}_mb_s"] = megabytes / statistics.median(own for _, own in rounds)
+        figures[f"{format_name}.{figure}_vs_bare"] = statistics.median(bare / own for bare, own in rounds)
+        figures[f"{format_name}.bare_mb_s"] = megabytes / statistics.median(bare for bare, _ in rounds)
     figures |= command_figures()
     figures |= memory_figures(data)
     shutil.rmtree(WORK / "warehouse", ignore_errors=True)
@@ -203,4 +220,4 @@ def _python(*words: str) -> str:
 
 
 if __name__ == "__main__":
-    measure(sys.argv[1]) if len(sys.argv) > 1 else main()
+    measure(*sys.argv[1:]) if len(sys.argv) > 1 else main()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner import cli, contract, nodes, parse, project, spec
+from runner import cli, contract, nodes, parse, project, spec, spec_lines, spec_reading
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```(\w+)(?: ([^\n]+))?\n(.*?)```", re.DOTALL)
@@ -94,16 +94,16 @@ def test_every_command_and_flag_is_documented() -> None:
 
 def test_every_project_key_is_documented() -> None:
     words = documented("runner.md")
-    for key in [*project.KEYS, *project.TARGET_KEYS, *project.SOURCE_KEYS, *parse.PROPERTY_KEYS, *parse.MODEL_KEYS, *parse.COLUMN_KEYS, *parse.UNIT_TEST_KEYS, *nodes.MATERIALIZATIONS]:
+    for key in [*project.KEYS, *project.TARGET_KEYS, *project.SOURCE_KEYS, *project.TABLE_KEYS, *parse.PROPERTY_KEYS, *parse.MODEL_KEYS, *parse.COLUMN_KEYS, *parse.UNIT_TEST_KEYS, *nodes.MATERIALIZATIONS]:
         assert key in words, key
 
 
 def test_every_word_of_a_spec_is_documented() -> None:
     words = documented("formats.md") | {word.split(".")[-1] for word in documented("formats.md")}
-    for key in [*spec.KEYS, *spec.TEXT_COLUMNS, *spec.TIME_COLUMNS, *spec.VALUE_READERS, *spec.OPS]:
+    for key in [*spec_reading.KEYS, *spec_reading.KEY_WORDS, *spec.TEXT_COLUMNS, *spec.TIME_COLUMNS, *spec.VALUE_READERS, *spec.OPS, *spec.IMAGE_TEXTS]:
         assert key in words, key
     text = (ROOT / "docs/formats.md").read_text()
-    for key in (*spec.TIME_READERS, "first", "cases", "missing", "else", "empty", "is_not", "has", "lacks", "phase", "over", "unknown"):
+    for key in (*spec_lines.LINE_KEYS, *spec.IMAGE_KINDS, *spec.ORDER_READERS, *spec.TIME_READERS, "first", "cases", "missing", "else", "empty", "is_not", "has", "lacks", "phase", "over", "unknown"):
         assert key in text, key
 
 
@@ -119,7 +119,7 @@ def test_the_contract_is_documented() -> None:
 def test_every_reason_of_dead_letters_is_documented_and_has_a_case() -> None:
     section = (ROOT / "docs/changelog.md").read_text().split("## Reasons")[1].split("## ")[0]
     reasons = set(re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE))
-    in_macros = set(re.findall(r"'((?:not|no|empty|trailing|unknown|statement|row|uneven)-[a-z0-9-]+)'", (ROOT / "macros/changelog.sql").read_text()))
+    in_macros = set(re.findall(r"'((?:not|no|empty|trailing|unknown|statement|row|uneven)-[a-z0-9-]+)'", "".join(path.read_text() for path in (ROOT / "macros").glob("*.sql"))))
     assert in_macros | {"empty"} == reasons
     cases = "\n".join(path.read_text() for path in (ROOT / "formats/cases").rglob("*.rows.yml"))
     # A blank line of a file is no message, so no case can have an empty one: see the table of raw messages in test_streams.

@@ -57,7 +57,7 @@ def test_a_child_that_says_nothing_is_its_parent(tmp_path: Path) -> None:
         ("op: {by: kind}", "cases", {"I": ["insert"], "D": ["delete"]}),
         ("op: {first: none}", "first", []),
         ("op: {else: none}", "otherwise", []),
-        ("values: {enum: as_sent}", "readers", {"binary": "latin1", "enum": "as_sent"}),
+        ("values: {enum: as_sent}", "readers", {"binary": ("latin1",), "enum": ("as_sent",)}),
         ("meta: {scn: none, thread: t}", "meta", {"gtid": ["gtid"], "thread": ["t"]}),
         # replaced whole: everything else
         ("op: {first: [{if: {has: x}, row: insert}]}", "first", ["insert"]),
@@ -93,8 +93,8 @@ def test_what_is_merged_and_what_is_replaced(tmp_path: Path, spec: str, part: st
         "otherwise": lambda: [line.op for line in child.op.otherwise],
         "meta": lambda: {name: paths(choices) for name, choices in child.meta.items()},
         "seq": lambda: [paths(choices) for choices in child.seq],
-        "key": lambda: list(child.key),
-        "drop": lambda: list(child.drop),
+        "key": lambda: [path for key in child.key for path in key.names],
+        "drop": lambda: [dropped.name for dropped in child.drop],
         "table_name": lambda: paths(child.columns.get("table_name")),
         "event_time": lambda: paths(child.columns.get("event_time")),
     }.get(part, lambda: getattr(child, part))
@@ -118,7 +118,7 @@ def test_later_parents_win_and_the_spec_over_all(tmp_path: Path) -> None:
 
 def test_grandparents(tmp_path: Path) -> None:
     child = load(tmp_path, middle="extends: base\nzone: none\ndb_name: middle\n", child="extends: middle\ndb_name: child\n")
-    assert (child.zone, child.columns["db_name"][0].path, child.key) == (None, ("child",), (("pk",), ("keys",)))
+    assert (child.zone, child.columns["db_name"][0].path, child.key[0].names) == (None, ("child",), (("pk",), ("keys",)))
 
 
 def test_a_spec_that_shadows_another_may_extend_it(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ORDER = [
-    "errors", "files", "yaml_text", "zones", "contract", "spec", "formats", "nodes", "plan", "render", "settings", "project", "parse", "graph",
-    "select", "compare", "documents", "checkpoint", "artifacts", "report", "spark", "execute", "lineage", "commands", "cli",
+    "errors", "files", "yaml_text", "zones", "contract", "spec", "spec_values", "spec_lines", "spec_reading", "spec_schema", "formats", "readers", "nodes", "plan",
+    "render", "settings", "project", "parse", "graph", "select", "compare", "documents", "checkpoint", "artifacts", "report", "shell_text", "udfs",
+    "spark", "execute", "lineage", "commands", "cli",
 ]  # fmt: skip
 MODULES = sorted(path for path in (ROOT / "runner").glob("*.py") if path.stem != "__init__")
 MACROS = sorted((ROOT / "macros").glob("*.sql"))

@@ -1,0 +1,622 @@
+"""The same changes, written by every vendor, become the same rows: all columns but those that the contract lets differ, and the exceptions in a table."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from runner.cli import main
+from tests.encoders import ENCODERS
+from tests.logical_changes import CHANGES, TABLES, Change, Column, Table, canonical_image, changelog_row, key_text, moment
+
+ROOT = Path(__file__).parent.parent
+EXCEPTIONS: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "tests/vendor_exceptions.yml").read_text())
+FORMATS = {"dataworks_single": "dataworks"}
+BY_ARRIVAL = ("canal", "oceanbase_canal", "oms_canal")  # their numbers give no order
+ZONES = dict.fromkeys(("canal", "oceanbase_canal", "drs_json_c", "oms_dataworks"), "Asia/Shanghai")
+VIEWS = ("changelog", "ddl_events", "control_events", "dead_letters")
+SAME_COLUMNS = (
+    "kind", "op", "tenant", "db_name", "schema_name", "table_name", "key", "old_key", "key_text", "before", "after", "before_image", "after_image",
+    "changed", "event_time", "produced_at", "statement",
+)  # fmt: skip
+VENDORS = pytest.mark.parametrize("vendor", list(ENCODERS))
+
+
+# --- what is declared of tables -----------------------------------------------------------------------------------------------------
+
+
+def declared(vendor: str, table: Table) -> dict[str, Any]:
+    """What a source must say of a table because the vendor's messages do not."""
+    types = {column.name: column.type for column in table.columns}
+    match vendor:
+        case "oms_default":
+            return {"columns": types}
+        case "oms_shareplex":
+            return {"columns": types, **({"key": list(table.key)} if table.key else {})}
+        case "dataworks" | "dataworks_single":
+            wall_clocks = {column.name: column.type for column in table.columns if column.kind in ("date", "datetime")}
+            return {"columns": wall_clocks, "zone": "Asia/Shanghai"} if wall_clocks else {}
+    return {}
+
+
+def source_of(vendor: str) -> dict[str, Any]:
+    tables = [{"name": f"{table.database}.{table.name}", **says} for table in TABLES if (says := declared(vendor, table))]
+    zone = {"zone": ZONES[vendor]} if vendor in ZONES else {}
+    return {"name": vendor, "format": FORMATS.get(vendor, vendor), "files": f"in/{vendor}/*.jsonl", **zone, **({"tables": tables} if tables else {})}
+
+
+# --- landing ------------------------------------------------------------------------------------------------------------------------
+
+
+def messages_of(vendor: str) -> list[tuple[str, bytes]]:
+    """Name of the change and message, in the order of the file: any order, where the vendor's numbers give one."""
+    pairs = [(change.name, message) for change in CHANGES for message in ENCODERS[vendor](change)]
+    if vendor not in BY_ARRIVAL:
+        Random(vendor).shuffle(pairs)
+    return pairs
+
+
+class Landed(NamedTuple):
+    """Of each vendor: all rows of its table, with nothing but kind, seq and raw; and the rows of the views."""
+
+    tables: dict[str, list[dict[str, Any]]]
+    views: dict[str, list[dict[str, Any]]]
+
+    def change_names(self, vendor: str) -> dict[str, str]:
+        """Arrival -> name of the change: arrivals in one file have the order of its lines."""
+        arrivals = sorted(row["seq"]["arrival"] for row in self.tables[vendor] if row["seq"]["row"] == 0)
+        return {str(arrival): name for arrival, (name, _) in zip(arrivals, messages_of(vendor))}
+
+    def by_change(self, vendor: str) -> dict[str, list[dict[str, Any]]]:
+        names = self.change_names(vendor)
+        out: dict[str, list[dict[str, Any]]] = {}
+        for row in self.views[vendor]:
+            out.setdefault(names[str(row["seq"]["arrival"])], []).append(row)
+        return out
+
+
+def run(*words: str) -> str:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(words)
+    assert code == 0, err.getvalue() + out.getvalue()
+    return out.getvalue()
+
+
+def query(sql: str) -> Iterator[dict[str, Any]]:
+    """Rows of a query; values may hold characters that `splitlines` takes for the end of a line."""
+    for line in run("show", "--inline", sql, "--output", "json", "--limit", "100000").split("\n"):
+        if line:
+            yield json.loads(line)
+
+
+def by_vendor(rows: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    out: dict[str, list[dict[str, Any]]] = {vendor: [] for vendor in ENCODERS}
+    for row in rows:
+        out[row["source"]].append(row)
+    return out
+
+
+@pytest.fixture(scope="module")
+def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Landed:
+    folder = tmp_path_factory.mktemp("many_vendors")
+    project = {"name": "many_vendors", "sources": [source_of(vendor) for vendor in ENCODERS]}
+    (folder / "project.yml").write_text(yaml.safe_dump(project, allow_unicode=True, sort_keys=False))
+    for vendor in ENCODERS:
+        path = folder / "in" / vendor / "1.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"".join(message + b"\n" for _, message in messages_of(vendor)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("RUNNER_TARGET", "RUNNER_PROJECT_DIR", "RUNNER_TARGET_PATH", "RUNNER_LOG_FORMAT"):
+            patch.delenv(name, raising=False)
+        run("run")
+        tables = " union all ".join(f"select source, kind, reason, detail, raw, seq from {vendor}_to_changelog" for vendor in ENCODERS)
+        views = " union all ".join(f"select source, seq, {', '.join(SAME_COLUMNS)} from {view}" for view in VIEWS)
+        return Landed(by_vendor(query(tables)), by_vendor(query(views)))
+
+
+# --- what is expected ---------------------------------------------------------------------------------------------------------------
+
+VendorException = Mapping[str, Any]
+Row = dict[str, Any]
+LEFT_OUT = object()
+
+
+def cut_fraction(digits: int) -> Callable[[Column, str], str]:
+    def cut(_: Column, text: str) -> str:
+        found = re.fullmatch(r"([^.]*)\.(\d+)(Z?)", text)
+        if not found:
+            return text
+        fraction = found[2][:digits].rstrip("0")
+        return found[1] + (f".{fraction}" if fraction else "") + found[3]
+
+    return cut
+
+
+def compact_json(_: Column, text: str) -> str:
+    """Without blanks outside of strings.
+
+    >>> compact_json(None, '{"a": [1.10, "b: c, \\\\" d"]}')
+    '{"a":[1.10,"b: c, \\\\" d"]}'
+    """
+    return re.sub(r'("(?:[^"\\]|\\.)*")|\s+', lambda found: found[1] or "", text)
+
+
+VALUE_RULES: dict[str, Callable[[Column, str], Any]] = {
+    "left_out": lambda column, text: LEFT_OUT,
+    "seconds": cut_fraction(0),
+    "milliseconds": cut_fraction(3),
+    "sixteen_digits": lambda column, text: repr(float(f"{float(text):.16g}")),
+    "true_false": lambda column, text: "true" if text == "1" else "false",
+    "binary_digits": lambda column, text: f"{int(text):0{re.search('[0-9]+', column.type)[0]}b}",
+    "null_if_empty": lambda column, text: text or None,
+    "midnight": lambda column, text: f"{text} 00:00:00",
+    "compact_json": compact_json,
+}
+RULES_IN_WORDS = {
+    "left_out": "the column is not in the message",
+    "seconds": "cut to whole seconds",
+    "milliseconds": "cut to milliseconds",
+    "sixteen_digits": "rounded to 16 digits",
+    "true_false": "`true`, `false`",
+    "binary_digits": "the bits as text, `0101`",
+    "null_if_empty": "`''` is null",
+    "midnight": "with the time of day `00:00:00`",
+    "compact_json": "JSON without blanks",
+    "key_of_a_document": "key `_id`, which is in whole images too; no `old_key`",
+    "no_before": "`before` none; `changed` null unless it is a patch",
+    "patch": "`after` and `changed` are what was set, `after_image` `patch`",
+    "only_the_key": "`before` has `_id` only, `before_image` `key`",
+}
+
+
+def key_of_a_document(change: Change, row: Row) -> Row:
+    key = {"_id": change.document_id}
+    images = {name: {**key, **row[name]} for name in ("before", "after") if row[name] is not None}
+    return {**row, **images, "key": key, "key_text": key_text(key), "old_key": None}
+
+
+def no_before(change: Change, row: Row) -> Row:
+    return {**row, "before": None, "before_image": "none", "changed": None}
+
+
+def patch(change: Change, row: Row) -> Row:
+    """An update that changes nothing, or the table's key, replaces the document."""
+    names = sorted(name for name in change.after if change.after[name] != change.before[name])
+    if not names or set(names) & set(change.table.key):
+        return row
+    return {**row, "after": {name: row["after"][name] for name in names if name in row["after"]}, "after_image": "patch", "changed": names}
+
+
+def only_the_key(change: Change, row: Row) -> Row:
+    return {**row, "before": row["key"], "before_image": "key"}
+
+
+ROW_RULES = {rule.__name__: rule for rule in (key_of_a_document, no_before, patch, only_the_key)}
+
+
+def concerns(exception: VendorException, change: Change) -> bool:
+    facts = {"kind": change.kind, "op": change.op, "table": change.table.name if change.table else None}
+    return all(facts[name] in (wanted if isinstance(wanted, list) else [wanted]) for name, wanted in exception.get("of", {}).items())
+
+
+def expected_row(change: Change, exceptions: list[VendorException]) -> Row | None:
+    """The row of a change as one vendor can give it; None if it cannot."""
+    mine = [exception for exception in exceptions if concerns(exception, change)]
+    if any(exception.get("arrives") == "never" for exception in mine):
+        return None
+    before, after = (_excepted_image(change, image, mine) for image in (change.before, change.after))
+    row = changelog_row(change, before, after)
+    for exception in mine:
+        row = _excepted_row(exception, change, row)
+    return row
+
+
+def _excepted_image(change: Change, image: Mapping[str, Any] | None, exceptions: list[VendorException]) -> dict[str, str | None] | None:
+    if image is None:
+        return None
+    out = canonical_image(change.table, image)
+    for exception in exceptions:
+        for column in change.table.columns:
+            if exception.get("values") == column.kind and column.name in out:
+                value = _excepted_value(exception["rule"], column, out.pop(column.name))
+                out |= {} if value is LEFT_OUT else {column.name: value}
+    return out
+
+
+def _excepted_value(rule: str, column: Column, text: str | None) -> Any:
+    return text if text is None and rule != "left_out" else VALUE_RULES[rule](column, text)
+
+
+def _excepted_row(exception: VendorException, change: Change, row: Row) -> Row:
+    if "row" in exception:
+        return ROW_RULES[exception["row"]](change, row) if change.kind == "row" else row
+    name = exception.get("column")
+    if name is None:
+        return row
+    if "rule" not in exception:
+        return {**row, name: exception["becomes"]}
+    return {**row, name: row[name] and VALUE_RULES[exception["rule"]](None, row[name])}
+
+
+# --- comparing ----------------------------------------------------------------------------------------------------------------------
+
+
+def differences(by_change: Mapping[str, list[Row]], exceptions: list[VendorException]) -> list[str]:
+    """What is not as the exceptions allow, one line a column."""
+    out = []
+    for change in CHANGES:
+        expected = expected_row(change, exceptions)
+        got = by_change.get(change.name, [])
+        if len(got) != (expected is not None):
+            out.append(f"{change.name}: {len(got)} rows, expected {int(expected is not None)}")
+        elif expected:
+            out += [f"{change.name}: {line}" for line in column_differences(change, got[0], expected)]
+    return out
+
+
+def column_differences(change: Change, got: Row, expected: Row) -> Iterator[str]:
+    for name in SAME_COLUMNS:
+        if name in ("before", "after"):
+            ours, theirs = (floats_by_value(change.table, row[name]) for row in (got, expected))
+            for column in sorted({*(ours or {}), *(theirs or {})}):
+                if _member(ours, column) != _member(theirs, column):
+                    yield f"{name}.{column}: got {_member(ours, column)!r}, expected {_member(theirs, column)!r}"
+            if (ours is None) != (theirs is None):
+                yield f"{name}: got {ours!r}, expected {theirs!r}"
+        elif got[name] != expected[name]:
+            yield f"{name}: got {got[name]!r}, expected {expected[name]!r}"
+
+
+def _member(image: Mapping[str, Any] | None, column: str) -> Any:
+    return (image or {}).get(column, "(not there)")
+
+
+def floats_by_value(table: Table | None, image: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    floats = {column.name for column in table.columns if column.kind in ("float", "double")} if table else set()
+    return None if image is None else {name: _number(text) if name in floats else text for name, text in image.items()}
+
+
+def _number(text: str | None) -> Any:
+    try:
+        return text and repr(float(text))
+    except ValueError:
+        return text
+
+
+def order_key(row: Row) -> tuple[Any, ...]:
+    seq = row["seq"]
+    return seq["generation"], seq["phase"], [int(number) for number in seq["position"]], seq["arrival"], seq["row"]
+
+
+# --- tests with Spark ---------------------------------------------------------------------------------------------------------------
+
+
+@VENDORS
+def test_the_same_change_gives_the_same_row(landed: Landed, vendor: str) -> None:
+    assert differences(landed.by_change(vendor), EXCEPTIONS[vendor]["exceptions"]) == []
+
+
+@VENDORS
+def test_every_exception_is_needed(landed: Landed, vendor: str) -> None:
+    exceptions = EXCEPTIONS[vendor]["exceptions"]
+    needless = [left_out for left_out in exceptions if not differences(landed.by_change(vendor), [e for e in exceptions if e is not left_out])]
+    assert needless == []
+
+
+@VENDORS
+def test_no_dead_letters(landed: Landed, vendor: str) -> None:
+    assert [(row["reason"], row["detail"], row["raw"]) for row in landed.tables[vendor] if row["kind"] == "dead_letter"] == []
+
+
+@VENDORS
+def test_every_message_has_one_first_row(landed: Landed, vendor: str) -> None:
+    first = [str(row["seq"]["arrival"]) for row in landed.tables[vendor] if row["seq"]["row"] == 0]
+    assert len(first) == len(set(first)) == len(messages_of(vendor))
+
+
+@VENDORS
+def test_rows_of_one_key_are_in_order(landed: Landed, vendor: str) -> None:
+    rows = landed.by_change(vendor)
+    for identity in {change.row for change in CHANGES if change.row}:
+        names = [change.name for change in CHANGES if change.row == identity and change.name in rows]
+        assert sorted(names, key=lambda name: order_key(rows[name][0])) == names, identity
+
+
+# --- tests without ------------------------------------------------------------------------------------------------------------------
+
+
+def test_every_vendor_has_its_exceptions() -> None:
+    assert list(EXCEPTIONS) == list(ENCODERS)
+    for vendor, entry in EXCEPTIONS.items():
+        assert sorted(entry) == ["assumed", "exceptions"], vendor
+        for exception in entry["exceptions"]:
+            (what,) = {"arrives", "column", "values", "row"} & set(exception)
+            assert exception["reason"] and set(exception) <= {"of", "reason", what, "becomes", "rule"}, exception
+            assert exception.get("rule", "seconds") in VALUE_RULES and exception.get("row", "patch") in ROW_RULES, exception
+            assert what == "arrives" or any(concerns(exception, change) for change in CHANGES)
+
+
+@VENDORS
+def test_every_exception_changes_something(vendor: str) -> None:
+    exceptions = EXCEPTIONS[vendor]["exceptions"]
+    as_expected = {change.name: [row] for change in CHANGES if (row := expected_row(change, exceptions))}
+    assert differences(as_expected, exceptions) == []
+    for exception in exceptions:
+        assert differences(as_expected, [other for other in exceptions if other is not exception]), exception
+
+
+@VENDORS
+def test_what_never_arrives_is_not_written(vendor: str) -> None:
+    exceptions = EXCEPTIONS[vendor]["exceptions"]
+    for change in CHANGES:
+        assert bool(ENCODERS[vendor](change)) == (expected_row(change, exceptions) is not None), change.name
+
+
+@VENDORS
+def test_messages_are_lines_of_json(vendor: str) -> None:
+    for name, message in messages_of(vendor):
+        assert b"\n" not in message and isinstance(json.loads(message), dict), name
+
+
+# --- the encoders against messages that the documents print ------------------------------------------------------------------------
+
+
+def exact(text: str | bytes) -> Any:
+    """JSON with the digits of its numbers."""
+    return json.loads(text, parse_float=str, parse_int=str)
+
+
+def assert_holds(message: Any, sample: Any, path: str = "") -> None:
+    """Everything that the sample has is in the message, too."""
+    if isinstance(sample, dict) and isinstance(message, dict):
+        for name, member in sample.items():
+            assert name in message, f"{path}.{name}"
+            assert_holds(message[name], member, f"{path}.{name}")
+    elif isinstance(sample, list) and isinstance(message, list) and len(sample) == len(message):
+        for number, member in enumerate(sample):
+            assert_holds(message[number], member, f"{path}[{number}]")
+    else:
+        assert message == sample, path
+
+
+DOUBLE = float("9.99999999999999909326625337248461995470488734032E-308")
+DOUBLE_DIGITS = (
+    "9.99999999999999909326625337248461995470488734032045693707225049331647881341002217023668530611028595157578301758491822824378438792553200763769833775473829862512"
+    "856683413461939989729065436937279228852476622948659167943435544622149348072943613294167216662821737555414480159115639791276054897201420389770580351533960771506199"
+    "055664889770260291710977826725024401716523031627390652604144008597950935492433262042405635563993262949691698930975461134804791235994697938405200089317860731205010"
+    "159117711704697471514344499487123311264707354172378099538737850219826145102366279591379660471881259976727356521602405329789906247763521525981391443887618575275588"
+    "619928089116905061711975308467857756405810961619074331866883961080943542712559830853980002984826569445431232452392578125E-308"
+)
+OMS_TABLE = Table(
+    "table",
+    (
+        *(Column(f"col{number}", "integer", type_) for number, type_ in enumerate(("tinyint", "smallint", "int", "bigint", "bigint unsigned"), 1)),
+        Column("col6", "float", "float"),
+        Column("col7", "double", "double"),
+        Column("col8", "string", "varchar(255)"),
+        Column("col9", "binary", "blob"),
+        Column("col10", "decimal", "decimal(65,30)"),
+        Column("col11", "date", "date"),
+        Column("col12", "time", "time"),
+        Column("col13", "datetime", "datetime"),
+        Column("col14", "timestamp", "timestamp(6)"),
+    ),
+    ("col1", "col2"),
+    database="database",
+)
+OMS_ROW = dict(zip((column.name for column in OMS_TABLE.columns), (
+    3, 129, 2147483646, 9223372036854775806, 10223372036854775806, 1.2222, DOUBLE, "hello world", b"hello world", Decimal(DOUBLE_DIGITS),
+    "2020-11-25", "00:01:02", "2020-11-25 00:01:02", moment("2020-11-24 16:01:02.012345"),
+)))  # fmt: skip
+OMS_VALUES_SENT = """"col1":3,"col2":129,"col3":2147483646,"col4":9223372036854775806,"col5":10223372036854775806,"col6":1.2222,"col7":DOUBLE,"col8":"hello world",
+    "col9":"aGVsbG8gd29ybGQ=","col10":DOUBLE,"col11":"2020-11-25","col12":"00:01:02","col13":"2020-11-25 00:01:02","col14":"1606233662.012345" """
+OMS_TYPES_SENT = ("TINYINT", "SMALLINT", "INT", "INT64", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR", "BLOB", "DECIMAL", "DATE", "TIME", "DATETIME", "TIMESTAMP")
+OMS_INSERT = Change("sample", "insert", OMS_TABLE, None, OMS_ROW, order=5, instant=1609344671000, written=1618323429026)
+OMS_UPDATE = replace(OMS_INSERT, op="update", before=OMS_ROW, after={**OMS_ROW, "col8": "hello world 2020"}, written=1618364572908)
+
+
+def the_message(vendor: str, change: Change) -> Any:
+    (message,) = ENCODERS[vendor](change)
+    return exact(message)
+
+
+def oms_values(double: str) -> Any:
+    return exact("{" + OMS_VALUES_SENT.replace("DOUBLE", double) + "}")
+
+
+def test_samples_of_oms_default() -> None:
+    sent = oms_values(DOUBLE_DIGITS)
+    del sent["col7"]  # the sample's is shorter: here the digits follow the table of types
+    message = the_message("oms_default", OMS_INSERT)
+    keys = {"record_primary_key": "col1\u0001col2", "record_primary_value": "3\u0001129", "timestamp": "1609344671", "table_name": "table"}
+    assert_holds(message, {"allMetaData": keys, "prevStruct": None, "recordType": "INSERT", "postStruct": sent})
+    assert float(message["postStruct"]["col7"]) == DOUBLE
+    assert_holds(the_message("oms_default", replace(OMS_INSERT, op="delete", before=OMS_ROW, after=None)), {"recordType": "DELETE", "prevStruct": sent, "postStruct": None})
+
+
+def test_samples_of_oms_default_extend() -> None:
+    light = {f"col{number}": {"schemaType": type_} for number, type_ in enumerate(OMS_TYPES_SENT, 1)}
+    sent = {**oms_values(DOUBLE_DIGITS), "__light_type": light}
+    assert_holds(the_message("oms_default_extend", OMS_INSERT), {"prevStruct": None, "recordType": "INSERT", "postStruct": sent})
+    assert_holds(the_message("oms_default_extend", OMS_UPDATE), {"prevStruct": sent, "recordType": "UPDATE", "postStruct": {"col8": "hello world 2020", "__light_type": light}})
+
+
+def test_samples_of_oms_canal() -> None:
+    types = {f"col{number}": type_.lower() for number, type_ in enumerate(OMS_TYPES_SENT, 1)}
+    head = {"database": "database", "table": "table", "es": "1609344671000", "isDdl": False, "sql": "", "mysqlType": types, "pkNames": ["col1", "col2"]}
+    sent = oms_values(DOUBLE_DIGITS)
+    assert_holds(the_message("oms_canal", OMS_INSERT), {**head, "data": [sent], "old": None, "type": "INSERT", "ts": "1618323429026"})
+    update = the_message("oms_canal", OMS_UPDATE)
+    assert_holds(update, {**head, "data": [{**sent, "col8": "hello world 2020"}], "type": "UPDATE", "ts": "1618364572908"})
+    assert update["old"] == [{"col8": "hello world"}]
+    assert_holds(the_message("oms_canal", replace(OMS_INSERT, op="delete", before=OMS_ROW, after=None)), {**head, "data": [sent], "old": None, "type": "DELETE"})
+
+
+def test_samples_of_oms_dataworks() -> None:
+    plain = f"{Decimal(DOUBLE_DIGITS):f}"
+    change = replace(OMS_INSERT, instant=1647581000000, written=1647581000795)
+    source = {"dbType": "ob_mysql", "dbVersion": None, "dbName": "database", "schema": None, "table": "table"}
+    columns = [{"name": f"col{number}", "type": type_} for number, type_ in enumerate(OMS_TYPES_SENT, 1)]
+    times = {"eventTime": "1647581000000", "systemTime": "1647581000795", "checkpointTime": "1647581000"}
+    payload = {"before": None, "after": {"data": oms_values(plain)}, "op": "INSERT", "timestamp": times, "ddl": None}
+    assert_holds(the_message("oms_dataworks", change), {"version": "2.0", "schema": {"source": source, "column": columns, "pk": ["col1", "col2"]}, "payload": payload, "extend": {"load_fm": "test"}})
+    heartbeat = {"version": "2.0", "payload": {"timestamp": {"eventTime": "1620457659000"}, "op": "HEARTBEAT"}}
+    assert the_message("oms_dataworks", Change("sample", "heartbeat", instant=1620457659000)) == heartbeat
+    template = replace(change, table=Table("t", (Column("ts", "datetime", "datetime(6)"),), ()), after={"ts": "2020-05-24 18:14:29.123456"})
+    assert the_message("oms_dataworks", template)["payload"]["after"]["data"] == {"ts": "1590315269000.123456000"}
+
+
+def test_samples_of_oms_shareplex() -> None:
+    table = replace(OMS_TABLE, name="mock_table", database="mock_database")
+    change = replace(OMS_UPDATE, table=table, instant=1606233662000, written=1607320749000)
+    meta = {"posttime": "2020-12-07T13:59:09", "op": "upd", "time": "2020-11-25T00:01:02", "table": "mock_database.mock_table", "rowid": "mock_database.mock_table-3\u0001129"}
+    message = the_message("oms_shareplex", change)
+    assert_holds(message, {"data": {"col8": "hello world 2020"}, "meta": meta, "key": oms_values(DOUBLE_DIGITS)})
+    assert list(message["data"]) == ["col8"]
+    assert_holds(the_message("oms_shareplex", replace(change, op="delete", after=None)), {"data": oms_values(DOUBLE_DIGITS), "meta": {"op": "del"}})
+
+
+def test_sample_of_oceanbase_canal() -> None:
+    columns = (Column("id", "integer", "integer"), Column("name", "string", "varchar(255)"), Column("description", "string", "varchar(512)"), Column("weight", "float", "float"))
+    after = {"id": 111, "name": "name", "description": "Big 2-wheel scooter", "weight": 5.18}
+    change = Change("sample", "update", Table("products", columns, database="inventory"), {**after, "weight": 5.15}, after, order=9, instant=1589373560000, written=1589373560798)
+    assert_holds(
+        the_message("oceanbase_canal", change),
+        exact("""{"data": [{"id": "111", "name": "name", "description": "Big 2-wheel scooter", "weight": "5.18"}], "database": "inventory", "es": 1589373560000, "id": 9, "isDdl": false,
+            "mysqlType": {"id": "INTEGER", "name": "VARCHAR(255)", "description": "VARCHAR(512)", "weight": "FLOAT"}, "old": [{"weight": "5.15"}], "pkNames": ["id"], "sql": "",
+            "table": "products", "ts": 1589373560798, "type": "UPDATE"}"""),
+    )
+
+
+DRS_TABLE = Table(
+    "test ",
+    (
+        Column("c11", "binary", "binary(1)"),
+        Column("c10", "string", "varchar(255)"),
+        Column("c14", "binary", "blob"),
+        Column("c4", "datetime", "datetime"),
+        Column("c5", "timestamp", "timestamp(3)"),
+        Column("c6", "string", "char(20)"),
+        Column("c7", "float", "float"),
+        Column("c8", "double", "double"),
+        Column("c9", "decimal", "decimal(20,0)"),
+        Column("id", "integer", "int"),
+    ),
+    database="test01",
+)
+DRS_ROW = dict(c11=b"", c10="华为云huaweicloud", c14=b"jgojgoid!@#$%^", c4="2021-06-25 17:51:53", c5=moment("2021-06-25 09:51:53.201"), c6="!@#$%90weurtg103", c7=10357.0, c8=12510357.0, c9=Decimal(9874510357), id=104)
+DRS_VALUES_SENT = """"c11":"[]", "c10":"华为云huaweicloud", "c14":"[106, 103, 111, 106, 103, 111, 105, 100, 33, 64, 35, 36, 37, 94]", "c4":"2021-06-25 17:51:53", "c5":"1624614713.201",
+    "c6":"!@#$%90weurtg103", "c7":"10357.0", "c8":"1.2510357E7", "c9":"9874510357" """
+DRS_UPDATE = Change("sample", "update", DRS_TABLE, {**DRS_ROW, "id": 103}, DRS_ROW, order=27677, instant=1624614713000, written=1625058726990)
+
+
+def test_samples_of_drs_json() -> None:
+    head = """{"mysqlType":{"c11":"binary", "c10":"varchar", "c14":"blob", "c4":"datetime", "c5":"timestamp", "c6":"char", "c7":"float", "c8":"double", "c9":"decimal", "id":"int"},
+        "id":27677, "es":1624614713000, "ts":1625058726990, "database":"test01", "table":"test ", "isDdl":false, "sql":"", "pkNames":["id"]}"""
+    after, before = (exact("{" + DRS_VALUES_SENT + f', "id":"{number}"' + "}") for number in (104, 103))
+    assert_holds(the_message("drs_json", DRS_UPDATE), {**exact(head), "type": "UPDATE", "data": [after], "old": [before]})
+    deleted = replace(DRS_UPDATE, op="delete", after=None)
+    assert_holds(the_message("drs_json", deleted), {"type": "DELETE", "data": None, "old": [before]})
+    assert_holds(the_message("drs_json_c", deleted), {"type": "DELETE", "data": [{**before, "c5": "2021-06-25 17:51:53"}], "old": None})
+
+
+def test_sample_of_drs_sql() -> None:
+    columns = (
+        Column("timestamp_column", "datetime", "datetime(6)"),
+        Column("jsonb_column", "json", "json"),
+        Column("boolean_column", "boolean", "tinyint(1)"),
+        Column("bit_column", "bit", "bit(1)"),
+        Column("smallint_column", "integer", "tinyint"),
+        Column("bytea_column", "binary", "blob"),
+    )
+    before = dict(timestamp_column="2014-07-02 06:14:00.742", jsonb_column='{"key1": "value1", "key2": "value2"}', boolean_column=1, bit_column=1, smallint_column=12, bytea_column=b"bytea_data")
+    after = {**before, "timestamp_column": "2021-12-16 12:31:49.344365", "boolean_column": 0}
+    change = Change("sample", "update", Table("table01", columns, (), database="database01"), before, after, order=332, instant=1639626187000, written=1639629261915)
+    values = """{"timestamp_column": "2021-12-16 12:31:49.344365", "jsonb_column": "{\\"key1\\": \\"value1\\", \\"key2\\": \\"value2\\"}", "boolean_column": "false",
+        "bit_column": "1", "smallint_column": "12", "bytea_column": "62797465615f64617461"}"""
+    sample = """{"columnType": {"timestamp_column": "timestamp without time zone", "jsonb_column": "json", "boolean_column": "boolean", "bit_column": "bit", "smallint_column": "smallint",
+        "bytea_column": "bytea"}, "dbType": "GaussDB Primary/Standby", "opType": "UPDATE", "id": 332, "es": 1639626187000, "ts": 1639629261915, "database": "database01",
+        "table": "table01", "type": "UPDATE", "isDdl": false, "sql": "", "pkNames": null}"""
+    old = {**exact(values), "timestamp_column": "2014-07-02 06:14:00.742", "boolean_column": "true"}
+    assert_holds(the_message("drs_sql", change), {**exact(sample), "data": [exact(values)], "old": [old]})
+
+
+def test_samples_of_drs_mongodb() -> None:
+    table = Table("ljx", (Column("id", "integer", "int"), Column("c1", "string", "text"), Column("tags", "json", "json")), database="ljx")
+    row = dict(id=1, c1="baz", tags='["mongodb", "database", "NoSQL"]')
+    change = Change("sample", "insert", table, None, row, "ljx/1", order=256, instant=1684315111439, written=1684315111576)
+    identity = f'{{"_id": ObjectId("{change.document_id}")}}'
+    head = exact('{"id": 256, "op": "INSERT", "dbType": "MongoDB", "db": "ljx", "coll": "ljx", "where": null, "recordType": "insert", "extra": "insert", "es": 1684315111439, "ts": 1684315111576}')
+    document = '"id": NumberInt(1), "c1": "baz", "tags": ["mongodb", "database", "NoSQL"]}'
+    insert = the_message("drs_mongodb", change)
+    assert_holds(insert, {**head, "value": f"{identity[:-1]}, {document}"})
+    assert re.fullmatch("1684344063:[0-9]+", insert["clusterTime"])
+    update = replace(change, op="update", before=row, after={**row, "c1": "aaa"})
+    assert_holds(the_message("drs_mongodb", update), {"op": "UPDATE", "value": '{"$set": {"c1": "aaa"}}', "where": identity, "recordType": "update"})
+    replaced = replace(update, after=row)
+    assert_holds(the_message("drs_mongodb", replaced), {"op": "UPDATE", "value": f"{identity[:-1]}, {document}", "where": identity, "recordType": "replace"})
+    assert_holds(the_message("drs_mongodb", replace(change, op="delete", before=row, after=None)), {"op": "DELETE", "value": identity, "where": None, "recordType": "doc", "extra": "doc"})
+
+
+def test_samples_of_dataworks() -> None:
+    table = Table("pkset_test_no_pk", tuple(Column(name, "string", "varchar(20)") for name in ("name", "job", "sex")), (), database="pkset_test")
+    man = {"name": "name11", "job": "job11", "sex": "man"}
+    update = Change("sample", "update", table, man, {**man, "sex": "woman"}, order=1, instant=1620458077000, written=1620458077779)
+    columns = [*({"name": name, "type": "STRING"} for name in man), {"name": "#alibaba_rds_row_id#", "type": "LONG"}]
+    schema = {"dataColumn": columns, "primaryKey": None, "source": {"dbType": "MySQL", "dbName": "pkset_test", "tableName": "pkset_test_no_pk"}}
+    before, after = ({"dataColumn": {**man, "sex": sex, "#alibaba_rds_row_id#": "15"}} for sex in ("man", "woman"))
+    times = {"eventTime": "1620458077000", "systemTime": "1620458077779", "checkpointTime": "1620458077000"}
+    payload = {"sequenceId": "1620457642589000001", "timestamp": times, "ddl": None}
+    first, second = map(exact, ENCODERS["dataworks"](update))
+    assert first == {"schema": schema, "payload": {**payload, "before": before, "after": None, "op": "UPDATE_BEFOR"}, "version": "0.0.1"}
+    assert second == {"schema": schema, "payload": {**payload, "before": None, "after": after, "op": "UPDATE_AFTER"}, "version": "0.0.1"}
+    assert the_message("dataworks_single", update) == {"schema": schema, "payload": {**payload, "before": before, "after": after, "op": "UPDATE_AFTER"}, "version": "0.0.1"}
+    heartbeat = exact("""{"schema": {"dataColumn": null, "primaryKey": null, "source": null}, "payload": {"before": null, "after": null, "sequenceId": null,
+        "timestamp": {"eventTime": 1620457659000, "checkpointTime": 1620457659000}, "op": "MHEARTBEAT", "ddl": null}, "version": "0.0.1"}""")
+    assert the_message("dataworks", Change("sample", "heartbeat", instant=1620457659000)) == heartbeat
+
+
+# --- the page -----------------------------------------------------------------------------------------------------------------------
+
+
+def in_words(exception: VendorException) -> tuple[str, str]:
+    """What differs, and what comes instead."""
+    where = " and ".join(f"{name} is {_one_of(wanted)}" for name, wanted in exception.get("of", {}).items())
+    what = {"arrives": "the message", "row": "the row", "column": f"`{exception.get('column')}`", "values": f"values of class `{exception.get('values')}`"}
+    (kind,) = what.keys() & exception.keys()
+    rule = exception.get("rule", exception.get("row"))
+    instead = "does not arrive" if kind == "arrives" else RULES_IN_WORDS[rule] if rule else f"`{exception['becomes'] or 'null'}`"
+    return what[kind] + (f" where {where}" if where else ""), instead
+
+
+def _one_of(wanted: Any) -> str:
+    return " or ".join(f"`{word}`" for word in (wanted if isinstance(wanted, list) else [wanted]))
+
+
+def as_markdown() -> str:
+    """The exceptions as the page shows them; vendors with the same ones share a section."""
+    sections: dict[str, list[str]] = {}
+    for vendor, entry in EXCEPTIONS.items():
+        rows = [" | ".join((*in_words(exception), exception["reason"])) for exception in entry["exceptions"]]
+        table = ["| what | instead | why |", "|---|---|---|", *(f"| {row} |" for row in rows)]
+        assumed = ["", "Assumed, since no document says it:", "", *(f"- {line}" for line in entry["assumed"])]
+        sections.setdefault("\n".join([*table, *assumed]), []).append(vendor)
+    return "\n\n".join(f"## {', '.join(vendors)}\n\n{body}" for body, vendors in sections.items()) + "\n"
+
+
+def test_the_page_shows_the_exceptions() -> None:
+    page = (ROOT / "docs/vendors.md").read_text()
+    assert page.endswith(as_markdown()), "the page must end with what as_markdown() in this test gives"
