@@ -25,8 +25,7 @@ decoded as (
 ),
 {%- if plan.exact %}
 
--- Messages with such numbers that are none yet, or that hold more objects and lists than the format names, are read again with marked quotes:
--- in a nested value the quotes must go again.
+-- Where the quotes did harm, or values hold objects or lists of their own, the message is read again with marked quotes: in there they must go again.
 marked as (
   select
     *,
@@ -34,10 +33,10 @@ marked as (
   from (
     select
       *,
-      if(octet_length(quoted) > octet_length(raw) and not coalesce(
-        {{ is_sealed('documents') }}
-        and {{ count_of('{') }} = {{ objects(plan.fields, 'get(documents, 0)') }}
-        and {{ count_of('[') }} = {{ lists(plan.fields, 'get(documents, 0)') }}, false), {{ marked_fractions() }}, null) as marked
+      case
+        when octet_length(quoted) > octet_length(raw) and not coalesce({{ is_sealed('documents') }}, false) then {{ marked_fractions() }}
+        when ({{ nests(plan.fields, 'get(documents, 0)') }}) and {{ may_lose_digits() }} then {{ marked_fractions() }}
+      end as marked
     from decoded
   )
 ),

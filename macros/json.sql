@@ -19,43 +19,32 @@ from_json(
 
 {%- macro number() -%} -?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE]) {%- endmacro -%}
 
-{#- Every JSON number that is no plain integer and has the neighbours of a value, in quotes. What looks so inside a text is quoted too: the text
-    ends there and a number follows, which is no JSON, so that the parser refuses it. -#}
+{#- Every JSON number that is no plain integer and stands as a member of an object, in quotes. What looks so inside a text is quoted too: the text
+    ends there and a number follows, which is no JSON, so that the parser refuses it. Most texts are spared: their quotes stand behind a backslash. -#}
 {%- macro quoted_fractions() -%}
+{%- set whole -%} if(contains(raw, '\\ud') or contains(raw, '\\uD'), {{ whole_surrogates('raw') }}, raw) {%- endset -%}
+{%- set value -%} (?=[-0-9])({{ number() }})(?=\\s*+[,}\\]]) {%- endset -%}
 regexp_replace(
-      if(contains(raw, '\\ud') or contains(raw, '\\uD'), {{ whole_surrogates('raw') }}, raw),
-      '([:,\\[]\\s*+)({{ number() }})(?=\\s*+[,}\\]])',
-      '$1"$2"')
+      if(contains(raw, ' :') or contains(raw, '\t:') or contains(raw, '\n:') or contains(raw, '\r:'),
+        regexp_replace({{ whole }}, '("\\s++:\\s*+){{ value }}', '$1"$2"'), {{ whole }}),
+      '":(?<![^\\\\]\\\\":)(\\s*+){{ value }}',
+      '":$1"$2"')
 {%- endmacro -%}
 
-{%- macro count_of(sign) -%} octet_length(raw) - octet_length(replace(raw, '{{ sign }}', '')) {%- endmacro -%}
+{#- Whether a fraction, an exponent or minus zero may stand anywhere. -#}
+{%- macro may_lose_digits() -%} raw rlike '[.eE\\-][-+0-9eE]++\\s*+[,}\\]]' {%- endmacro -%}
 
-{#- How many objects and lists a document holds in the fields that are read. -#}
-{%- macro objects(tree, path) -%}
-{%- if tree == 'map<string,string>' -%} if({{ path }} is null, 0, 1)
-{%- elif tree is string and tree.startswith('map<') -%} if({{ path }} is null, 0, 1 + size(array_compact(map_values({{ path }}))))
-{%- elif tree is string and tree != 'string' and tree != 'array<string>' -%} if({{ path }} is null, 0, size(array_compact({{ path }})))
-{%- elif tree is string -%} 0
+{#- Whether a value that is read holds objects or lists of its own, or is a text that looks so. -#}
+{%- macro nests(tree, path) -%}
+{%- if tree == 'string' -%} startswith({{ path }}, '{') or startswith({{ path }}, '[')
+{%- elif tree == 'array<string>' -%} exists({{ path }}, v -> startswith(v, '{') or startswith(v, '['))
+{%- elif tree == 'map<string,string>' -%} exists(map_values({{ path }}), v -> startswith(v, '{') or startswith(v, '['))
+{%- elif tree == 'array<map<string,string>>' -%} exists({{ path }}, r -> exists(map_values(r), v -> startswith(v, '{') or startswith(v, '[')))
+{%- elif tree is string -%} false
 {%- else -%}
-if({{ path }} is null, 0, 1
-{%- for part, branch in tree.items() -%}
-{%- set inside = objects(branch, path ~ '.' ~ name(part)) -%}
-{%- if inside.strip() != '0' %} + {{ inside }}{% endif -%}
+{%- for part, branch in tree.items() %}
+          {{ 'or ' if not loop.first }}coalesce({{ nests(branch, path ~ '.' ~ name(part)) }}, false)
 {%- endfor -%}
-)
-{%- endif -%}
-{%- endmacro -%}
-
-{%- macro lists(tree, path) -%}
-{%- if tree is string and tree.startswith('array<') -%} if({{ path }} is null, 0, 1)
-{%- elif tree is string -%} 0
-{%- else -%}
-{%- set parts = [] -%}
-{%- for part, branch in tree.items() -%}
-{%- set inside = lists(branch, path ~ '.' ~ name(part)).strip() -%}
-{%- if inside != '0' -%}{% do parts.append(inside) %}{%- endif -%}
-{%- endfor -%}
-{{ parts | join(' + ') or '0' }}
 {%- endif -%}
 {%- endmacro -%}
 

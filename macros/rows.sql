@@ -58,13 +58,16 @@ verdict = {{ text(line.verdict) }} and not (
 {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro reread(plan, type) -%}
-from_json({{ json(plan) }}, {{ text(field_type(plan.image_fields(type), 0) | replace('\n', ' ')) }}, {{ json_options() }})
+{%- macro reread(plan, type) -%} {{ reread_of(json(plan), plan, type) }} {%- endmacro -%}
+
+{%- macro reread_of(json, plan, type) -%}
+from_json({{ json }}, {{ text(field_type(plan.image_fields(type), 0) | replace('\n', ' ')) }}, {{ json_options() }})
 {%- endmacro -%}
 
+{#- A bare object may hold nested values, whose numbers need marks. -#}
 {%- macro unmarked_look(plan) -%}
 get(transform(
-          array({{ reread(plan, 'map<string,string>') }}),
+          array({{ reread_of(marked_fractions(), plan, 'map<string,string>') }}),
           look -> {{ unmarked_tree(plan.image_fields('map<string,string>'), 'look', 10) }}), 0)
 {%- endmacro -%}
 
@@ -265,14 +268,19 @@ if(coalesce(size(rewritten[{{ side }}]), 0) = 0, {{ sent }},
 {%- macro completeness(plan, side) -%}
 case when kind <> 'row' then null when {{ side }} is null then 'none'
     {%- for word in ('key', 'patch', 'partial') if plan.verdicts(side, word) %} when verdict {{ one_of(plan.verdicts(side, word)) }} then {{ text(word) }}{% endfor %}
-    {%- if side == 'before' and not plan.overlays.before %} when exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial'{% endif %}
+    {%- if side == 'before' and not plan.overlays.before %} when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial'{% endif %}
     {%- if side == 'after' and plan.overlays.after %} when verdict {{ one_of(plan.overlays.after) }} and before is null then 'partial'{% endif %} else 'full' end
 {%- endmacro -%}
 
 {#- Where one image is laid over the other, only the columns that it brought can differ. -#}
 {%- macro changed(plan) -%}
 {%- set columns = 'map_keys(sent_before)' if plan.overlays.before else 'map_keys(sent_after)' if plan.overlays.after else 'array_union(map_keys(before), map_keys(after))' -%}
+{%- set differing -%} sort_array(filter({{ columns }}, c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c)))) {%- endset -%}
 case
     {%- if plan.verdicts('after', 'patch') %} when kind = 'row' and verdict {{ one_of(plan.verdicts('after', 'patch')) }} then sort_array(array_union(map_keys(after), coalesce(removed, array()))){% endif %} when op = 'update' and before is not null and after is not null then
-      sort_array(filter({{ columns }}, c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c)))) end
+      {% if plan.overlays.before or plan.overlays.after %}{{ differing }}
+      {%- else %}if(map_keys(before) = map_keys(after),
+        sort_array(filter(map_keys(after), (c, i) -> not get(map_values(before), i) <=> get(map_values(after), i))),
+        {{ differing }})
+      {%- endif %} end
 {%- endmacro -%}

@@ -24,13 +24,18 @@ INFINITE = re.compile(r"(?:NaN|-?Infinity)(?![0-9A-Za-z_$])")
 WORD = re.compile(r"[A-Za-z_$][0-9A-Za-z_$]*")
 NEW = re.compile(r"new[ \t\r\n]+(?=[A-Za-z_$])")
 PATTERN = re.compile(r"/((?:[^/\\\n]|\\.)+)/([a-z]*)")
-DIGITS = re.compile(r"-?[0-9]+")
+DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)")
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|[+-]?Infinity")
 IDENTIFIER = re.compile(r"[0-9a-fA-F]{24}")
 IDENTITY = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 HEXADECIMAL = re.compile(r"(?:[0-9a-fA-F]{2})*")
 BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
-INSTANT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2})?(?:\.([0-9]+))?)?(?:Z|([+-][0-9]{2}):?([0-9]{2}))?")
+SUBTYPE = re.compile(r"[0-9]{1,3}")
+INSTANT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ]((?:[01][0-9]|2[0-3]):[0-9]{2})(?:(:[0-9]{2})(?:\.([0-9]+))?)?)?"
+    r"(?:Z|([+-](?:[01][0-9]|2[0-3]))(?::?([0-5][0-9]))?)?"
+)
 WORDS = {"true": "bool", "false": "bool", "null": "null", "undefined": "undefined", "MinKey": "minKey", "MaxKey": "maxKey"}
 EXTENDED_WORDS = {"undefined": '{"$undefined":true}', "MinKey": '{"$minKey":1}', "MaxKey": '{"$maxKey":1}'}
 
@@ -223,14 +228,14 @@ class Reader:
     def word(self, depth: int) -> Value:
         """A word that is a value, or a constructor with what is in its brackets."""
         start = self.position
-        self.match(NEW)
+        new = self.match(NEW)
         word = self.match(WORD)
         if not word:
             raise NotADocument
         name, behind = word[0], self.position
         if not self.sees("("):
             self.position = behind
-            if name not in WORDS:
+            if new or name not in WORDS:
                 raise NotADocument
             return named(name)
         self.position = BLANKS.match(self.text, behind).end()
@@ -296,7 +301,7 @@ def instant_of_text(text: str) -> str | None:
     try:
         clock = datetime.fromisoformat(f"{day}T{minutes or '00:00'}{seconds or ':00'}")
         if hours_off:
-            away = timedelta(hours=abs(int(hours_off)), minutes=int(minutes_off))
+            away = timedelta(hours=abs(int(hours_off)), minutes=int(minutes_off or 0))
             clock = clock + away if hours_off[0] == "-" else clock - away
     except (ValueError, OverflowError):
         return None
@@ -320,7 +325,8 @@ def with_fraction(clock: datetime, fraction: str) -> str:
 
 def binary(kind: Value, given: Value) -> Value | None:
     text = given.text or ""
-    fits = BASE64.fullmatch(text) and len(text) % 4 == 0 and DIGITS.fullmatch(kind.text or "") and 0 <= int(kind.text or "") <= 255
+    # SUBTYPE bounds the digits: Python refuses to read thousands of them.
+    fits = BASE64.fullmatch(text) and len(text) % 4 == 0 and SUBTYPE.fullmatch(kind.text or "") and int(kind.text or "") <= 255
     return Value("binData", text, f'{{"$binary":{{"base64":"{text}","subType":"{int(kind.text or ""):02x}"}}}}') if fits else None
 
 

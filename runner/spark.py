@@ -34,6 +34,7 @@ for _module in (shell_text, udfs):
 SETTINGS = {
     "spark.master": "local[*]",
     "spark.driver.memory": "2g",
+    # The query of a format compiles to long methods, and without the second option Java would only interpret it.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -36,7 +36,9 @@ def java_bytes(text: str | None) -> str | None:
 def java_bytes_of(maps: pa.Array) -> pa.Array:
     """Maps of the same names, each value read as a list of bytes; null where it is none."""
     items = pa.array([java_bytes(text) for text in maps.items.to_pylist()], pa.string())
-    return pa.MapArray.from_arrays(maps.offsets, maps.keys, items)
+    entries = pa.StructArray.from_arrays([maps.keys, items], names=["key", "value"])
+    # Of the buffers: from_arrays forgets which maps are null.
+    return pa.Array.from_buffers(TEXT_MAP, len(maps), maps.buffers()[:2], offset=maps.offset, children=[entries])
 
 
 def shell_documents(texts: pa.Array) -> pa.Array:
