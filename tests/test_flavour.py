@@ -57,6 +57,8 @@ def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert main(["show", "--inline", "select count(*) as n from acme_to_changelog", "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"n": len(rows)}
+    assert main(["show", "--inline", "select count(*) as n from changelog where source = 'acme' and format = 'acme'", "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"n": sum(row["kind"] == "row" for row in rows)}
     return rows
 
 
