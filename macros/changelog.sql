@@ -3,69 +3,8 @@
 
 {%- macro changelog(plan) -%}
 {%- set spec = plan.spec -%}
-{%- set messages = name(plan.source ~ '_messages') -%}
 with
-{%- if plan.exact %}
-
--- Numbers that a JSON parser would round are put in quotes first. Inside a text that breaks it, and the second reading below mends it.  [message.numbers]
-quoted as (
-  select
-    *,
-    {{ quoted_fractions() }} as quoted
-  from {{ messages }}
-),
-{%- endif %}
-
--- The fields that the format names. Behind the document stands a seal: found in its place, nothing else came with the document.
-decoded as (
-  select
-    *,
-    {{ sealed_documents('quoted' if plan.exact else 'raw', plan) }} as documents
-  from {{ 'quoted' if plan.exact else messages }}
-),
-{%- if plan.exact %}
-
--- Where the quotes did harm, or values hold objects or lists of their own, the message is read again with marked quotes: in there they must go again.
-marked as (
-  select
-    *,
-    {{ sealed_documents('marked', plan) }} as marked_documents
-  from (
-    select
-      *,
-      case
-        when octet_length(quoted) > octet_length(raw) and not coalesce({{ is_sealed('documents') }}, false) then {{ marked_fractions() }}
-        when ({{ nests(plan.fields, 'get(documents, 0)') }}) and {{ may_lose_digits() }} then {{ marked_fractions() }}
-      end as marked
-    from decoded
-  )
-),
-{%- endif %}
-
--- The one document, or why there is not one.
-opened as (
-  select
-    * except (documents{{ ', marked_documents' if plan.exact }}),
-    {%- if plan.exact %}
-    case
-      when unread is not null then null
-      when marked_documents is null then get(documents, 0)
-      else {{ unmarked_tree(plan.sealed_fields, 'get(marked_documents, 0)', 6) }}
-    end as m
-    {%- else %}
-    if(unread is null, get(documents, 0), null) as m
-    {%- endif %}
-  from (
-    select
-      *,
-      case
-        when not is_valid_utf8(raw) then 'not-utf8'
-        when {{ is_sealed('coalesce(marked_documents, documents)' if plan.exact else 'documents') }} then null
-        {{- not_one_object(json(plan)) | indent(2) }}
-      end as unread
-    from {{ 'marked' if plan.exact else 'decoded' }}
-  )
-),
+{%- if plan.avro %}{{ records_opened(plan) }}{% else %}{{ documents_opened(plan) }}{% endif %}
 
 -- What each message is, in words: kind, then op.  [op]
 judged as (
@@ -90,12 +29,25 @@ told as (
 ),
 {%- endif %}
 
-{% if plan.lists -%} {{ listed(plan) }} {%- else -%} {{ found(plan) }} {%- endif %}
+{% if plan.sent_images %}{{ images_named(plan) }}
+
+{% endif -%}
+{%- if plan.lists -%} {{ listed(plan) }} {%- else -%} {{ found(plan) }} {%- endif %}
 
 -- Why a message cannot be used. One bad row spoils its whole message: nothing is half landed.
 checked as (
   select
     origin, arrival, raw, verdict, {{ 'rows, rows_before' if plan.lists else 'found_before, found_after' }},{{ ' removed,' if plan.verdicts('after', 'patch') }}
+    {%- if plan.avro %}
+    {{ flaw_of_record(plan) }} as flaw,
+    {%- if plan.sent_images %}
+    {{ unfit_columns(plan) }} as unfit,
+    {%- endif %}
+    {%- if plan.may_lack_columns %}
+    {{ lacks_columns(plan, 'before') }} as lacks_before,
+    {{ lacks_columns(plan, 'after') }} as lacks_after,
+    {%- endif %}
+    {%- endif %}
     {{ header_fields(plan.header, 'm', 4) }} as m,
     case
       when unread is not null then unread
@@ -132,7 +84,8 @@ classed as (
 exploded as (
   select
     origin, arrival, m, verdict, reason, key_names{{ ', key_image' if spec.key | selectattr('image') | list }}, types
-    {{- ', readers' if plan.readers }}{{ ', removed' if plan.verdicts('after', 'patch') }},
+    {{- ', readers' if plan.readers }}{{ ', removed' if plan.verdicts('after', 'patch') }}
+    {{- ', flaw' if plan.avro }}{{ ', unfit' if plan.sent_images }}{{ ', lacks_before, lacks_after' if plan.may_lack_columns }},
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     if(reason is null, {{ op_of(plan) }}, null) as op,
@@ -263,7 +216,7 @@ select
   origin,
   case when kind = 'ddl' then {{ column_value(plan, 'statement') }} end as statement,
   reason,
-  {{ detail(spec) }} as detail,
-  if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
+  {{ 'coalesce(if(kind = \'dead_letter\', flaw, null), ' if plan.avro }}{{ detail(spec) }}{{ ')' if plan.avro }} as detail,
+  {{ 'base64(raw)' if plan.avro else "if(reason = 'not-utf8', base64(cast(raw as binary)), raw)" }} as raw
 from extras
 {%- endmacro -%}

@@ -34,9 +34,14 @@
 {%- if not value -%} cast(null as string)
 {%- elif value | length > 1 -%} coalesce({% for choice in value %}{{ plain([choice]) }}{{ ', ' if not loop.last }}{% endfor %})
 {%- elif value[0].by is defined -%} {{ switch(value[0], 'given') }}
-{%- elif value[0].pattern -%} nullif(regexp_extract({{ rest_of(value[0]) }}, {{ text(value[0].pattern) }}, 1), '')
-{%- else -%} {{ rest_of(value[0]) }}
+{%- elif value[0].pattern -%} {{ with_dots(value[0], 'nullif(regexp_extract(' ~ rest_of(value[0]) ~ ', ' ~ text(value[0].pattern) ~ ", 1), '')") }}
+{%- else -%} {{ with_dots(value[0], rest_of(value[0])) }}
 {%- endif -%}
+{%- endmacro -%}
+
+{#- A part of a name in which something stands for a dot. -#}
+{%- macro with_dots(choice, sent) -%}
+{%- if choice.dot -%} replace({{ sent }}, {{ text(choice.dot) }}, '.') {%- else -%} {{ sent }} {%- endif -%}
 {%- endmacro -%}
 
 {#- A field's text, without what stands before it. -#}
@@ -74,7 +79,6 @@ case verdict{% for line in lines %} when {{ text(line.verdict) }} then {{ value_
 
 {%- macro value_of(value, column, plan) -%}
 {%- if column in ('event_time', 'produced_at') -%} {{ time(value, plan.zone) }}
-{%- elif column == 'statement' -%} {{ plain(value) }}
 {%- else -%} {{ given(value) }}
 {%- endif -%}
 {%- endmacro -%}
@@ -230,6 +234,9 @@ case reason
     {%- endif %}
     when 'row-not-an-object' then {{ found }}, with a row that is null or no object')
     when 'uneven-rows' then {{ found }}, with more rows before the change than after it')
+    {%- for line in spec.op.lines() if line.kind == 'dead_letter' and line.conditions %}
+    when {{ text(line.op) }} then concat({% for c in line.conditions %}{{ text(c.path | join('.') ~ ': ') }}, coalesce(concat('"', {{ field(c.path) }}, '"'), 'missing'){{ ", ', ', " if not loop.last }}{% endfor %})
+    {%- endfor %}
     when 'unknown-patch' then {{ found }}, with an update operator that is not known')
   end
 {%- endmacro -%}

@@ -2,7 +2,7 @@
 {%- macro header(plan) -%}
 -- {{ plan.source }}_to_changelog: the messages of source {{ plan.source }}, as rows of the changelog
 -- format     {{ plan.spec.name }}: {{ plan.spec.about }}
--- reads      {{ plan.source }}_messages: {% for column, type in message_columns.items() %}{{ column }} {{ type.split('<')[0] }}{{ ', ' if not loop.last }}{% endfor %}
+-- reads      {{ plan.source }}_messages: {% for column, type in plan.message_columns.items() %}{{ column }} {{ type.split('<')[0] }}{{ ', ' if not loop.last }}{% endfor %}
 {% if plan.functions %}-- functions  Spark's own, and {{ plan.functions | join(', ') }} of runner/udfs.py
 {% endif -%}
 -- zone       {{ plan.zone or 'not declared: local times stay wall clock' }}

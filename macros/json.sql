@@ -1,5 +1,72 @@
 {#- Reading a message's text: exactly one JSON object, with the digits of its numbers as they were sent. -#}
 
+{#- The one document of each message as `m`, or why there is none as `unread`. -#}
+{%- macro documents_opened(plan) -%}
+{%- set messages = name(plan.source ~ '_messages') -%}
+
+{%- if plan.exact %}
+
+-- Numbers that a JSON parser would round are put in quotes first. Inside a text that breaks it, and the second reading below mends it.  [message.numbers]
+quoted as (
+  select
+    *,
+    {{ quoted_fractions() }} as quoted
+  from {{ messages }}
+),
+{%- endif %}
+
+-- The fields that the format names. Behind the document stands a seal: found in its place, nothing else came with the document.
+decoded as (
+  select
+    *,
+    {{ sealed_documents('quoted' if plan.exact else 'raw', plan) }} as documents
+  from {{ 'quoted' if plan.exact else messages }}
+),
+{%- if plan.exact %}
+
+-- Where the quotes did harm, or values hold objects or lists of their own, the message is read again with marked quotes: in there they must go again.
+marked as (
+  select
+    *,
+    {{ sealed_documents('marked', plan) }} as marked_documents
+  from (
+    select
+      *,
+      case
+        when octet_length(quoted) > octet_length(raw) and not coalesce({{ is_sealed('documents') }}, false) then {{ marked_fractions() }}
+        when ({{ nests(plan.fields, 'get(documents, 0)') }}) and {{ may_lose_digits() }} then {{ marked_fractions() }}
+      end as marked
+    from decoded
+  )
+),
+{%- endif %}
+
+-- The one document, or why there is not one.
+opened as (
+  select
+    * except (documents{{ ', marked_documents' if plan.exact }}),
+    {%- if plan.exact %}
+    case
+      when unread is not null then null
+      when marked_documents is null then get(documents, 0)
+      else {{ unmarked_tree(plan.sealed_fields, 'get(marked_documents, 0)', 6) }}
+    end as m
+    {%- else %}
+    if(unread is null, get(documents, 0), null) as m
+    {%- endif %}
+  from (
+    select
+      *,
+      case
+        when not is_valid_utf8(raw) then 'not-utf8'
+        when {{ is_sealed('coalesce(marked_documents, documents)' if plan.exact else 'documents') }} then null
+        {{- not_one_object(json(plan)) | indent(2) }}
+      end as unread
+    from {{ 'marked' if plan.exact else 'decoded' }}
+  )
+),
+{%- endmacro -%}
+
 {%- macro json(plan) -%} {{ 'coalesce(marked, quoted)' if plan.exact else 'raw' }} {%- endmacro -%}
 
 {%- macro json_options() -%}

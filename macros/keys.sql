@@ -14,9 +14,24 @@
 
 {%- macro named_columns(key, spec) -%}
 {%- if key.columns -%} array({{ key.columns | map('sql_text') | join(', ') }})
+{%- elif key.indexes -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, cast(i as int)))
 {%- elif key.split -%} split(nullif({{ first_field(key.names) }}, ''), {{ split_pattern(key) }}, -1)
-{%- else -%} array_except({{ first_field(key.names) }}, array(cast(null as string){% for dropped in spec.drop %}, {{ 'if(' ~ conditions(dropped) ~ ', ' ~ text(dropped.name) ~ ', null)' if dropped.conditions else text(dropped.name) }}{% endfor %}))
+{%- else -%} array_except({{ first_names(key) }}, array(cast(null as string){% for dropped in spec.drop %}, {{ 'if(' ~ conditions(dropped) ~ ', ' ~ text(dropped.name) ~ ', null)' if dropped.conditions else text(dropped.name) }}{% endfor %}))
 {%- endif -%}
+{%- endmacro -%}
+
+{%- macro first_names(key) -%}
+{%- if not key.text -%} {{ first_field(key.names) }}
+{%- else -%}
+{%- set found = [] -%}
+{%- for path in key.names -%}{% do found.append(names_in_text(path)) %}{%- endfor -%}
+{{ first_of(found) }}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- A member of the document in a text. -#}
+{%- macro names_in_text(path) -%}
+from_json({{ field(path[:-1]) }}, {{ text('struct<' ~ name(path[-1]) ~ ':array<string>>') }}, {{ json_options() }}).{{ name(path[-1]) }}
 {%- endmacro -%}
 
 {%- macro split_pattern(key) -%} {{ text('\\Q' ~ key.split ~ '\\E') }} {%- endmacro -%}
@@ -68,13 +83,17 @@ map(
       {%- if spec.key or plan.tables | selectattr('key') | list %}
       'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
       {%- endif %}
-      {%- if plan.readers %}
-      'as_sent', {{ as_sent() }},
+      {%- if plan.readers or plan.sent_images %}
+      'as_sent', {{ as_sent(plan) }},
       {%- endif %}
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null))
+      'raw_encoding', {{ "if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)" }})
 {%- endmacro -%}
 
 {#- The columns whose values their readers could not read. -#}
-{%- macro as_sent() -%}
-array_join(sort_array(array_distinct(transform(filter(flatten(rewritten), v -> v.text is null), v -> v.column))), ',')
+{%- macro as_sent(plan) -%}
+{%- set unread -%} transform(filter(flatten(rewritten), v -> v.text is null), v -> v.column) {%- endset -%}
+{%- set columns -%}
+{%- if not plan.sent_images -%} {{ unread }} {%- elif plan.readers -%} concat(coalesce({{ unread }}, array()), if(kind = 'row', unfit, array())) {%- else -%} if(kind = 'row', unfit, array()) {%- endif -%}
+{%- endset -%}
+array_join(sort_array(array_distinct({{ columns }})), ',')
 {%- endmacro -%}

@@ -99,7 +99,7 @@ found as (
       *,
       case when {{ lacks_image(plan) }} then named_struct('texts', {{ reread(plan, 'string') }}) end as look
     from {{ 'told' if plan.text_images else 'judged' }}
-  ){% else %}{{ 'told' if plan.text_images else 'judged' }}{% endif %}
+  ){% else %}{{ 'told' if plan.text_images else 'named' if plan.sent_images else 'judged' }}{% endif %}
 ),
 {%- endmacro -%}
 
@@ -115,8 +115,12 @@ case
 
 {%- macro first_image(image, plan) -%}
 {%- if image.text -%} {{ name(plan.text_image(image).column) }}.values
-{%- elif image.at | length == 1 -%} {{ field(image.at[0]) }}
-{%- else -%} case{% for path in image.at[:-1] %} when size({{ field(path) }}) > 0 then {{ field(path) }}{% endfor %} else {{ field(image.at[-1]) }} end
+{%- else -%}
+{%- set found = [] -%}
+{%- for path in image.at -%}{% do found.append(name((['image'] + path | list) | join('_')) if plan.avro else field(path)) %}{%- endfor -%}
+{%- if found | length == 1 -%} {{ found[0] }}
+{%- else -%} case{% for one in found[:-1] %} when size({{ one }}) > 0 then {{ one }}{% endfor %} else {{ found[-1] }} end
+{%- endif -%}
 {%- endif -%}
 {%- endmacro -%}
 
@@ -156,6 +160,7 @@ verdict = {{ text(line.verdict) }} and ({{ field(line.own.at[0]) }} is null{% if
 {%- endmacro -%}
 
 {%- macro bad_images(plan) %}
+{{- bad_records(plan) if plan.avro }}
 {%- if plan.images %}
       when look is not null and case verdict
         {%- for line in plan.rows if not line.own.text %}
@@ -215,8 +220,12 @@ size({{ own }}) > 0
 {#- Images --------------------------------------------------------------------------------------------------------------------------------- -#}
 
 {%- macro clean(map, spec) -%}
+{#- Of equal names in Avro the last counts already. -#}
+{%- if spec.message.encoding == 'avro' and not spec.drop -%} {{ map }}
+{%- else -%}
 if(size(array_distinct(map_keys({{ map }}))) < size({{ map }}){% for dropped in spec.drop %} or map_contains_key({{ map }}, {{ text(dropped.name) }}){% endfor %},
       {{ 'map_filter(' if spec.drop }}map_from_entries(map_entries({{ map }})){% if spec.drop %}, (c, v) -> not ({{ is_dropped(spec) }})){% endif %}, {{ map }})
+{%- endif -%}
 {%- endmacro -%}
 
 {%- macro is_dropped(spec) -%}
@@ -230,7 +239,7 @@ if(size(array_distinct(map_keys({{ map }}))) < size({{ map }}){% for dropped in 
 {#- An image whose names are those of the types is clean, as the types are. -#}
 {%- macro clean_image(map, plan) -%}
 {%- set cleaned -%}
-{%- if plan.spec.types and plan.spec.types.at -%} if(map_keys({{ map }}) = map_keys(types), {{ map }}, {{ clean(map, plan.spec) }}) {%- else -%} {{ clean(map, plan.spec) }} {%- endif -%}
+{%- if plan.avro and not plan.spec.drop -%} {{ map }} {%- elif plan.spec.types and plan.spec.types.at -%} if(map_keys({{ map }}) = map_keys(types), {{ map }}, {{ clean(map, plan.spec) }}) {%- else -%} {{ clean(map, plan.spec) }} {%- endif -%}
 {%- endset -%}
 {%- if plan.spec.not_sent -%} map_filter({{ cleaned }}, (c, v) -> coalesce(v not in ({{ plan.spec.not_sent | map('sql_text') | join(', ') }}), true)) {%- else -%} {{ cleaned }} {%- endif -%}
 {%- endmacro -%}
@@ -268,6 +277,7 @@ if(coalesce(size(rewritten[{{ side }}]), 0) = 0, {{ sent }},
 {%- macro completeness(plan, side) -%}
 case when kind <> 'row' then null when {{ side }} is null then 'none'
     {%- for word in ('key', 'patch', 'partial') if plan.verdicts(side, word) %} when verdict {{ one_of(plan.verdicts(side, word)) }} then {{ text(word) }}{% endfor %}
+    {%- if plan.may_lack_columns %} when lacks_{{ side }} then 'partial'{% endif %}
     {%- if side == 'before' and not plan.overlays.before %} when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial'{% endif %}
     {%- if side == 'after' and plan.overlays.after %} when verdict {{ one_of(plan.overlays.after) }} and before is null then 'partial'{% endif %} else 'full' end
 {%- endmacro -%}

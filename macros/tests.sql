@@ -25,14 +25,14 @@ group by {{ name(column) }}
 select * from {{ model }} where not coalesce({{ expression }}, false)
 {%- endmacro -%}
 
-{#- Messages read = messages landed, file by file: `<source>_read_again` has a row for each message of the files that were read,
+{#- Messages read = messages landed, file by file: `<source>_read_again` has the messages of the files that were read, counted anew,
     `<source>_gone` the files that are not there any more. -#}
 {%- macro test_conserved(source) -%}
 select
   coalesce(again.file, landed.file) as file,
   coalesce(messages_read, 0) as messages_read,
   coalesce(messages_landed, 0) as messages_landed
-from (select file, count(*) as messages_read from {{ name(source.name ~ '_read_again') }} group by file) as again
+from (select file, sum(messages) as messages_read from {{ name(source.name ~ '_read_again') }} group by file) as again
 full join (select origin.file as file, count_if(seq.row = 0) as messages_landed from {{ name(source.model) }} group by origin.file) as landed
   on again.file = landed.file
 where coalesce(messages_read, 0) <> coalesce(messages_landed, 0)

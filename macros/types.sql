@@ -17,7 +17,8 @@ map_concat({% for side in ('before', 'after') %}coalesce({{ types_of_texts(plan,
 {%- set types = plan.spec.types -%}
 {%- set members = [] -%}
 {%- for member in types.value -%}{% do members.append('t.' ~ name(member)) %}{%- endfor -%}
-{%- if types.name -%}
+{%- if plan.avro -%} {{ types_by_position(path, plan) }}
+{%- elif types.name -%}
 map_from_entries(transform(filter({{ field(path) }}, t -> t.{{ name(types.name) }} is not null), t -> struct(t.{{ name(types.name) }}, {{ first_of(members) }})))
 {%- elif plan.is_row_path(path) -%}
 {%- set kind = 'map<string,' ~ ('struct<' ~ (types.value | map('name') | join(':string,')) ~ ':string>' if members else 'string') ~ '>' -%}
@@ -25,6 +26,18 @@ map_from_entries(transform(filter({{ field(path) }}, t -> t.{{ name(types.name) 
 {%- if members -%} transform_values({{ parsed }}, (c, t) -> {{ first_of(members) }}) {%- else -%} {{ parsed }} {%- endif -%}
 {%- elif members -%} transform_values({{ field(path) }}, (c, t) -> {{ first_of(members) }})
 {%- else -%} {{ field(path) }}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The types of a record's columns stand in a list beside their names. -#}
+{%- macro types_by_position(path, plan) -%}
+{%- set types = plan.spec.types -%}
+{%- if not types.name -%} {{ field(path) }}
+{%- else -%}
+{%- set names = field(path) ~ '.' ~ name(types.name) -%}
+{%- set found = [] -%}
+{%- for member in types.value -%}{% do found.append('if(size(' ~ names ~ ') = size(' ~ field(path) ~ '.' ~ name(member) ~ '), map_from_arrays(' ~ names ~ ', ' ~ field(path) ~ '.' ~ name(member) ~ '), null)') %}{%- endfor -%}
+{{ first_of(found) }}
 {%- endif -%}
 {%- endmacro -%}
 

@@ -23,8 +23,10 @@ def compiled_path(project: Project, node: Node) -> Path:
 def sql_of(node: Node) -> str | None:
     """The SQL that a node runs, if it is its own."""
     match node.about:
-        case Model() | DataTest() | Case():
+        case Model() | DataTest():
             return node.about.sql
+        case Case():
+            return node.about.query.sql
     return None
 
 

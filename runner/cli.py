@@ -145,6 +145,7 @@ def _parsing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=("row", "ddl", "control", "dead_letter"))
     parser.add_argument("--limit", type=int)
     parser.add_argument("--zone", help="the zone of local times, as a source would declare it")
+    parser.add_argument("--schema", type=Path, action="append", default=[], metavar="FILE", help="the Avro schema of the messages, where the format has none; may stand more than once")
     parser.add_argument("--output", choices=("table", "json"), help="default: a table on a terminal, else JSON")
 
 

@@ -14,22 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import artifacts
+from runner.compile import compile_format, reads
 from runner.contract import COLUMNS, MACRO_GLOBALS, RUN_COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
 from runner.graph import Graph
 from runner.nodes import Case, DataTest, Model, Node, Project, Target, UnitTest
-from runner.parse import Parser, compile_format, reads
-from runner.project import built_in_folder, find_project, project_folders, read_project
+from runner.parse import Parser
+from runner.project import built_in_folder, find_project, project_folders, read_project, with_schemas
 from runner.render import Renderer
 from runner.render import name as quoted
 from runner.report import Report, json_text
 from runner.select import select
+from runner.spec_messages import read_schema
 from runner.spec_schema import spec_schema
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
 
 if TYPE_CHECKING:
+    from runner.avro_files import FileMessage
     from runner.spark import Spark
 
 Wanted = Callable[[Node], bool]
@@ -172,7 +175,8 @@ def formats(args: Namespace, report: Report) -> int:
 
 def _check_format(folders: FormatFolders, name: str, renderer: Renderer) -> None:
     spec = folders.check(name)
-    if spec:
+    # A format whose schema its users bring is compiled only with a source.
+    if spec and (spec.message.schemas or spec.message.encoding != "avro"):
         compile_format(renderer, spec, name, None)
 
 
@@ -288,28 +292,41 @@ def _with_inline(opened: Opened) -> tuple[Graph, Node]:
 
 def parse(args: Namespace, report: Report) -> int:
     """What a file of messages becomes: a table on a terminal, else one JSON object a row."""
-    from runner.documents import split_messages
-
     folders = FormatFolders(project_folders(_project_root(args), "formats"))
-    spec = folders.load(args.format)
+    schemas = tuple(read_schema(path, None) for path in args.schema)
+    spec = with_schemas(folders.load(args.format), schemas, "--schema FILE.avsc", None)
     renderer = Renderer(project_folders(_project_root(args), "macros"), {**MACRO_GLOBALS, "ref": str})
     zone = read_zone(Yaml(args.zone, {(): Where(Path("--zone"))}))
-    sql = compile_format(renderer, spec, args.format, zone)
-    messages = split_messages(_read(args.file))
+    query = compile_format(renderer, spec, args.format, zone)
+    messages, lines = _messages(args.file, query.encoding)
     target = Target("parse", Path(tempfile.gettempdir()) / "runner-parse")
     with _open_spark(target, Path(target.path) / "logs" / "spark.log") as spark:
-        spark.messages_of_lines([m.text for m in messages], f"{args.format}_messages")
-        _, rows = spark.rows(sql)
+        spark.messages_at_hand(messages, query.encoding, f"{args.format}_messages")
+        spark.know(query.functions)
+        _, rows = spark.rows(query.sql)
     rows = sorted(rows, key=lambda r: (r["seq"]["arrival"], r["seq"]["row"]))
     rows = [r for r in rows if not args.kind or r["kind"] == args.kind]
     shown = rows[: args.limit] if args.limit is not None else rows
     if args.output == "json" or (args.output is None and not report.stdout.isatty()):
         report.json_lines({c: row.get(c) for c in COLUMNS if c not in RUN_COLUMNS} for row in shown)
     else:
-        report.table(["line", "kind", "op", "table", "key", "changed"], [_parsed(row, messages[row["seq"]["arrival"][0]].line) for row in shown])
+        report.table(["line", "kind", "op", "table", "key", "changed"], [_parsed(row, lines[row["seq"]["arrival"][0]]) for row in shown])
         counts = {kind: sum(r["kind"] == kind for r in rows) for kind in ("row", "ddl", "control", "dead_letter")}
         report.payload(f"{len(messages)} messages: " + ", ".join(f"{n} {kind}" for kind, n in counts.items()))
     return 0
+
+
+def _messages(file: str, encoding: str) -> tuple[list[FileMessage], list[int]]:
+    """The messages of a file, and for each the line where it begins, or its number where there are no lines."""
+    from runner.avro_files import FileMessage
+    from runner.documents import messages_of, split_messages
+
+    content = _read(file)
+    if encoding == "avro":
+        messages = messages_of(file.removesuffix(".gz"), content, encoding)
+        return messages, list(range(1, len(messages) + 1))
+    split = split_messages(content)
+    return [FileMessage(0, 0, m.text) for m in split], [m.line for m in split]
 
 
 def _parsed(row: dict[str, Any], line: int) -> dict[str, Any]:

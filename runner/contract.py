@@ -46,8 +46,12 @@ COLUMNS = {
 # The columns that the run adds, not the message.
 RUN_COLUMNS = ("run_id", "loaded_at", "landed_on")
 
-# What the macros of a format read: one row a message.
-MESSAGE_COLUMNS = {"raw": "string", "origin": ORIGIN, "arrival": "array<bigint>"}
+# What the macros of a format read, by its encoding: one row a message. A message in Avro may have the schema of its file; `damage` says why it is
+# none, but a piece of a file that cannot be taken apart.
+MESSAGE_COLUMNS = {
+    "json": {"raw": "string", "origin": ORIGIN, "arrival": "array<bigint>"},
+    "avro": {"raw": "binary", "own_schema": "string", "damage": "string", "origin": ORIGIN, "arrival": "array<bigint>"},
+}
 
 # Class -> how its values become canonical, where the format says nothing else. Classes that are not here are as sent.
 CLASS_READERS = {"decimal": "decimal", "time": "local", "datetime": "local", "timestamp": "local", "zoned": "zoned"}
@@ -63,7 +67,7 @@ SQL_SETTINGS = {
 }
 
 # What macros know of the contract, by name.
-MACRO_GLOBALS = {"contract": COLUMNS,  "message_columns": MESSAGE_COLUMNS, "sql_settings": SQL_SETTINGS}
+MACRO_GLOBALS = {"contract": COLUMNS,  "sql_settings": SQL_SETTINGS}
 
 
 def schema(columns: dict[str, str]) -> str:

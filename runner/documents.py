@@ -1,9 +1,11 @@
-"""A file of messages -> messages: JSON Lines, or JSON documents printed over several lines."""
+"""A file of messages -> messages: JSON Lines, JSON documents printed over several lines, or what holds records of Avro."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+
+from runner.avro_files import FileMessage, messages_of_file
 
 
 @dataclass(frozen=True)
@@ -12,6 +14,13 @@ class Message:
 
     text: bytes
     line: int
+
+
+def messages_of(name: str, content: bytes, encoding: str) -> list[FileMessage]:
+    """The messages of a file with one message a line, or of one in Avro."""
+    if encoding == "avro":
+        return list(messages_of_file(name, content))
+    return [FileMessage(0, 0, line.rstrip(b"\r")) for line in content.split(b"\n") if line.strip(b" \t\r")]
 
 
 def split_messages(text: bytes) -> list[Message]:

@@ -18,7 +18,7 @@ class Where:
     column: int | None = None
 
     def __str__(self) -> str:
-        return ":".join(str(p) for p in (_from_here(self.path), self.line, self.column) if p is not None)
+        return ":".join(str(p) for p in (from_here(self.path), self.line, self.column) if p is not None)
 
 
 class RunnerError(Exception):
@@ -88,7 +88,8 @@ def nearest_or_all(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, names) or (f"known: {', '.join(names)}" if names else "")
 
 
-def _from_here(path: Path) -> Path:
+def from_here(path: Path) -> Path:
+    """The path as a person would write it from the current folder."""
     try:
         return path.relative_to(Path.cwd())
     except ValueError:

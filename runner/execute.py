@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
+from runner.avro_files import FileMessage
 from runner.checkpoint import CHECKPOINT, Fingerprint, committed_files, is_torn, read_fingerprint, write_fingerprint
 from runner.compare import case_row, in_any_order, in_order
+from runner.documents import messages_of
 from runner.graph import Graph
 from runner.nodes import Case, DataTest, Model, Node, Source, Target, UnitTest
 from runner.spark import QueryFailed, Spark
@@ -187,6 +189,7 @@ class Execution:
         fingerprint, landed_with = Fingerprint.of(source.format.name, model.sql), read_fingerprint(root)
         notes = _notes(source, root, landed_with not in (None, fingerprint))
         self.spark.messages(source.messages, self.reads[source.messages.kind], f"{source.name}_messages", streaming=True)
+        self.spark.know(model.functions)
         landed = self.spark.land(model.sql, root, self.run_id)
         if not landed_with:
             write_fingerprint(root, fingerprint)
@@ -242,29 +245,26 @@ class Execution:
 
     def _case(self, node: Node) -> Result:
         case: Case = node.about
-        if case.sql not in self.case_rows:
-            self.case_rows[case.sql] = self._rows_of_cases([n for n in self.cases if n.about.sql == case.sql])
-        return _compared(node, in_order(self.case_rows[case.sql][node.name], case.rows))
+        if case.query.sql not in self.case_rows:
+            self.case_rows[case.query.sql] = self._rows_of_cases([n for n in self.cases if n.about.query.sql == case.query.sql])
+        return _compared(node, in_order(self.case_rows[case.query.sql][node.name], case.rows))
 
     def _rows_of_cases(self, nodes: list[Node]) -> dict[str, list[dict[str, Any]]]:
         """The rows of all cases that share a query, from one job."""
         owners: list[str] = []
-        lines: list[bytes | None] = []
+        messages: list[FileMessage] = []
+        first: Case = nodes[0].about
         for node in nodes:
-            own = messages_in(node.about.messages.read_bytes())
-            lines += own
+            own = messages_of(node.about.messages.name, node.about.messages.read_bytes(), first.query.encoding)
+            messages += own
             owners += [node.name] * len(own)
         session = self.spark.fresh()
-        session.messages_of_lines(lines, nodes[0].about.view)
+        session.messages_at_hand(messages, first.query.encoding, first.view)
+        session.know(first.query.functions)
         out: dict[str, list[dict[str, Any]]] = {node.name: [] for node in nodes}
-        for row in session.rows(nodes[0].about.sql)[1]:
+        for row in session.rows(first.query.sql)[1]:
             out[owners[row["seq"]["arrival"][0]]].append(row)
         return {name: [case_row(r) for r in sorted(rows, key=lambda r: (r["seq"]["arrival"], r["seq"]["row"]))] for name, rows in out.items()}
-
-
-def messages_in(text: bytes) -> list[bytes]:
-    """The messages of a file with one message a line: its lines that are not blank."""
-    return [line.rstrip(b"\r") for line in text.split(b"\n") if line.strip(b" \t\r")]
 
 
 def _compared(node: Node, found: list[str]) -> Result:

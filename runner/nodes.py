@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Where
+from runner.layout import AvroFunction
 from runner.readers import TableSettings
 from runner.spec import Format
 
 MATERIALIZATIONS = ("view", "table")
 STREAMING = "streaming"
 STORAGES = ("parquet",)
+MESSAGE_KINDS = ("files", "table", "binary_files", "binary_table")
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Messages:
-    """Where a source's messages are: `kind` is files (text, one message a line) or table (Parquet with a column `value`)."""
+    """Where a source's messages are: `kind` is files (text, one message a line) or table (Parquet with a column `value`), or one of these with
+    `binary_` before it: files of containers, lines of base64 or single messages, and the same table. `schemas` are those
+    that messages need not bring with them."""
 
     kind: str
     path: str
+    schemas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,22 @@ class Node:
 
 
 @dataclass(frozen=True)
+class FormatQuery:
+    """The SELECT that a format compiles to, and the functions that it calls beside those of every session."""
+
+    sql: str
+    encoding: str
+    functions: tuple[AvroFunction, ...] = ()
+
+
+@dataclass(frozen=True)
 class Model:
-    """`sql` is the compiled SELECT; `source` is set on the models that land a source's messages."""
+    """`sql` is the compiled SELECT; `source` is set on the models that land a source's messages, whose SQL may call `functions`."""
 
     sql: str
     materialized: str
     source: Source | None = None
+    functions: tuple[AvroFunction, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,9 +113,9 @@ class UnitTest:
 
 @dataclass(frozen=True)
 class Case:
-    """A file of messages and the changelog rows that a format must make of them; `sql` reads the view `view`."""
+    """A file of messages and the changelog rows that a format must make of them; the query reads the view `view`."""
 
-    sql: str
+    query: FormatQuery
     view: str
     messages: Path
     rows: list[Mapping[str, Any]]

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from runner.compile import compile_format
 from runner.contract import COLUMNS, MACRO_GLOBALS
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
-from runner.nodes import STREAMING, Case, DataTest, Model, Node, Project, Source, UnitTest
-from runner.plan import make_plan
+from runner.nodes import STREAMING, Case, DataTest, FormatQuery, Model, Node, Project, Source, UnitTest
 from runner.project import env_var, read_source_format, read_tables, variable
-from runner.readers import TableSettings
 from runner.render import Renderer, name
 from runner.settings import check_setting, read_settings
-from runner.spec import Format
+from runner.spec_messages import read_schemas
 from runner.yaml_text import Yaml, read_yaml
 from runner.zones import read_zone
 
@@ -32,7 +31,9 @@ PROPERTY_KEYS = ("models", "unit_tests")
 MODEL_KEYS = ("name", "description", "config", "columns", "data_tests")
 COLUMN_KEYS = ("name", "description", "data_tests")
 UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect")
-CASE_SOURCE_KEYS = ("zone", "format", "tables")
+CASE_SOURCE_KEYS = ("zone", "format", "tables", "schema")
+# Encoding -> how files of messages beside cases end: messages that are no text are lines of base64.
+CASE_ENDINGS = {"json": "jsonl", "avro": "base64"}
 SEVERITIES = ("error", "warn")
 TEXT_ARGUMENTS = ("column", "field", "expression")
 
@@ -55,7 +56,7 @@ class Parser:
         self.reading = _Reading()
         files = (path.stem for path in (project.root / "models").rglob("*.sql"))
         self.models = {*VIEWS, *(source.model for source in project.sources), *files}
-        self.case_sql: dict[tuple[str, str], str] = {}
+        self.case_queries: dict[tuple[str, str], FormatQuery] = {}
         self.renderer = Renderer(
             project.macro_folders,
             {
@@ -102,7 +103,7 @@ class Parser:
 
     def _add_source(self, source: Source) -> None:
         self._add(Node(f"source.{source.name}", "source", path="project.yml", description=source.description, format=source.format.name, where=source.where, about=source))
-        sql = compile_format(self.renderer, source.format, source.name, source.zone, source.tables)
+        query = compile_format(self.renderer, source.format, source.name, source.zone, source.tables)
         self._add(
             Node(
                 source.model,
@@ -114,7 +115,7 @@ class Parser:
                 columns=COLUMNS,
                 format=source.format.name,
                 where=source.where,
-                about=Model(sql, STREAMING, source),
+                about=Model(query.sql, STREAMING, source, query.functions),
             )
         )
 
@@ -262,23 +263,25 @@ class Parser:
                 self._add(self._case(folders, path))
 
     def _case(self, folders: FormatFolders, path: Path) -> Node:
-        """The case of a `NAME.rows.yml` and the `NAME.messages.jsonl` beside it."""
+        """The case of a `NAME.rows.yml` and the messages beside it."""
         yaml = read_yaml(path).only(["about", "source", "rows"])
-        case_name = path.name.removesuffix(".rows.yml")
-        messages = path.with_name(f"{case_name}.messages.jsonl")
+        case_name, format_name = path.name.removesuffix(".rows.yml"), path.parent.name
+        query = self._case_query(folders, format_name, yaml)
+        messages = path.with_name(f"{case_name}.messages.{CASE_ENDINGS[query.encoding]}")
         if not messages.is_file():
             raise yaml.error("case-messages", f'the case "{case_name}" has no messages', f"they belong in {messages.name}")
-        format_name = path.parent.name
-        case = Case(self._case_sql(folders, format_name, yaml), f"{format_name}_messages", messages, _rows(yaml))
+        case = Case(query, f"{format_name}_messages", messages, _rows(yaml))
         return Node(f"{format_name}.{case_name}", "unit_test", path=self._relative(path), description=_text(yaml.get("about")), format=format_name, where=yaml.where(), about=case)
 
-    def _case_sql(self, folders: FormatFolders, format_name: str, case: Yaml) -> str:
+    def _case_query(self, folders: FormatFolders, format_name: str, case: Yaml) -> FormatQuery:
         source = case["source"].only(CASE_SOURCE_KEYS) if case.get("source") else Yaml({}, case.places)
         settings = (format_name, repr(source.value))
-        if settings not in self.case_sql:
-            spec = read_source_format(source["format"], folders, format_name) if source.get("format") else folders.load(format_name, case)
-            self.case_sql[settings] = compile_format(self.renderer, spec, format_name, read_zone(source.get("zone")), read_tables(source.get("tables")))
-        return self.case_sql[settings]
+        if settings not in self.case_queries:
+            schemas = read_schemas(source.get("schema"))
+            written = source.get("format") or Yaml(format_name, case.places)
+            spec = read_source_format(written, folders, format_name, schemas)
+            self.case_queries[settings] = compile_format(self.renderer, spec, format_name, read_zone(source.get("zone")), read_tables(source.get("tables")))
+        return self.case_queries[settings]
 
     # --- names
 
@@ -301,18 +304,6 @@ class Parser:
 def parse(project: Project) -> dict[str, Node]:
     """All nodes of the project by name; raises all mistakes in it at once."""
     return Parser(project).nodes_of_project()
-
-
-def compile_format(renderer: Renderer, spec: Format, source: str, zone: str | None, tables: Iterable[TableSettings] = ()) -> str:
-    """The SELECT that makes changelog rows of the view `<source>_messages`."""
-    plan = make_plan(source, spec, zone, tables)
-    return renderer.call("header", plan) + renderer.call("changelog", plan)
-
-
-def reads(renderer: Renderer) -> dict[str, dict[str, str]]:
-    """For each kind of messages, the expressions that read them: schema, raw, origin, arrival, is_message."""
-    parts = ("schema", "raw", "origin", "arrival", "is_message")
-    return {kind: {part: renderer.call(f"{kind}_{part}").strip() for part in parts} for kind in ("files", "table")}
 
 
 def _view_columns(view: str) -> Mapping[str, str]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from runner.errors import RunnerError
+from runner.contract import MESSAGE_COLUMNS
+from runner.fields import TEXT, Tree, header_paths, image_paths, json_fields, plant, texts_of
+from runner.layout import AvroFunction, avro_function, row_images
 from runner.readers import PYTHON_READERS, Declared, Reader, declared_readers, reader_of_class
-from runner.spec import Condition, Field, Format, Image, Line, Path, Value, fields_of
-
-TEXT, TEXTS, MAP, MAPS = "string", "array<string>", "map<string,string>", "array<map<string,string>>"
+from runner.spec import Field, Format, Image, Line, Path, Value, fields_of
 
 # Language of an image -> the functions that read it: one for documents, one for patches.
 TEXT_FUNCTIONS = {"mongo_shell": ("shell_document", "shell_patch")}
-
-Tree = dict[str, "str | Tree"]
-
 
 @dataclass(frozen=True)
 class TextImage:
@@ -28,6 +25,18 @@ class TextImage:
     @property
     def column(self) -> str:
         return "_".join([self.function, *self.path])
+
+
+@dataclass(frozen=True)
+class SentImage:
+    """An image of a message in Avro, as it lies there: `column` is what it is called once its columns have their names."""
+
+    image: Image
+    path: Path
+
+    @property
+    def column(self) -> str:
+        return "_".join(["image", *self.path])
 
 
 @dataclass(frozen=True)
@@ -51,10 +60,25 @@ class Plan:
     lists: tuple[Path, ...]
     types: tuple[TypeCase, ...]
     tables: tuple[Declared, ...]
+    avro: AvroFunction | None = None
 
     @property
     def exact(self) -> bool:
-        return self.spec.numbers == "exact"
+        return self.avro is None and self.spec.message.numbers == "exact"
+
+    @property
+    def message_columns(self) -> Mapping[str, str]:
+        return MESSAGE_COLUMNS[self.spec.message.encoding]
+
+    @property
+    def sent_images(self) -> list[SentImage]:
+        """The images that lie in records of Avro."""
+        return [SentImage(image, path) for image in (row_images(self.spec) if self.avro else ()) for path in image.at]
+
+    @property
+    def may_lack_columns(self) -> bool:
+        """Whether an image may say of a column that it was not sent."""
+        return bool(self.avro) and any(entry.not_sent for entry in self.spec.records.values())
 
     @property
     def readers(self) -> list[Reader]:
@@ -78,7 +102,7 @@ class Plan:
     @property
     def functions(self) -> list[str]:
         """The functions in use that are not Spark's own."""
-        return list(dict.fromkeys([*(image.function for image in self.text_images), *self.python_readers]))
+        return list(dict.fromkeys([*([self.avro.name] if self.avro else []), *(image.function for image in self.text_images), *self.python_readers]))
 
     @property
     def type_names(self) -> list[str]:
@@ -93,7 +117,7 @@ class Plan:
     @property
     def long_names(self) -> bool:
         """Whether a type may be named by several words."""
-        return any(" " in name for table in (self.spec.types.tables.all() if self.spec.types else ()) for name in table.classes)
+        return any(" " in name for table in (self.spec.types.all_tables() if self.spec.types else ()) for name in table.classes)
 
     @property
     def sealed_fields(self) -> Tree:
@@ -104,13 +128,13 @@ class Plan:
         """The places of the rows, read as something else."""
         tree: Tree = {}
         for path in self.lists or self.images:
-            _plant(tree, path, kind, self.spec)
+            plant(tree, path, kind, self.spec)
         return tree
 
     @property
     def images(self) -> list[Path]:
         """The paths of images that are JSON of the message."""
-        return _image_paths(self.spec)
+        return [] if self.avro else image_paths(self.spec)
 
     @property
     def lines(self) -> list[Line]:
@@ -140,7 +164,7 @@ class Plan:
         """The texts that are to be read as images or keys, with the functions that read them."""
         wanted: dict[tuple[Path, str], list[str]] = {}
         for line in self.rows:
-            for image in _texts_of(line, self.spec):
+            for image in texts_of(line, self.spec):
                 wanted.setdefault((image.at[0], text_function(image)), []).append(line.verdict)
         return [TextImage(path, function, tuple(dict.fromkeys(verdicts))) for (path, function), verdicts in wanted.items()]
 
@@ -189,15 +213,16 @@ def make_plan(source: str, spec: Format, zone: str | None, tables: Iterable[obje
     """The plan for one source; its zone counts before the format's."""
     zone = zone or spec.zone
     fields: Tree = {}
-    images = _image_paths(spec)
-    for path, kind in _wanted(spec):
-        _plant(fields, path, kind, spec)
+    avro = avro_function(source, spec) if spec.message.encoding == "avro" else None
+    for path, kind in () if avro else json_fields(spec):
+        plant(fields, path, kind, spec)
+    images = () if avro else tuple(image_paths(spec))
     header: Tree = {}
-    for path in _header_paths(spec):
+    for path in header_paths(spec):
         if not (spec.each and path[:-1] in images):
-            _plant(header, path, TEXT, spec)
+            plant(header, path, TEXT, spec)
     declared = tuple(declared_readers(table, spec, zone) for table in tables)
-    return Plan(source, spec, zone, fields, header, tuple(images) if spec.each else (), tuple(_type_cases(spec, zone)), declared)
+    return Plan(source, spec, zone, fields, header, images if spec.each else (), tuple(_type_cases(spec, zone)), declared, avro)
 
 
 def text_function(image: Image) -> str:
@@ -205,78 +230,8 @@ def text_function(image: Image) -> str:
     return patch if image.completeness == "patch" else document
 
 
-def _wanted(spec: Format) -> list[tuple[Path, str]]:
-    """The fields to read and their types. Members of an image are read with it."""
-    images = [(path, MAPS if spec.each else MAP) for path in _image_paths(spec)]
-    parents = {path for path, _ in images}
-    texts = [(path, TEXT) for path in _header_paths(spec) if path[:-1] not in parents]
-    out = [*texts, *images, *_key_fields(spec), *_type_fields(spec, parents)]
-    known = {path[: length + 1] for path, _ in out for length in range(len(path))}
-    return [*out, *((c.path, TEXT) for c in _conditions(spec) if c.path not in known and c.path[:-1] not in parents)]
-
-
-def _header_paths(spec: Format) -> list[Path]:
-    """The paths of all texts of a message that the spec reads."""
-    tables = (spec.types.tables.by,) if spec.types else ()
-    lines = spec.op.lines()
-    of_lines = [value for line in lines for value in (*line.columns.values(), *((line.ddl.by,) if line.ddl else ()))]
-    out: list[Path] = []
-    for value in (spec.op.by, *spec.columns.values(), *spec.seq, *spec.meta.values(), *tables, *of_lines):
-        for field in fields_of(value):
-            out += [field.path, *((field.behind,) if field.behind else ())]
-    out += [c.path for c in _conditions(spec) if c.test in ("is", "is_not")]
-    out += [image.at[0] for line in lines for image in _texts_of(line, spec)]
-    out += [path for key in spec.key for path in (*key.values, *(key.names if key.split else ()))]
-    return list(dict.fromkeys(out))
-
-
-def _texts_of(line: Line, spec: Format) -> Iterator[Image]:
-    """The images and keys of a line that are texts in a language of their own."""
-    images = (line.before, line.after, *(key.image for key in spec.key)) if line.kind == "row" else ()
-    return (image for image in images if image and image.text)
-
-
-def _conditions(spec: Format) -> list[Condition]:
-    lines = [c for line in spec.op.lines() for c in line.conditions]
-    return [*lines, *(c for dropped in spec.drop for c in dropped.conditions)]
-
-
-def _key_fields(spec: Format) -> Iterator[tuple[Path, str]]:
-    for key in spec.key:
-        yield from ((path, TEXTS) for path in key.names if not key.split)
-        if key.image and not key.image.text:
-            yield from ((path, MAP) for path in key.image.at)
-
-
-def _type_fields(spec: Format, images: set[Path]) -> Iterator[tuple[Path, str]]:
-    types = spec.types
-    for path in types.at if types else ():
-        members = ",".join(f"`{name}`:string" for name in dict.fromkeys([*([types.name] if types.name else []), *types.value]))
-        if path[:-1] not in images:
-            yield path, f"array<struct<{members}>>" if types.name else f"map<string,struct<{members}>>" if types.value else MAP
-
-
-def _image_paths(spec: Format) -> list[Path]:
-    images: Iterable[Image | None] = (image for line in spec.op.lines() for image in (line.before, line.after))
-    return list(dict.fromkeys(path for image in images if image and not image.text for path in image.at))
-
-
-def _plant(tree: Tree, path: Path, kind: str, spec: Format) -> None:
-    for part in path[:-1]:
-        branch = tree.setdefault(part, {})
-        if isinstance(branch, str):
-            raise _conflict(path, spec)
-        tree = branch
-    if tree.setdefault(path[-1], kind) != kind:
-        raise _conflict(path, spec)
-
-
-def _conflict(path: Path, spec: Format) -> RunnerError:
-    return spec.origin.error("spec-conflict", f'"{".".join(path)}" is read as two different things, for instance as a text and as a row')
-
-
 def _type_cases(spec: Format, zone: str | None) -> Iterator[TypeCase]:
-    if spec.types is None or not spec.types.at:
+    if spec.types is None or not spec.types.at or not spec.types.tables:
         return
     tables = spec.types.tables
     cases = [*tables.cases.items(), (None, tables.otherwise)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from runner.readers import TableSettings
 from runner.render import fill
 from runner.settings import read_folder_settings
 from runner.spec import Format
+from runner.spec_messages import read_schemas
 from runner.yaml_text import Yaml, read_yaml
 from runner.zones import read_zone
 
 KEYS = ("name", "target", "targets", "vars", "models", "sources")
 TARGET_KEYS = ("storage", "path", "spark")
-SOURCE_KEYS = ("name", "description", "format", "zone", "tables", "files", "table")
+SOURCE_KEYS = ("name", "description", "format", "schema", "zone", "tables", "files", "table")
 TABLE_KEYS = ("name", "key", "columns", "zone")
 HERE = Path(__file__).parent
 BUILT_IN = HERE / "builtin" if (HERE / "builtin").is_dir() else HERE.parent
@@ -161,13 +163,27 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: _Filler) -> 
         raise yaml.error("source-messages", f'the source "{name}" must say where its messages are: exactly one of files, table', "files: messages/*.jsonl")
     path = filler.text(yaml[kinds[0]])
     absolute = path if "://" in path or path.startswith("/") else str(root / path)
-    chosen = read_source_format(yaml["format"], formats, name)
-    return Source(name, chosen, Messages(kinds[0], absolute), read_zone(yaml.get("zone")), _optional(yaml.get("description")), yaml.where(), read_tables(yaml.get("tables")))
+    chosen = read_source_format(yaml["format"], formats, name, read_schemas(yaml.get("schema"), root))
+    kind = f"binary_{kinds[0]}" if chosen.message.encoding == "avro" else kinds[0]
+    return Source(name, chosen, Messages(kind, absolute, chosen.message.schemas), read_zone(yaml.get("zone")), _optional(yaml.get("description")), yaml.where(), read_tables(yaml.get("tables")))
 
 
-def read_source_format(yaml: Yaml, formats: FormatFolders, name: str) -> Format:
-    """The format that a source names, or writes in place."""
-    return formats.read(name, formats.inline(yaml)) if isinstance(yaml.value, dict) else formats.load(yaml.text(), yaml)
+def read_source_format(yaml: Yaml, formats: FormatFolders, name: str, schemas: tuple[str, ...] = ()) -> Format:
+    """The format that a source names, or writes in place; the source's schemas count before the format's own. Raises `schema-missing` if there are none."""
+    spec = formats.read(name, formats.inline(yaml)) if isinstance(yaml.value, dict) else formats.load(yaml.text(), yaml)
+    return with_schemas(spec, schemas, '"schema: FILE.avsc"', yaml.where())
+
+
+def with_schemas(spec: Format, schemas: tuple[str, ...], word: str, where: Where | None) -> Format:
+    """The format with the schemas that are given for its messages in place of its own; raises `schema-missing` if it needs some, or takes none."""
+    if spec.message.encoding != "avro":
+        if schemas:
+            raise RunnerError("schema-missing", f'messages of the format "{spec.name}" are no Avro, and have no schema', where, f"leave out {word}")
+        return spec
+    if not schemas and not spec.message.schemas:
+        vendor = f"; the vendor has it at {spec.docs}" if spec.docs else ""
+        raise RunnerError("schema-missing", f'the format "{spec.name}" needs the schema of its messages', where, f"give it with {word}{vendor}")
+    return replace(spec, message=replace(spec.message, schemas=schemas or spec.message.schemas))
 
 
 def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:

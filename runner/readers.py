@@ -109,7 +109,7 @@ def declared_readers(table: TableSettings, spec: Format, zone: str | None) -> De
 
 
 def _class_of(column: str, type_name: str, table: TableSettings, spec: Format) -> tuple[str, str | None]:
-    tables = spec.types.tables.all() if spec.types else []
+    tables = spec.types.all_tables() if spec.types else []
     if type_name in CLASSES:
         return type_name, None
     for known in tables:

@@ -23,12 +23,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from runner import shell_text, udfs
-from runner.contract import COLUMNS, ORIGIN, SQL_SETTINGS, schema
+from runner import avro_files, avro_messages, avro_reader, avro_schema, avro_texts, avro_values, shell_text, udfs
+from runner.avro_files import FileMessage
+from runner.contract import COLUMNS, MESSAGE_COLUMNS, ORIGIN, SQL_SETTINGS, schema
+from runner.layout import AvroFunction
 from runner.nodes import Messages, Target
 
 # Executors have nothing of this project: what its functions are made of goes to them with the query.
-for _module in (shell_text, udfs):
+for _module in (avro_files, avro_messages, avro_reader, avro_schema, avro_texts, avro_values, shell_text, udfs):
     cloudpickle.register_pickle_by_value(_module)
 
 SETTINGS = {
@@ -48,6 +50,10 @@ SETTINGS = {
     "spark.sql.maxConcurrentOutputFileWriters": "32",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
+
+
+# Kind of messages -> what Spark reads them as.
+STORED_AS = {"files": "text", "table": "parquet", "binary_files": "binaryFile", "binary_table": "parquet"}
 
 
 class QueryFailed(Exception):
@@ -99,32 +105,50 @@ class Spark:
         """Makes a view of a source's messages: raw, origin, arrival."""
         reader = self.session.readStream if streaming else self.session.read
         with _query_errors():
-            self._message_view(self._scan(reader, messages, reads), reads, view)
+            frame = self._scan(reader, messages, reads).where(reads["is_message"])
+            columns = [column for column in MESSAGE_COLUMNS["avro"] if column in reads]
+            frame.selectExpr(*(f"{reads[column]} as {column}" for column in columns)).createOrReplaceTempView(view)
 
     def _scan(self, reader: Any, messages: Messages, reads: Mapping[str, str]) -> DataFrame:
-        kind = {"files": "text", "table": "parquet"}[messages.kind]
         # Files older than the newest one by more than maxFileAge would be left out without a word.
-        return reader.format(kind).schema(reads["schema"]).option("maxFileAge", "36500d").load(_pattern(messages.path))
+        frame = reader.format(STORED_AS[messages.kind]).schema(reads["scanned"]).option("maxFileAge", "36500d").load(_pattern(messages.path))
+        if messages.kind != "binary_files":
+            return frame
+        usual = messages.schemas
+        files = frame.selectExpr("_metadata.file_path", "unix_millis(modificationTime)", "content")
+        return files.mapInArrow(lambda batches: udfs.messages_of_files(batches, usual), udfs.MESSAGE_SQL_TYPE)
 
-    def messages_of_lines(self, lines: Iterable[bytes | None], view: str) -> None:
-        """Makes a view of messages at hand; arrival is their number, from 0."""
-        values = list(lines)
-        table = pyarrow.table({"value": pyarrow.array(values, pyarrow.binary()), "number": pyarrow.array(range(len(values)), pyarrow.int64())})
-        frame = self.session.createDataFrame(table)
-        frame.selectExpr("cast(value as string) as raw", f"cast(null as {ORIGIN}) as origin", "array(number) as arrival").createOrReplaceTempView(view)
+    def messages_at_hand(self, messages: Iterable[FileMessage], encoding: str, view: str) -> None:
+        """Makes a view of messages; arrival is their number, from 0."""
+        at_hand = list(messages)
+        columns = {
+            "value": pyarrow.array([m.raw for m in at_hand], pyarrow.binary()),
+            "own_schema": pyarrow.array([m.schema for m in at_hand], pyarrow.string()),
+            "damage": pyarrow.array([m.damage for m in at_hand], pyarrow.string()),
+            "number": pyarrow.array(range(len(at_hand)), pyarrow.int64()),
+        }
+        raw = ["cast(value as string) as raw"] if encoding == "json" else ["value as raw", "own_schema", "damage"]
+        frame = self.session.createDataFrame(pyarrow.table(columns))
+        frame.selectExpr(*raw, f"cast(null as {ORIGIN}) as origin", "array(number) as arrival").createOrReplaceTempView(view)
 
     def read_again(self, messages: Messages, reads: Mapping[str, str], files: list[str], view: str) -> None:
-        """Makes a view with the file of each message in some files."""
-        kind = {"files": "text", "table": "parquet"}[messages.kind]
-        if files:
-            frame = self.session.read.format(kind).schema(reads["schema"]).load([unquote(urlparse(f).path) if f.startswith("file:") else f for f in files])
-            frame = frame.where(reads["is_message"]).selectExpr("_metadata.file_path as file")
+        """Makes a view of some files with the number of their messages, in one row or several."""
+        paths = [unquote(urlparse(f).path) if f.startswith("file:") else f for f in files]
+        reader = self.session.read.format(STORED_AS[messages.kind])
+        if not files:
+            frame = self.session.createDataFrame([], "file string, messages bigint")
+        elif messages.kind == "binary_files":
+            frame = reader.load(paths).selectExpr("_metadata.file_path", "content").mapInArrow(udfs.counts_of_files, "file string, messages bigint")
         else:
-            frame = self.session.createDataFrame([], "file string")
+            frame = reader.schema(reads["scanned"]).load(paths).where(reads["is_message"]).selectExpr("_metadata.file_path as file", "1 as messages")
         frame.createOrReplaceTempView(view)
 
-    def _message_view(self, frame: DataFrame, reads: Mapping[str, str], view: str) -> None:
-        frame.where(reads["is_message"]).selectExpr(*(f"{reads[column]} as {column}" for column in ("raw", "origin", "arrival"))).createOrReplaceTempView(view)
+    def know(self, functions: Iterable[AvroFunction]) -> None:
+        """Makes functions known to the session that no other query has."""
+        for one in functions:
+            if not self.session.catalog.functionExists(one.name):
+                trees = {name: tree for name, tree in (("fields", one.fields), ("images", one.images)) if tree}
+                self.session.udf.register(one.name, F.arrow_udf(udfs.avro_reader(one.layout, trees), one.sql_type))
 
     # --- views and tables
 

@@ -33,21 +33,27 @@ META = (
 
 TEXT_COLUMNS = ("tenant", "db_name", "schema_name", "table_name", "tx_id", "pair_id", "statement")
 TIME_COLUMNS = ("event_time", "produced_at")
+ENCODINGS = ("json", "avro")
+NUMBERS = ("exact", "quoted")
+PARTS = ("year", "month", "day", "hour", "minute", "second", "milli", "micro", "nano", "negative", "epoch_s", "zone")
+KEY_TEXTS = ("json",)
 IMAGE_TEXTS = ("mongo_shell",)
 IMAGE_KINDS = ("full", "partial", "key", "patch")
-MERGED = {(), ("message",), ("op",), ("op", "cases"), ("values",), ("meta",)}
+MERGED = {(), ("message",), ("op",), ("op", "cases"), ("values",), ("records",), ("meta",)}
 
 
 @dataclass(frozen=True)
 class Field:
     """A field that a value may come from. `unknown` are the texts that stand for "not known"; `pattern` is a regular expression whose one
-    group is taken, of what stands behind the text of the field `behind`; `count` is how many numbers the reader `numbers` takes."""
+    group is taken, of what stands behind the text of the field `behind`, and `dot` is what stands for a dot in it; `count` is how many
+    numbers the reader `numbers` takes."""
 
     path: Path
     reader: str = "text"
     unknown: tuple[str, ...] = ()
     pattern: str | None = None
     behind: Path | None = None
+    dot: str | None = None
     count: int = 1
 
 
@@ -87,12 +93,16 @@ class Condition:
 @dataclass(frozen=True)
 class Image:
     """Where a row image lies: the first of `at` that holds a row, laid over the image at `over` if there is one. `text` is the language of
-    an image that is a text of its own, `completeness` what the vendor at best puts into it."""
+    an image that is a text of its own, `completeness` what the vendor at best puts into it. Where values stand by position, `names` is the
+    list of their columns, `value` and `type` are the members of records that hold a value and the name of its type."""
 
     at: tuple[Path, ...]
     over: Path | None = None
     text: str | None = None
     completeness: str = "full"
+    names: Path | None = None
+    value: str | None = None
+    type: str | None = None
 
 
 @dataclass(frozen=True)
@@ -179,19 +189,53 @@ class Types:
     at: tuple[Path, ...]
     name: str | None
     value: tuple[str, ...]
-    tables: TypeTables
+    tables: TypeTables | None
+
+    def all_tables(self) -> list[TypeTable]:
+        return self.tables.all() if self.tables else []
 
 
 @dataclass(frozen=True)
 class Key:
     """Where a message names its key: the columns at `names` or `columns`, with values joined by `split` at `values`; or both in the image at
-    `image`."""
+    `image`. With `indexes` these are positions in the list at `names`; with `text` the last part of `names` is a member of a document in a text."""
 
     names: tuple[Path, ...] = ()
+    indexes: Path | None = None
+    text: str | None = None
     columns: tuple[str, ...] = ()
     values: tuple[Path, ...] = ()
     split: str | None = None
     image: Image | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """How messages are written. `schemas` are texts, the first that a message fits counts; `skip_bytes` stand before each record."""
+
+    encoding: str = "json"
+    numbers: str = "exact"
+    schemas: tuple[str, ...] = ()
+    skip_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class RecordText:
+    """How a value that is a record becomes text. `classes` are by the name of its type, `else` for all others. The text is at `text`, or that of
+    the bytes at `bytes` (in the charset named at `charset`, whose codec is in `charsets`; behind the number at `srid`), or is made of `parts`. `labels` and
+    `length` are what enums and bits need. Of an enum, the symbols that stand for null and for no value at all."""
+
+    classes: Mapping[str, str]
+    text: Path = ()
+    bytes: Path = ()
+    charset: Path = ()
+    charsets: Mapping[str, str] = field(default_factory=dict)
+    srid: Path = ()
+    parts: Mapping[str, Path] = field(default_factory=dict)
+    labels: Path = ()
+    length: Path = ()
+    is_null: tuple[str, ...] = ()
+    not_sent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -209,7 +253,8 @@ class Format:
     name: str
     about: str
     docs: str
-    numbers: str
+    message: Message
+    records: Mapping[str, RecordText]
     each: tuple[Path, ...]
     op: Op
     columns: Mapping[str, Value]

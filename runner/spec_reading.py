@@ -6,14 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from runner.errors import Problems, nearest_or_all
-from runner.spec import CLASSES, META, ORDER_READERS, TEXT_COLUMNS, TIME_COLUMNS, VALUE_READERS, Dropped, Format, Key, Types, TypeTable, TypeTables, Value
+from runner.spec import (
+    CLASSES, KEY_TEXTS, META, ORDER_READERS, TEXT_COLUMNS, TIME_COLUMNS, VALUE_READERS, Dropped, Format, Key, Types, TypeTable, TypeTables, Value,
+)  # fmt: skip
 from runner.spec_lines import check_images, read_columns, read_op, with_images
-from runner.spec_values import given, one_of, optional_text, paths, read_conditions, read_image, read_value, texts
+from runner.spec_messages import read_message, read_records
+from runner.spec_values import given, one_of, optional_text, paths, read_conditions, read_image, read_path, read_value, texts
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
 
-KEYS = ("about", "docs", "extends", "message", "each", "op", "before", "after", "key", "types", "values", "drop", "not_sent", "seq", "meta", "zone")
-KEY_WORDS = ("names", "values", "split", "columns", "at", "text")
+KEYS = ("about", "docs", "extends", "message", "each", "op", "before", "after", "key", "types", "values", "records", "drop", "not_sent", "seq", "meta", "zone")
+KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text")
 
 TableOf = Callable[[Yaml], TypeTable]
 
@@ -49,14 +52,15 @@ def _readers(yaml: Yaml, type_table: TableOf) -> dict[str, Callable[[], Any]]:
     return {
         "about": lambda: optional_text(yaml.get("about")) or "",
         "docs": lambda: optional_text(yaml.get("docs")) or "",
-        "numbers": lambda: _numbers(yaml.get("message")),
+        "message": lambda: read_message(yaml.get("message")),
+        "records": lambda: read_records(yaml.get("records")),
         "each": lambda: paths(yaml.get("each")),
         "op": lambda: read_op(yaml),
         "before": lambda: read_image(yaml.get("before")),
         "after": lambda: read_image(yaml.get("after")),
         "columns": lambda: read_columns(yaml),
         "key": lambda: tuple(_key(one) for one in yaml["key"].listed()) if given(yaml.get("key")) else (),
-        "types": lambda: _types(yaml.get("types"), type_table),
+        "types": lambda: _types(yaml.get("types"), type_table, _is_avro(yaml)),
         "readers": lambda: _value_readers(yaml.get("values")),
         "seq": lambda: tuple(read_value(v, ORDER_READERS) for v in (given(yaml.get("seq")) and yaml["seq"].list().elements()) or ()),
         "meta": lambda: _meta(yaml.get("meta")),
@@ -66,9 +70,9 @@ def _readers(yaml: Yaml, type_table: TableOf) -> dict[str, Callable[[], Any]]:
     }
 
 
-def _numbers(message: Yaml | None) -> str:
-    numbers = message.only(["numbers"]).get("numbers") if message else None
-    return one_of(numbers, ("exact", "quoted"), "spec-word", "way of numbers") if numbers else "exact"
+def _is_avro(yaml: Yaml) -> bool:
+    message = yaml.get("message")
+    return given(message) and isinstance(message.value, dict) and message.value.get("encoding") == "avro"
 
 
 def _key(yaml: Yaml) -> Key:
@@ -77,19 +81,23 @@ def _key(yaml: Yaml) -> Key:
         raise yaml.error("spec-missing", 'a key needs exactly one of "names", "columns", "at"', "for instance key: {names: pkNames}")
     if bool(yaml.get("values")) != bool(yaml.get("split")):
         raise yaml.error("spec-missing", '"values" and "split" go together', 'for instance {names: keys, values: key_values, split: ","}')
+    if yaml.get("indexes") and not yaml.get("names"):
+        raise yaml.error("spec-missing", '"indexes" need "names": the list that they count in', "for instance {names: fields.name, indexes: keys}")
     image = read_image(yaml) if yaml.get("at") else None
-    return Key(paths(yaml.get("names")), texts(yaml.get("columns")), paths(yaml.get("values")), optional_text(yaml.get("split")), image)
+    text = one_of(yaml["text"], KEY_TEXTS, "spec-word", "language of a text") if yaml.get("text") and not image else None
+    indexes = read_path(yaml["indexes"]) if yaml.get("indexes") else None
+    return Key(paths(yaml.get("names")), indexes, text, texts(yaml.get("columns")), paths(yaml.get("values")), optional_text(yaml.get("split")), image)
 
 
-def _types(yaml: Yaml | None, type_table: TableOf) -> Types | None:
+def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | None:
     if not given(yaml):
         return None
     yaml.only(["at", "name", "value", "table"])
-    if not yaml.get("table"):
+    if not yaml.get("table") and not is_avro:
         raise yaml.error("spec-missing", 'types needs "table"', "types: {at: path of the map column -> type, table: a file in formats/types}")
     if yaml.get("name") and not yaml.get("value"):
         raise yaml.error("spec-missing", 'types needs "value" beside "name"', "for instance {at: columns, name: name, value: type, table: mysql}")
-    return Types(paths(yaml.get("at")), optional_text(yaml.get("name")), texts(yaml.get("value")), _tables(yaml["table"], type_table))
+    return Types(paths(yaml.get("at")), optional_text(yaml.get("name")), texts(yaml.get("value")), _tables(yaml["table"], type_table) if yaml.get("table") else None)
 
 
 def _tables(yaml: Yaml, type_table: TableOf) -> TypeTables:

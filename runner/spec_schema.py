@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from runner.spec import (
-    BARE_OPS, BY_STATEMENT, CLASSES, CONTROL_OPS, DDL_OPS, IMAGE_KINDS, IMAGE_TEXTS, META, ORDER_READERS, ROW_OPS, TEXT_COLUMNS, TIME_COLUMNS, TIME_READERS,
-    VALUE_READERS,
+    BARE_OPS, BY_STATEMENT, CLASSES, CONTROL_OPS, DDL_OPS, ENCODINGS, IMAGE_KINDS, IMAGE_TEXTS, KEY_TEXTS, META, NUMBERS, ORDER_READERS, PARTS, ROW_OPS,
+    TEXT_COLUMNS, TIME_COLUMNS, TIME_READERS, VALUE_READERS,
 )  # fmt: skip
 from runner.spec_lines import LINE_KEYS
+from runner.spec_messages import MESSAGE_KEYS, RECORD_KEYS
 from runner.spec_reading import KEY_WORDS, KEYS
+from runner.spec_values import FIELD_KEYS, IMAGE_KEYS
 
 TEXT: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 TEXTS: dict[str, Any] = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
@@ -23,14 +25,15 @@ def spec_schema() -> dict[str, Any]:
         "about": TEXT,
         "docs": TEXT,
         "extends": TEXTS,
-        "message": _object({"numbers": {"enum": ["exact", "quoted"]}}),
+        "message": _object(_message()),
         "each": _or_nothing(TEXTS),
         "op": _ref("op"),
         "before": _ref("image"),
         "after": _ref("image"),
-        "key": _or_nothing(_one_or_list(_object(dict.fromkeys(KEY_WORDS, TEXTS)))),
-        "types": _or_nothing(_object({"at": TEXTS, "name": TEXT, "value": TEXTS, "table": _ref("tables")}, ["table"])),
+        "key": _or_nothing(_one_or_list(_object({**dict.fromkeys(KEY_WORDS, TEXTS), "text": {"enum": [*KEY_TEXTS, *IMAGE_TEXTS]}}))),
+        "types": _or_nothing(_object({"at": TEXTS, "name": TEXT, "value": TEXTS, "table": _ref("tables")})),
         "values": _or_nothing(_object({name: _or_nothing(_one_or_list({"enum": list(VALUE_READERS)})) for name in CLASSES})),
+        "records": _or_nothing({"type": "object", "additionalProperties": _or_nothing(_record())}),
         "drop": _or_nothing(_one_or_list({"anyOf": [TEXT, _object({"name": TEXT, "if": _ref("conditions")}, ["name"])]})),
         "not_sent": _or_nothing(TEXTS),
         "seq": _or_nothing({"type": "array", "items": _value(ORDER_READERS)}),
@@ -54,14 +57,36 @@ def spec_schema() -> dict[str, Any]:
     }
 
 
+def _message() -> dict[str, Any]:
+    message = {"encoding": {"enum": list(ENCODINGS)}, "numbers": {"enum": list(NUMBERS)}, "schema": _or_nothing(TEXTS), "skip_bytes": _or_nothing(TEXT)}
+    assert set(message) == set(MESSAGE_KEYS)
+    return message
+
+
+def _record() -> dict[str, Any]:
+    classes = {"enum": list(CLASSES)}
+    record = {
+        **dict.fromkeys(("text", "bytes", "charset", "srid", "labels", "length"), TEXT),
+        "class": {"anyOf": [classes, {"type": "object", "additionalProperties": classes}]},
+        "charsets": {"type": "object", "additionalProperties": TEXT},
+        "parts": _object(dict.fromkeys(PARTS, TEXT)),
+        "is_null": TEXTS,
+        "not_sent": TEXTS,
+    }
+    assert set(record) == set(RECORD_KEYS)
+    return _object(record)
+
+
 def _value(readers: tuple[str, ...]) -> dict[str, Any]:
-    field = {"at": TEXTS, "unknown": TEXTS, "pattern": TEXT, "count": TEXT, **({"as": {"enum": list(readers)}} if readers else {})}
+    field = {"at": TEXTS, "unknown": TEXTS, "pattern": TEXT, "dot": TEXT, "count": TEXT, **({"as": {"enum": list(readers)}} if readers else {})}
+    assert set(field) | {"as"} == set(FIELD_KEYS)
     switch = {"by": TEXTS, "cases": {"type": "object"}, "missing": {}, "else": {}}
     return _or_nothing(_one_or_list({"anyOf": [TEXT, _object(field, ["at"]), _object(switch, ["by"])]}))
 
 
 def _image() -> dict[str, Any]:
-    laid = {"at": TEXTS, "over": TEXT, "text": {"enum": list(IMAGE_TEXTS)}, "image": {"enum": list(IMAGE_KINDS)}}
+    laid = {"at": TEXTS, "over": TEXT, "text": {"enum": list(IMAGE_TEXTS)}, "image": {"enum": list(IMAGE_KINDS)}, "names": TEXT, "value": TEXT, "type": TEXT}
+    assert set(laid) == set(IMAGE_KEYS)
     return _or_nothing({"anyOf": [TEXTS, _object(laid, ["at"])]})
 
 

@@ -9,6 +9,8 @@ from runner.spec import IMAGE_KINDS, IMAGE_TEXTS, Condition, Field, Image, Path,
 from runner.yaml_text import Yaml
 
 PATH_PART = re.compile(r'"([^"]+)"|([^."\s]+)')
+FIELD_KEYS = ("at", "as", "unknown", "pattern", "dot", "count")
+IMAGE_KEYS = ("at", "over", "text", "image", "names", "value", "type")
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -72,7 +74,7 @@ def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | 
         return [Field(read_path(yaml))]
     if "by" in yaml.value:
         return [_switch(yaml, readers, column)]
-    yaml.only(["at", "as", "unknown", "pattern", "count"])
+    yaml.only(FIELD_KEYS)
     if not yaml.get("at"):
         raise yaml.error("spec-missing", 'a value needs "at": the path of the field it comes from')
     if yaml.get("as") and not readers:
@@ -80,7 +82,8 @@ def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | 
     reader = one_of(yaml["as"], readers, "spec-reader", "reader") if yaml.get("as") else "text"
     pattern, behind = read_pattern(yaml["pattern"], column) if yaml.get("pattern") else (None, None)
     count = _count(yaml.get("count"), reader)
-    return [Field(path, reader, texts(yaml.get("unknown")), pattern, behind, count) for path in paths(yaml["at"])]
+    dot = optional_text(yaml.get("dot"))
+    return [Field(path, reader, texts(yaml.get("unknown")), pattern, behind, dot, count) for path in paths(yaml["at"])]
 
 
 def _switch(yaml: Yaml, readers: tuple[str, ...], column: str) -> Switch:
@@ -154,7 +157,7 @@ def read_image(yaml: Yaml | None) -> Image | None:
         return None
     if not isinstance(yaml.value, dict):
         return Image(paths(yaml))
-    yaml.only(["at", "over", "text", "image"])
+    yaml.only(IMAGE_KEYS)
     if not yaml.get("at"):
         raise yaml.error("spec-missing", 'an image needs "at": the path of the field that holds it')
     problems = Problems()
@@ -164,4 +167,8 @@ def read_image(yaml: Yaml | None) -> Image | None:
     with problems.gathered():
         completeness = one_of(yaml["image"], IMAGE_KINDS, "spec-word", "kind of image") if yaml.get("image") else "full"
     problems.raise_if_any()
-    return Image(paths(yaml["at"]), read_path(yaml["over"]) if yaml.get("over") else None, text, completeness)
+    over, names = (read_path(yaml[key]) if yaml.get(key) else None for key in ("over", "names"))
+    value, type_member = (optional_text(yaml.get(key)) for key in ("value", "type"))
+    if (value or type_member) and not names:
+        raise yaml.error("spec-missing", 'values by position need "names": the list of their columns', "for instance {at: images, names: fields.name, value: value}")
+    return Image(paths(yaml["at"]), over, text, completeness, names, value, type_member)

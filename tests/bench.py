@@ -1,4 +1,4 @@
-"""`make bench`: how fast, as ratios to the bare JSON parser of the same Spark in the same process, round by round.
+"""`make bench`: how fast, as ratios to the bare JSON parser of the same Spark in the same process, round by round; Avro beside fastavro alone.
 
 Prints a table and writes target/bench.json, flat: name -> number. Each figure runs in a JVM of its own, for a JVM that has run other
 queries runs the next ones slower; every round takes the baseline and the figure in turn, and the figure is the median of the rounds' ratios.
@@ -7,6 +7,7 @@ queries runs the next ones slower; every round takes the baseline and the figure
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import random
@@ -18,13 +19,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import fastavro
 import orjson
+import pyarrow
+import pyarrow.parquet
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "target" / "bench"
 MEGABYTES = int(os.environ.get("BENCH_MB", "140"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 WARM_UP = 2
+# Format, figure, and what it is compared with.
+FIGURES = (("canal", "sql", "bare"), ("canal", "run", "bare"), ("oms_default", "sql", "bare"), ("oceanbase_avro", "decode", "fastavro"), ("oceanbase_avro", "sql", "fastavro"))
 
 TYPES = {
     "id": "bigint(20)", "order_no": "varchar(32)", "customer_id": "bigint(20)", "status": "varchar(16)", "quantity": "int(11)",
@@ -38,6 +44,7 @@ targets: {{local: {{path: {work}/warehouse, spark: {{spark.master: "local[2]", s
 sources:
   - {{name: canal, format: canal, zone: "+08:00", files: "{work}/{files}"}}
   - {{name: oms_default, format: oms_default, files: "{work}/oms_default.jsonl"}}
+  - {{name: oceanbase_avro, format: oceanbase_avro, table: "{work}/oceanbase_avro"}}
 """
 
 
@@ -79,6 +86,48 @@ def _message(number: int, draw: random.Random) -> dict:
     }  # fmt: skip
 
 
+def write_avro(folder: Path, megabytes: int) -> None:
+    """The same changes in Avro, as a Kafka dump of four Parquet files."""
+    schema, draw, size, messages = _avro_schema(), random.Random(1), 0, []
+    while size < megabytes * 1_000_000:
+        buffer = io.BytesIO()
+        fastavro.schemaless_writer(buffer, schema, _avro_message(len(messages), draw))
+        messages.append(buffer.getvalue())
+        size += len(messages[-1])
+    folder.mkdir(parents=True)
+    for number in range(4):
+        part = pyarrow.array(messages[number::4], pyarrow.binary())
+        table = pyarrow.table({"value": part, "offset": pyarrow.array(range(number, len(messages), 4), pyarrow.int64())})
+        pyarrow.parquet.write_table(table, folder / f"{number}.parquet")
+
+
+def _avro_schema() -> object:
+    return fastavro.parse_schema(json.loads((ROOT / "formats/schemas/oceanbase.avsc").read_text()))
+
+
+def _avro_message(number: int, draw: random.Random) -> dict:
+    kind = draw.choices(["INSERT", "UPDATE", "DELETE"], [3, 6, 1])[0]
+    after = _avro_row(number, draw)
+    before = [{**after[0]}, *after[1:3], {"type_info": "STRING", "value": "new"}, *after[4:]]
+    return {
+        "id": number, "version": 1, "operation": kind, "xid": f"1002_{number}", "txind": "W", "position": f"1@{number}", "timestamp": 1700000000 + number,
+        "source": {"sourceType": "OB_MYSQL", "version": "4.2.1"}, "schemaName": "tenant.shop", "tableName": "orders",
+        "fields": [{"name": name, "dataTypeNumber": code} for code, name in enumerate(TYPES)], "pkIndexes": [0], "ukIndexes": [[1]],
+        "beforeImages": None if kind == "INSERT" else before, "afterImages": None if kind == "DELETE" else after, "beforeImageBytes": b"", "afterImageBytes": b"",
+    }  # fmt: skip
+
+
+def _avro_row(number: int, draw: random.Random) -> list[dict]:
+    row = _row(number, draw)
+    day, clock = row["updated_at"].split(" ")
+    values = {**row, **{name: int(row[name]) for name in ("id", "customer_id", "quantity", "paid")}, "picture": draw.randbytes(24)}
+    values["weight"] = ("oms.avro.DecimalObject", {"precision": 10, "scale": 2, "value": row["weight"]})
+    parts = [int(part) for part in (*day.split("-"), *clock.split(":"))]
+    values["updated_at"] = ("oms.avro.DateTimeObject", {**dict(zip(("year", "month", "day", "hours", "minutes", "seconds"), parts)), "nanos": 250_000_000})
+    kinds = {int: "LONG", str: "STRING", bytes: "BINARY"}
+    return [{"type_info": kinds.get(type(values[name]), "DECIMAL" if name == "weight" else "DATETIME"), "value": values[name]} for name in TYPES]
+
+
 def _row(number: int, draw: random.Random) -> dict:
     when = f"2024-0{draw.randrange(1, 9)}-1{draw.randrange(9)} 1{draw.randrange(9)}:0{draw.randrange(9)}:11"
     return {
@@ -100,11 +149,30 @@ def measure(format_name: str, figure: str) -> None:
     model = opened.graph.nodes[f"{format_name}_to_changelog"].about
     with Spark(opened.project.target, WORK / "spark.log") as spark:
         source = model.source
-        spark.messages(source.messages, opened.reads["files"], f"{format_name}_messages", streaming=False)
-        bare = f"select from_json(raw, '{_bare_schema(opened, source)}') as m from {format_name}_messages"
-        actions = {"bare": lambda: _noop(spark, bare), "sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened, model)}
-        rounds = [(_seconds(actions["bare"]), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
+        spark.messages(source.messages, opened.reads[source.messages.kind], f"{format_name}_messages", streaming=False)
+        spark.know(model.functions)
+        actions = {"sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened, model)}
+        if model.functions:
+            decode = f"select {model.functions[0].name}(raw, own_schema) as record from {format_name}_messages"
+            actions |= {"decode": lambda: _noop(spark, decode)}
+            baseline = _fastavro(format_name)
+        else:
+            bare = f"select from_json(raw, '{_bare_schema(opened, source)}') as m from {format_name}_messages"
+            baseline = lambda: _seconds(lambda: _noop(spark, bare))  # noqa: E731
+        rounds = [(baseline(), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
     print(json.dumps(rounds))
+
+
+def _fastavro(format_name: str) -> Callable[[], float]:
+    """The seconds that fastavro would take for all messages, alone in this process; it reads an eighth of them."""
+    schema = _avro_schema()
+    messages = [value for path in sorted((WORK / format_name).glob("*")) for value in pyarrow.parquet.read_table(path)["value"].to_pylist()][::8]
+
+    def read() -> None:
+        for message in messages:
+            fastavro.schemaless_reader(io.BytesIO(message), schema, None)
+
+    return lambda: 8 * _seconds(read)
 
 
 def _opened() -> object:
@@ -150,13 +218,14 @@ def main() -> None:
     write_messages(data, MEGABYTES, _message)
     write_messages(WORK / "oms_default.jsonl", MEGABYTES, _bare_number_message)
     (WORK / "project.yml").write_text(PROJECT.format(work=WORK, files="canal.jsonl", memory="2g"))
-    megabytes = data.stat().st_size / 1e6
+    write_avro(WORK / "oceanbase_avro", MEGABYTES // 2)
     figures: dict[str, float] = {}
-    for format_name, figure in (("canal", "sql"), ("canal", "run"), ("oms_default", "sql")):
+    for format_name, figure, baseline in FIGURES:
+        megabytes = MEGABYTES // 2 if baseline == "fastavro" else data.stat().st_size / 1e6
         rounds = json.loads(_python("-m", "tests.bench", format_name, figure).splitlines()[-1])
         figures[f"{format_name}.{figure}_mb_s"] = megabytes / statistics.median(own for _, own in rounds)
-        figures[f"{format_name}.{figure}_vs_bare"] = statistics.median(bare / own for bare, own in rounds)
-        figures[f"{format_name}.bare_mb_s"] = megabytes / statistics.median(bare for bare, _ in rounds)
+        figures[f"{format_name}.{figure}_vs_{baseline}"] = statistics.median(bare / own for bare, own in rounds)
+        figures[f"{format_name}.{baseline}_mb_s"] = megabytes / statistics.median(bare for bare, _ in rounds)
     figures |= command_figures()
     figures |= memory_figures(data)
     shutil.rmtree(WORK / "warehouse", ignore_errors=True)

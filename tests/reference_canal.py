@@ -53,7 +53,7 @@ def rows(message: bytes, zone: str | None = None) -> list[dict]:
         kind, op = kind_and_op(header)
         if kind == "row":
             return [change(header, op, zone, row, *element) for row, element in enumerate(elements(header, op))]
-        return [landed(header, kind, op, statement=text_at(header, "sql") if kind == "ddl" else None)]
+        return [landed(header, kind, op, statement=(text_at(header, "sql") or None) if kind == "ddl" else None)]
     except DeadLetter as dead:
         row = landed(header, "dead_letter", None, reason=str(dead), raw=raw_text(message))
         return [row | {"meta": {"raw_encoding": "base64"}} if str(dead) == "not-utf8" else row]

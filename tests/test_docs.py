@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner import cli, contract, nodes, parse, project, spec, spec_lines, spec_reading
+from runner import cli, contract, nodes, parse, project, spec, spec_lines, spec_messages, spec_reading, spec_values
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```(\w+)(?: ([^\n]+))?\n(.*?)```", re.DOTALL)
@@ -100,7 +100,7 @@ def test_every_project_key_is_documented() -> None:
 
 def test_every_word_of_a_spec_is_documented() -> None:
     words = documented("formats.md") | {word.split(".")[-1] for word in documented("formats.md")}
-    for key in [*spec_reading.KEYS, *spec_reading.KEY_WORDS, *spec.TEXT_COLUMNS, *spec.TIME_COLUMNS, *spec.VALUE_READERS, *spec.OPS, *spec.IMAGE_TEXTS]:
+    for key in [*spec_reading.KEYS, *spec_reading.KEY_WORDS, *spec_messages.MESSAGE_KEYS, *spec_messages.RECORD_KEYS, *spec.PARTS, *spec_values.IMAGE_KEYS, *spec.TEXT_COLUMNS, *spec.TIME_COLUMNS, *spec.VALUE_READERS, *spec.OPS, *spec.IMAGE_TEXTS]:
         assert key in words, key
     text = (ROOT / "docs/formats.md").read_text()
     for key in (*spec_lines.LINE_KEYS, *spec.IMAGE_KINDS, *spec.ORDER_READERS, *spec.TIME_READERS, "first", "cases", "missing", "else", "empty", "is_not", "has", "lacks", "phase", "over", "unknown"):
@@ -119,8 +119,9 @@ def test_the_contract_is_documented() -> None:
 def test_every_reason_of_dead_letters_is_documented_and_has_a_case() -> None:
     section = (ROOT / "docs/changelog.md").read_text().split("## Reasons")[1].split("## ")[0]
     reasons = set(re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE))
-    in_macros = set(re.findall(r"'((?:not|no|empty|trailing|unknown|statement|row|uneven)-[a-z0-9-]+)'", "".join(path.read_text() for path in (ROOT / "macros").glob("*.sql"))))
-    assert in_macros | {"empty"} == reasons
+    in_macros = set(re.findall(r"'((?:not|no|empty|trailing|unknown|statement|row|uneven|bad|schema)-[a-z0-9-]+)'", "".join(path.read_text() for path in (ROOT / "macros").glob("*.sql"))))
+    in_specs = set(re.findall(r"dead_letter: ([\w-]+)", "".join(path.read_text() for path in (ROOT / "formats").glob("*.yml"))))
+    assert in_macros | in_specs | {"empty"} == reasons
     cases = "\n".join(path.read_text() for path in (ROOT / "formats/cases").rglob("*.rows.yml"))
     # A blank line of a file is no message, so no case can have an empty one: see the table of raw messages in test_streams.
     assert {reason for reason in reasons if f"reason: {reason}\n" not in cases} <= {"empty"}

@@ -53,6 +53,11 @@ def case_file(code: str, place: str, hint: str | None, says: str, rows: str, mes
     return Case(code, place, hint, says, {**files, f"formats/cases/{folder}/a.messages.jsonl": messages} if messages else files)
 
 
+def in_avro(code: str, place: str, hint: str | None, says: str, schema: str, text: str = "{}", more: str = "") -> Case:
+    spec = f"about: x\nop:\n  by: type\n  cases: {{I: insert}}\n\nafter: data\nmessage: {{encoding: avro, schema: {schema}}}\n{more}"
+    return Case(code, place, hint, says, {"formats/g.yml": spec, "formats/s.avsc": text})
+
+
 SOURCE = "sources: [{name: a, format: canal, files: x%s}]"
 ZONES = 'write an IANA name such as Asia/Shanghai or an offset such as "+08:00"; abbreviations are ambiguous'
 
@@ -191,6 +196,26 @@ CASES = [
     in_format("spec-zone", "formats/g.yml:6:1", ZONES, '"CST"', FORMAT + "zone: CST\n"),
     in_format("spec-conflict", "formats/g.yml:1:1", None, '"data"', FORMAT + "db_name: data\n"),
     in_format("types-unknown", "formats/g.yml:6:16", 'did you mean "mysql"?', '"mysq"', FORMAT + "types: {at: a, table: mysq}\n"),
+    in_format("spec-word", "formats/g.yml:6:11", 'did you mean "avro"?', '"avo"', FORMAT + "message: {encoding: avo}\n"),
+    in_format("spec-word", "formats/g.yml:6:11", None, '"skip_bytes" is for encoding: avro', FORMAT + "message: {skip_bytes: 5}\n"),
+    in_format("spec-word", "formats/g.yml:6:27", "5 for a byte and the number of a schema", '"five"', FORMAT + "message: {encoding: avro, skip_bytes: five}\n"),
+    in_format("spec-word", "formats/g.yml:6:23", 'did you mean "year"?', '"yeer"', FORMAT + "records: {A: {parts: {yeer: y}}}\n"),
+    in_format("spec-word", "formats/g.yml:6:48", "utf_8, cp1252, gbk ..., or binary", '"hex"', FORMAT + "records: {A: {bytes: b, charset: c, charsets: {utf8: hex}}}\n"),
+    in_format("spec-class", "formats/g.yml:6:15", 'did you mean "string"?', '"strng"', FORMAT + "records: {A: {class: strng, text: t}}\n"),
+    in_format("spec-missing", "formats/g.yml:6:11", "or, if it is an enum, is_null and not_sent", 'exactly one of "text", "bytes", "parts"', FORMAT + "records: {A: {text: t, bytes: b}}\n"),
+    in_format("spec-missing", "formats/g.yml:6:11", "charsets: {utf8mb4: utf_8}", '"charset" and "charsets"', FORMAT + "records: {A: {bytes: b, charset: c}}\n"),
+    in_format("spec-missing", "formats/g.yml:6:1", "for instance {at: images, names: fields.name, value: value}", '"names"', FORMAT + "before: {at: b, value: v}\n"),
+    in_format("spec-missing", "formats/g.yml:6:1", "for instance {names: fields.name, indexes: keys}", '"indexes" need "names"', FORMAT + "key: {columns: a, indexes: b}\n"),
+    in_avro("schema-file", "formats/g.yml:7:27", 'did you mean "s.avsc"?', "formats/t.avsc", "t.avsc"),
+    in_avro("schema-unusable", "formats/g.yml:7:27", "a file .avsc that describes the record of a message", '"s.avsc" is no schema: it is not JSON', "s.avsc", "{"),
+    in_avro("schema-unusable", "formats/g.yml:7:27", "a file .avsc that describes the record of a message", "describes no record", "s.avsc", '"string"'),
+    in_avro("schema-unusable", "formats/g.yml:7:27", "a file .avsc that describes the record of a message", 'names a type "Money"', "s.avsc", '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "Money"}]}'),
+    in_avro("schema-field", "formats/g.yml:6:1", 'did you mean "dat"?', 'no field "data"', "s.avsc", '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "dat", "type": "long"}]}'),
+    in_avro("schema-field", "formats/g.yml:6:1", None, '"data" is no map', "s.avsc", '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", "type": "long"}]}'),
+    in_avro("schema-field", "formats/g.yml:8:11", None, 'no type "R2"', "s.avsc", '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", "type": {"type": "map", "values": "string"}}]}', "records: {R2: {text: t}}\n"),
+    in_project("schema-missing", "project.yml:1:21", 'give it with "schema: FILE.avsc"; the vendor has it at https://res-static.hc-cdn.cn/cloudbu-site/china/zh-cn/zhuchenlu/record.rar', '"drs_avro" needs the schema', "sources: [{name: a, format: drs_avro, files: x}]"),
+    Case("schema-missing", "project.yml:1:21", 'leave out "schema: FILE.avsc"', "no Avro", {"project.yml": "sources: [{name: a, format: canal, files: x, schema: s.avsc}]", "s.avsc": '{"type": "record", "name": "r", "fields": []}'}),
+    in_project("schema-file", "project.yml:1:49", None, '"s.avsc"', "sources: [{name: a, format: drs_avro, files: x, schema: s.avsc}]"),
     in_format("format-unknown", "formats/g.yml:6:1", 'did you mean "canal"?', '"cnal"', FORMAT + "extends: cnal\n"),
     in_format("format-cycle", "formats/g.yml:6:1", "only a spec that shadows a built-in one may extend its own name", '"g"', FORMAT + "extends: g\n"),
     Case("spec-class", "formats/types/t.yml:1:1", 'did you mean "integer"?', '"integr"', {"formats/g.yml": FORMAT + "types: {at: a, table: t}\n", "formats/types/t.yml": "integr: [int]\n"}),

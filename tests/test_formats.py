@@ -13,6 +13,7 @@ from runner.spec import Format
 BASE = """
 about: the base
 message: {numbers: quoted}
+records: {A: {text: a}}
 op:
   by: type
   first: [{if: {has: ddl}, ddl: by_statement}]
@@ -50,7 +51,8 @@ def test_a_child_that_says_nothing_is_its_parent(tmp_path: Path) -> None:
         # merged: the spec itself, message, op, op.cases, values, meta
         ("about: x", "about", "x"),
         ("about: x", "zone", "UTC"),
-        ("message: {}", "numbers", "quoted"),
+        ("message: {}", "message", "quoted"),
+        ("message: {skip_bytes: none}", "message", "quoted"),
         ("op: {cases: {U: update}}", "cases", {"I": ["insert"], "D": ["delete"], "U": ["update"]}),
         ("op: {cases: {I: snapshot}}", "cases", {"I": ["snapshot"], "D": ["delete"]}),
         ("op: {cases: {I: none}}", "cases", {"D": ["delete"]}),
@@ -58,6 +60,8 @@ def test_a_child_that_says_nothing_is_its_parent(tmp_path: Path) -> None:
         ("op: {first: none}", "first", []),
         ("op: {else: none}", "otherwise", []),
         ("values: {enum: as_sent}", "readers", {"binary": ("latin1",), "enum": ("as_sent",)}),
+        ("records: {B: {text: b}}", "records", ["A", "B"]),
+        ("records: {A: none}", "records", []),
         ("meta: {scn: none, thread: t}", "meta", {"gtid": ["gtid"], "thread": ["t"]}),
         # replaced whole: everything else
         ("op: {first: [{if: {has: x}, row: insert}]}", "first", ["insert"]),
@@ -89,9 +93,11 @@ def test_what_is_merged_and_what_is_replaced(tmp_path: Path, spec: str, part: st
     found = {
         "cases": lambda: {text: [line.op for line in lines] for text, lines in child.op.cases.items()},
         "first": lambda: [line.op for line in child.op.first],
+        "message": lambda: child.message.numbers,
         "over": lambda: child.op.cases["D"][0].before.over,
         "otherwise": lambda: [line.op for line in child.op.otherwise],
         "meta": lambda: {name: paths(choices) for name, choices in child.meta.items()},
+        "records": lambda: list(child.records),
         "seq": lambda: [paths(choices) for choices in child.seq],
         "key": lambda: [path for key in child.key for path in key.names],
         "drop": lambda: [dropped.name for dropped in child.drop],
@@ -128,7 +134,7 @@ def test_a_spec_that_shadows_another_may_extend_it(tmp_path: Path) -> None:
         (folder / "base.yml").write_text(text)
     folders = FormatFolders((own, built_in))
     assert folders.names() == ["base"]
-    assert folders.load("base").zone == "Asia/Tokyo" and folders.load("base").numbers == "quoted"
+    assert folders.load("base").zone == "Asia/Tokyo" and folders.load("base").message.numbers == "quoted"
     (own / "other.yml").write_text("extends: base\nabout: other\n")
     assert folders.load("other").zone == "Asia/Tokyo"
 

@@ -13,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ORDER = [
-    "errors", "files", "yaml_text", "zones", "contract", "spec", "spec_values", "spec_lines", "spec_reading", "spec_schema", "formats", "readers", "nodes", "plan",
-    "render", "settings", "project", "parse", "graph", "select", "compare", "documents", "checkpoint", "artifacts", "report", "shell_text", "udfs",
+    "errors", "files", "yaml_text", "zones", "contract", "avro_schema", "avro_values", "avro_reader", "avro_texts", "avro_files", "avro_messages", "spec", "spec_values", "spec_lines",
+    "spec_messages", "spec_reading", "spec_schema", "formats", "readers", "fields", "layout", "nodes", "plan", "render", "compile", "settings", "project", "parse", "graph", "select", "compare", "documents", "checkpoint", "artifacts", "report", "shell_text", "udfs",
     "spark", "execute", "lineage", "commands", "cli",
 ]  # fmt: skip
 MODULES = sorted(path for path in (ROOT / "runner").glob("*.py") if path.stem != "__init__")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
@@ -17,13 +18,21 @@ import pytest
 import yaml
 
 from runner.cli import main
-from tests.encoders import ENCODERS
+from tests.avro_encoders import AVRO_ENCODERS, DRS_SCHEMA_FILE, base64_lines, container, decoded, write_topic
+from tests.encoders import ENCODERS as JSON_ENCODERS
 from tests.logical_changes import CHANGES, TABLES, Change, Column, Table, canonical_image, changelog_row, key_text, moment
 
 ROOT = Path(__file__).parent.parent
 EXCEPTIONS: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "tests/vendor_exceptions.yml").read_text())
+ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS}
 FORMATS = {"dataworks_single": "dataworks"}
-BY_ARRIVAL = ("canal", "oceanbase_canal", "oms_canal")  # their numbers give no order
+BY_ARRIVAL = ("canal", "oceanbase_canal", "oms_canal", "dts_avro")  # their numbers give no order
+# What a source says of its messages where they are not lines of JSON.
+MESSAGES = {
+    "oceanbase_avro": {"files": "in/oceanbase_avro/*.avro"},
+    "dts_avro": {"table": "in/dts_avro"},
+    "drs_avro": {"schema": str(DRS_SCHEMA_FILE), "files": "in/drs_avro/*.base64"},
+}
 ZONES = dict.fromkeys(("canal", "oceanbase_canal", "drs_json_c", "oms_dataworks"), "Asia/Shanghai")
 VIEWS = ("changelog", "ddl_events", "control_events", "dead_letters")
 SAME_COLUMNS = (
@@ -31,6 +40,7 @@ SAME_COLUMNS = (
     "changed", "event_time", "produced_at", "statement",
 )  # fmt: skip
 VENDORS = pytest.mark.parametrize("vendor", list(ENCODERS))
+CHANGE_OF = {change.name: change for change in CHANGES}
 
 
 # --- what is declared of tables -----------------------------------------------------------------------------------------------------
@@ -53,7 +63,8 @@ def declared(vendor: str, table: Table) -> dict[str, Any]:
 def source_of(vendor: str) -> dict[str, Any]:
     tables = [{"name": f"{table.database}.{table.name}", **says} for table in TABLES if (says := declared(vendor, table))]
     zone = {"zone": ZONES[vendor]} if vendor in ZONES else {}
-    return {"name": vendor, "format": FORMATS.get(vendor, vendor), "files": f"in/{vendor}/*.jsonl", **zone, **({"tables": tables} if tables else {})}
+    messages = MESSAGES.get(vendor, {"files": f"in/{vendor}/*.jsonl"})
+    return {"name": vendor, "format": FORMATS.get(vendor, vendor), **messages, **zone, **({"tables": tables} if tables else {})}
 
 
 # --- landing ------------------------------------------------------------------------------------------------------------------------
@@ -67,6 +78,21 @@ def messages_of(vendor: str) -> list[tuple[str, bytes]]:
     return pairs
 
 
+def write_messages(vendor: str, folder: Path) -> None:
+    """One file with all messages of a vendor, of the kind that its source reads."""
+    folder.mkdir(parents=True)
+    names, messages = zip(*messages_of(vendor))
+    match vendor:
+        case "oceanbase_avro":
+            (folder / "1.avro").write_bytes(container(vendor, (CHANGE_OF[name] for name in names)))
+        case "dts_avro":
+            write_topic(messages, folder / "1.parquet", topic="shop")
+        case "drs_avro":
+            (folder / "1.base64").write_bytes(base64_lines(messages))
+        case _:
+            (folder / "1.jsonl").write_bytes(b"".join(message + b"\n" for message in messages))
+
+
 class Landed(NamedTuple):
     """Of each vendor: all rows of its table, with nothing but kind, seq and raw; and the rows of the views."""
 
@@ -74,7 +100,7 @@ class Landed(NamedTuple):
     views: dict[str, list[dict[str, Any]]]
 
     def change_names(self, vendor: str) -> dict[str, str]:
-        """Arrival -> name of the change: arrivals in one file have the order of its lines."""
+        """Arrival -> name of the change: arrivals in one file have the order of its messages."""
         arrivals = sorted(row["seq"]["arrival"] for row in self.tables[vendor] if row["seq"]["row"] == 0)
         return {str(arrival): name for arrival, (name, _) in zip(arrivals, messages_of(vendor))}
 
@@ -114,9 +140,7 @@ def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Landed:
     project = {"name": "many_vendors", "sources": [source_of(vendor) for vendor in ENCODERS]}
     (folder / "project.yml").write_text(yaml.safe_dump(project, allow_unicode=True, sort_keys=False))
     for vendor in ENCODERS:
-        path = folder / "in" / vendor / "1.jsonl"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(b"".join(message + b"\n" for _, message in messages_of(vendor)))
+        write_messages(vendor, folder / "in" / vendor)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name in ("RUNNER_TARGET", "RUNNER_PROJECT_DIR", "RUNNER_TARGET_PATH", "RUNNER_LOG_FORMAT"):
@@ -154,6 +178,20 @@ def compact_json(_: Column, text: str) -> str:
     return re.sub(r'("(?:[^"\\]|\\.)*")|\s+', lambda found: found[1] or "", text)
 
 
+def declared_digits(column: Column, text: str) -> str:
+    """
+    >>> declared_digits(Column("v", "time", "time(3)"), "01:02:03.5"), declared_digits(Column("v", "time", "time"), "01:02:03")
+    ('01:02:03.500', '01:02:03')
+    """
+    whole, _, fraction = text.partition(".")
+    digits = re.search("[0-9]+", column.type)
+    return f"{whole}.{fraction.ljust(int(digits[0]), '0')}" if digits else whole
+
+
+def without_srid(_: Column, text: str) -> str:
+    return b64encode(b64decode(text)[4:]).decode()
+
+
 VALUE_RULES: dict[str, Callable[[Column, str], Any]] = {
     "left_out": lambda column, text: LEFT_OUT,
     "seconds": cut_fraction(0),
@@ -164,6 +202,8 @@ VALUE_RULES: dict[str, Callable[[Column, str], Any]] = {
     "null_if_empty": lambda column, text: text or None,
     "midnight": lambda column, text: f"{text} 00:00:00",
     "compact_json": compact_json,
+    "declared_digits": declared_digits,
+    "without_srid": without_srid,
 }
 RULES_IN_WORDS = {
     "left_out": "the column is not in the message",
@@ -175,6 +215,8 @@ RULES_IN_WORDS = {
     "null_if_empty": "`''` is null",
     "midnight": "with the time of day `00:00:00`",
     "compact_json": "JSON without blanks",
+    "declared_digits": "with as many digits of a second's fraction as its type declares",
+    "without_srid": "WKB without the SRID in front",
     "key_of_a_document": "key `_id`, which is in whole images too; no `old_key`",
     "no_before": "`before` none; `changed` null unless it is a patch",
     "patch": "`after` and `changed` are what was set, `after_image` `patch`",
@@ -365,10 +407,17 @@ def test_what_never_arrives_is_not_written(vendor: str) -> None:
         assert bool(ENCODERS[vendor](change)) == (expected_row(change, exceptions) is not None), change.name
 
 
-@VENDORS
+@pytest.mark.parametrize("vendor", list(JSON_ENCODERS))
 def test_messages_are_lines_of_json(vendor: str) -> None:
     for name, message in messages_of(vendor):
         assert b"\n" not in message and isinstance(json.loads(message), dict), name
+
+
+@pytest.mark.parametrize("vendor", list(AVRO_ENCODERS))
+def test_messages_are_records(vendor: str) -> None:
+    for name, message in messages_of(vendor):
+        record, size = decoded(vendor, message)
+        assert size == len(message) and record["id"] == CHANGE_OF[name].order, name
 
 
 # --- the encoders against messages that the documents print ------------------------------------------------------------------------

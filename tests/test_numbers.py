@@ -7,9 +7,10 @@ import random
 from pathlib import Path
 from typing import Any
 
+from runner.avro_files import FileMessage
 from runner.contract import MACRO_GLOBALS
 from runner.formats import FormatFolders
-from runner.parse import compile_format
+from runner.compile import compile_format
 from runner.render import Renderer
 
 ROOT = Path(__file__).parent.parent
@@ -65,9 +66,9 @@ def test_digits_stay(spark: object) -> None:
     rows = [members(draw, draw.randrange(1, 6), 1) for _ in range(3000)]
     messages = [f'{{"recordType":"INSERT",{blank(draw)}"postStruct"{blank(draw)}:{row},"allMetaData":{{"timestamp":"1","table_name":"t"}}}}' for row in rows]
     session = spark.fresh()
-    session.messages_of_lines([m.encode() for m in messages], "oms_default_messages")
-    sql = compile_format(Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str}), FormatFolders((ROOT / "formats",)).load("oms_default"), "oms_default", None)
-    got = {row["seq"]["arrival"][0]: row for row in session.rows(sql)[1]}
+    session.messages_at_hand([FileMessage(0, 0, m.encode()) for m in messages], "json", "oms_default_messages")
+    query = compile_format(Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str}), FormatFolders((ROOT / "formats",)).load("oms_default"), "oms_default", None)
+    got = {row["seq"]["arrival"][0]: row for row in session.rows(query.sql)[1]}
     for number, row in enumerate(rows):
         expected = json.loads(row, parse_float=Number, parse_int=Number)
         assert (got[number]["reason"], got[number]["after"]) == (None, {name: column(v) for name, v in expected.items()}), messages[number]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from runner.avro_files import FileMessage
 from runner.compare import as_text
 from runner.contract import MACRO_GLOBALS
 from runner.formats import FormatFolders
-from runner.parse import compile_format
+from runner.compile import compile_format
 from runner.render import Renderer
 from tests import random_canal, reference_canal
 
@@ -21,11 +22,11 @@ LEFT_OUT = ("source", "format", "origin", "detail", "run_id", "loaded_at", "land
 def test_random_messages(spark: object, zone: str | None, seed: int) -> None:
     messages = random_canal.messages(seed, 3000)
     session = spark.fresh()
-    session.messages_of_lines(messages, "canal_messages")
+    session.messages_at_hand([FileMessage(0, 0, message) for message in messages], "json", "canal_messages")
     renderer = Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str})
-    sql = compile_format(renderer, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
+    query = compile_format(renderer, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
     got: dict[int, list[dict]] = {}
-    for row in sorted(session.rows(sql)[1], key=lambda r: (r["seq"]["arrival"], r["seq"]["row"])):
+    for row in sorted(session.rows(query.sql)[1], key=lambda r: (r["seq"]["arrival"], r["seq"]["row"])):
         got.setdefault(row["seq"]["arrival"][0], []).append(_comparable(row))
     for number, message in enumerate(messages):
         assert got[number] == [_comparable(row) for row in reference_canal.rows(message, zone)], message

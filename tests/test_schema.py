@@ -46,8 +46,9 @@ def test_built_in_formats_are_valid(path: Path) -> None:
     "spec",
     [
         {"opp": {}}, {"op": {"by": "a", "case": {}}}, {"op": {"cases": {"I": "insret"}}}, {"op": {"cases": {"I": {"row": "create"}}}},
-        {"values": {"binary": "base46"}}, {"values": {"blob": "base64"}}, {"types": {"at": "a"}}, {"meta": {"gtidd": "a"}}, {"event_time": {"at": "a", "as": "epoch"}},
-        {"db_name": {"at": "a", "as": "epoch_s"}}, {"before": {"over": "a"}}, {"before": {"at": "a", "image": "ful"}}, {"message": {"numbers": "x"}}, {"key": {"name": "a"}},
+        {"values": {"binary": "base46"}}, {"values": {"blob": "base64"}}, {"types": {"att": "a"}}, {"meta": {"gtidd": "a"}}, {"event_time": {"at": "a", "as": "epoch"}},
+        {"db_name": {"at": "a", "as": "epoch_s"}}, {"before": {"over": "a"}}, {"before": {"at": "a", "image": "ful"}}, {"message": {"numbers": "x"}}, {"key": {"name": "a"}}, {"message": {"encoding": "avr"}},
+        {"records": {"A": {"txt": "a"}}}, {"records": {"A": {"class": "strng"}}}, {"records": {"A": {"parts": {"yeer": "a"}}}}, {"key": {"names": "a", "text": "jsn"}},
     ],
     ids=str,
 )  # fmt: skip

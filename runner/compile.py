@@ -1,0 +1,24 @@
+"""Format -> the SQL that makes changelog rows of its messages, rendered from macros."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runner.contract import MESSAGE_COLUMNS
+from runner.nodes import MESSAGE_KINDS, FormatQuery
+from runner.plan import make_plan
+from runner.readers import TableSettings
+from runner.render import Renderer
+from runner.spec import Format
+
+
+def compile_format(renderer: Renderer, spec: Format, source: str, zone: str | None, tables: Iterable[TableSettings] = ()) -> FormatQuery:
+    """The query that makes changelog rows of the view `<source>_messages`."""
+    plan = make_plan(source, spec, zone, tables)
+    return FormatQuery(renderer.call("header", plan) + renderer.call("changelog", plan), spec.message.encoding, (plan.avro,) if plan.avro else ())
+
+
+def reads(renderer: Renderer) -> dict[str, dict[str, str]]:
+    """For each kind of messages, the expressions that read them: what is scanned, which rows are messages, and each column of a message."""
+    columns = {kind: MESSAGE_COLUMNS["avro" if kind.startswith("binary_") else "json"] for kind in MESSAGE_KINDS}
+    return {kind: {part: renderer.call(f"{kind}_{part}").strip() for part in ("scanned", "is_message", *columns[kind])} for kind in MESSAGE_KINDS}

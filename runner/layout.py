@@ -1,0 +1,143 @@
+"""A format in Avro -> the function that reads its records: what is wanted of a message, and the SQL type that it comes in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+from runner.avro_messages import Layout, Slot
+from runner.avro_schema import Array, Enum, Map, OneOf, Record, Schema, inside, parse_schema
+from runner.errors import Problems, RunnerError, Where, nearest_or_all
+from runner.fields import MAP, TEXT, TEXTS, Tree, conditions, header_paths, plant
+from runner.spec import Format, Image, Path
+
+SQL_TYPES = {
+    "text": TEXT, "scalar": TEXT, "texts": TEXTS, "numbers": "array<bigint>", "map": MAP, "row": "struct<texts map<string,string>, as_sent array<string>>",
+    "positional": "struct<texts array<string>, missing array<int>, as_sent array<int>>",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AvroFunction:
+    """`fields` and `images` are trees of names with the numbers of slots at their ends; `sql_type` is a struct of reason, detail and these two."""
+
+    name: str
+    layout: Layout
+    fields: Tree
+    images: Tree
+    sql_type: str
+
+
+def avro_function(source: str, spec: Format) -> AvroFunction:
+    """The function for a source's messages; raises `schema-field` for what its schemas do not have. Its name changes with what it does."""
+    wanted = [*avro_fields(spec), *_image_slots(spec)]
+    slots = tuple(dict.fromkeys(wanted))
+    fields: Tree = {}
+    images: Tree = {}
+    for number, slot in enumerate(slots):
+        plant(images if slot.kind in ("row", "positional") else fields, slot.path, number, spec)
+    layout = Layout(spec.message.schemas, slots, {name: asdict(entry) for name, entry in spec.records.items()}, spec.message.skip_bytes)
+    _check(spec, layout)
+    digest = hashlib.sha256(repr((layout, fields, images)).encode()).hexdigest()[:8]
+    kinds = [f"{name} {_sql_type(tree, slots)}" for name, tree in (("fields", fields), ("images", images)) if tree]
+    return AvroFunction(f"avro_{source}_{digest}", layout, fields, images, f"struct<reason string, detail string, {', '.join(kinds)}>")
+
+
+def _sql_type(tree: Tree, slots: tuple[Slot, ...]) -> str:
+    members = (f"`{name}` {_sql_type(branch, slots) if isinstance(branch, dict) else SQL_TYPES[slots[branch].kind]}" for name, branch in tree.items())
+    return f"struct<{', '.join(members)}>"
+
+
+def avro_fields(spec: Format) -> Iterator[Slot]:
+    """What is wanted of messages beside the images."""
+    images = {path for image in row_images(spec) for path in image.at}
+    for path in header_paths(spec):
+        yield Slot(path, "scalar" if path in images else "text")
+    for image in row_images(spec):
+        if image.names:
+            yield Slot(image.names, "texts")
+    for key in spec.key:
+        for path in key.names if not key.split else ():
+            yield Slot(path[:-1], "text") if key.text else Slot(path, "texts")
+        if key.indexes:
+            yield Slot(key.indexes, "numbers")
+        for path in key.image.at if key.image and not key.image.text else ():
+            yield Slot(path, "map")
+    types = spec.types
+    for path in types.at if types else ():
+        yield from [Slot((*path, member), "texts") for member in (types.name, *types.value)] if types.name else [Slot(path, "map")]
+    for condition in conditions(spec):
+        if condition.test in ("has", "lacks"):
+            yield Slot(condition.path, "scalar" if condition.path in images else "text")
+
+
+def row_images(spec: Format) -> list[Image]:
+    """The images of row changes that are no texts of their own, each once."""
+    images = (image for line in spec.op.lines() for image in (line.before, line.after) if image and not image.text)
+    return list(dict.fromkeys(images))
+
+
+def _image_slots(spec: Format) -> Iterator[Slot]:
+    for image in row_images(spec):
+        for path in image.at:
+            yield Slot(path, "positional", image.value, image.type) if image.names else Slot(path, "row")
+
+
+# --- what the schemas do not have
+
+
+def _check(spec: Format, layout: Layout) -> None:
+    roots = [parse_schema(text) for text in layout.schemas]
+    problems = Problems()
+    for slot in layout.slots:
+        with problems.gathered():
+            _check_slot(spec, roots, slot)
+    known = {one.name for root in roots for one in inside(root) if isinstance(one, (Record, Enum))}
+    for name in spec.records:
+        if name not in known:
+            problems.add(spec.origin["records"][name].error("schema-field", f'the schema has no type "{name}"', nearest_or_all(name, known)))
+    problems.raise_if_any()
+
+
+def _check_slot(spec: Format, roots: Iterable[Schema], slot: Slot) -> None:
+    found: list[Schema] = list(roots)
+    for depth, part in enumerate(slot.path):
+        inner = [one for schema in found for one in _members(schema, part)]
+        if not inner:
+            known = {name for schema in found for one in _open(schema) if isinstance(one, Record) for name in one.fields}
+            path = ".".join(slot.path[: depth + 1])
+            raise RunnerError("schema-field", f'the schema has no field "{path}"', _place(spec, slot.path), nearest_or_all(part, known))
+        found = inner
+    needed = {"positional": Array, "row": Map, "texts": Array, "numbers": Array, "map": Map}.get(slot.kind)
+    through_list = slot.kind in ("texts", "numbers") and len(slot.path) > 1
+    if needed and not through_list and not any(isinstance(one, needed) for schema in found for one in _open(schema, through_arrays=False)):
+        what = "list" if needed is Array else "map"
+        raise RunnerError("schema-field", f'in the schema "{".".join(slot.path)}" is no {what}', _place(spec, slot.path))
+
+
+def _open(schema: Schema, through_arrays: bool = True) -> list[Schema]:
+    """A type, or what it may be instead."""
+    match schema:
+        case OneOf():
+            return [one for branch in schema.branches for one in _open(branch, through_arrays)]
+        case Array() if through_arrays:
+            return _open(schema.items)
+    return [schema]
+
+
+def _members(schema: Schema, name: str) -> list[Schema]:
+    opened = _open(schema)
+    return [*(one.fields[name] for one in opened if isinstance(one, Record) and name in one.fields), *(one.values for one in opened if isinstance(one, Map))]
+
+
+def _place(spec: Format, path: Path) -> Where:
+    """Where the spec names a path, or its beginning if that is nowhere."""
+    text, origin = ".".join(path), spec.origin
+    for steps, where in origin.places.items():
+        value = origin.value
+        for step in steps:
+            value = value[step] if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int) and step < len(value)) else None
+        if value == text:
+            return where
+    return origin.where()

@@ -1,0 +1,276 @@
+"""What is a schema and what is none, beside fastavro where both have an opinion. Without Spark."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import fastavro
+import pytest
+
+from runner.avro_schema import Array, Enum, Fixed, Map, OneOf, Primitive, Record, Schema, SchemaError, children, inside, parse_schema
+from tests.random_avro import PRIMITIVES, RandomSchema
+
+LONG, STRING, NULL = Primitive("long"), Primitive("string"), Primitive("null")
+ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+FIXED = {"type": "fixed", "name": "F", "size": 4}
+
+
+def record(*types: Any, name: str = "r", **others: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": f"f{number}", "type": one} for number, one in enumerate(types)], **others}
+
+
+def parsed(written: Any) -> Record:
+    return parse_schema(json.dumps(written))
+
+
+def fastavro_takes(written: Any) -> bool:
+    try:
+        fastavro.parse_schema(written)
+    except Exception:
+        return False
+    return True
+
+
+# --- what is a schema
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        *((name, Primitive(name)) for name in PRIMITIVES),
+        *(({"type": name}, Primitive(name)) for name in PRIMITIVES),
+        ({"type": {"type": "long"}}, LONG),
+        ({"type": {"type": {"type": "long"}}}, LONG),
+        ({"type": {"type": "array", "items": "long"}}, Array(LONG)),
+        ({"type": ["null", "long"]}, OneOf((NULL, LONG))),
+        ({"type": ENUM}, Enum("E", ("A", "B"))),
+        ({"type": "array", "items": {"type": "map", "values": ["null", {"type": "long"}]}}, Array(Map(OneOf((NULL, LONG))))),
+        (ENUM, Enum("E", ("A", "B"))),
+        ({**ENUM, "name": "x.y.E"}, Enum("E", ("A", "B"))),
+        ({**ENUM, "symbols": [f"S{n}" for n in range(100)]}, Enum("E", tuple(f"S{n}" for n in range(100)))),
+        (FIXED, Fixed("F", 4)),
+        ({**FIXED, "size": 0}, Fixed("F", 0)),
+        ([], OneOf(())),
+        (["string"], OneOf((STRING,))),
+        # what says nothing of how a record is written
+        ({"type": "long", "doc": "x", "connect.name": "y"}, LONG),
+        ({**ENUM, "default": "A", "aliases": ["G"], "doc": "x"}, Enum("E", ("A", "B"))),
+        # logical types
+        ({"type": "long", "logicalType": "timestamp-millis"}, Primitive("long", "timestamp-millis")),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, Primitive("bytes", "decimal", 2)),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 9}, Primitive("bytes", "decimal", 0)),
+        ({**FIXED, "logicalType": "decimal", "precision": 9, "scale": 3}, Fixed("F", 4, "decimal", 3)),
+        ({"type": {"type": "int", "logicalType": "date"}}, Primitive("int", "date")),
+        ({"type": "int", "logicalType": "of our own"}, Primitive("int", "of our own")),
+        ({"type": "string", "logicalType": 5}, STRING),
+    ],
+)  # fmt: skip
+def test_types(written: Any, expected: Schema) -> None:
+    assert parsed(record(written)).fields == {"f0": expected}
+
+
+def test_records_in_their_order() -> None:
+    found = parsed(record("long", record("string", name="inner"), "null"))
+    assert (found.name, list(found.fields)) == ("r", ["f0", "f1", "f2"])
+    assert isinstance(found.fields["f1"], Record) and found.fields["f1"].fields == {"f0": STRING}
+    assert parsed(record()).fields == {}
+    assert parsed({**record("long"), "type": "error"}).fields == {"f0": LONG}
+    assert parsed({"type": record("long")}).name == "r"
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        # one name, written shortly or in full, within and without namespaces
+        [ENUM, "E"],
+        [{**ENUM, "namespace": "x"}, "x.E"],
+        [{**ENUM, "name": "x.E"}, "x.E"],
+        [{**ENUM, "name": "x.E", "namespace": "not.this.one"}, "x.E"],
+        [record({**ENUM}, "E", "x.E", name="inner", namespace="x"), "x.E"],
+        [record({**ENUM}, "E", "x.E", name="x.inner", namespace="not.this.one"), "x.E"],
+        [record(record({**ENUM}, name="deep"), "E", "deep", name="inner", namespace="x"), "x.deep"],
+        [record({**ENUM, "namespace": "y"}, "y.E", name="inner", namespace="x"), "y.E"],
+        [record({**ENUM, "namespace": ""}, name="inner", namespace="x"), "E"],
+        [{**ENUM, "namespace": "x"}, {**ENUM, "namespace": "y"}, "x.E", "y.E"],
+    ],
+)
+def test_references(types: list[Any]) -> None:
+    written = record(*types)
+    assert fastavro_takes(written)
+    named = [one for one in inside(parsed(written)) if isinstance(one, Enum)]
+    assert len({id(one) for one in named}) == (2 if len(types) == 4 else 1)
+
+
+def test_a_name_stands_for_the_nearest() -> None:
+    other = {"type": "enum", "name": "E", "symbols": ["X"]}
+    found = parsed(record(ENUM, record({**other, "namespace": "x"}, "E", name="inner", namespace="x"), "E"))
+    inner = found.fields["f1"]
+    assert isinstance(inner, Record)
+    assert (inner.fields["f1"], found.fields["f2"]) == (Enum("E", ("X",)), Enum("E", ("A", "B")))
+
+
+def test_records_that_hold_themselves() -> None:
+    found = parsed(record("long", ["null", "r"], {"type": "array", "items": "x.y"}, {"type": "map", "values": "r"}, namespace="x") | {"name": "y", "fields": [{"name": "next", "type": ["null", "y"]}, {"name": "all", "type": {"type": "array", "items": "x.y"}}]})
+    assert children(found.fields["next"])[1] is found
+    assert children(found.fields["all"])[0] is found
+    assert {id(one) for one in inside(found)} == {id(one) for one in (found, *found.fields.values(), *children(found.fields["next"]))}
+
+
+def test_random_schemas() -> None:
+    """Each field of each record is there, by its full name in fastavro's own account of them."""
+    for seed in range(200):
+        made = RandomSchema(seed)
+        root = parse_schema(made.text)
+        mine = sorted(describe(one) for one in {id(one): one for one in (root, *inside(root))}.values() if isinstance(one, (Record, Enum, Fixed)))
+        assert mine == sorted(describe_written(one) for one in made.names.values())
+
+
+def describe(schema: Schema) -> tuple[str, str]:
+    match schema:
+        case Record(name):
+            return name, str(list(schema.fields))
+        case Enum(name, symbols):
+            return name, str(list(symbols))
+    assert isinstance(schema, Fixed)
+    return schema.name, str(schema.size)
+
+
+def describe_written(written: dict[str, Any]) -> tuple[str, str]:
+    what = [field["name"] for field in written["fields"]] if "fields" in written else written.get("symbols", written.get("size"))
+    return written["name"].rpartition(".")[2], str(what)
+
+
+# --- published lists of types
+
+
+def test_a_list_of_types_is_the_record_that_no_other_uses() -> None:
+    inner = record("long", name="inner", namespace="x")
+    assert parsed([inner, record("x.inner", name="outer")]).name == "outer"
+    assert parsed([ENUM, FIXED, inner, record("E", ["null", {"type": "array", "items": "x.inner"}], {"type": "map", "values": "F"}, name="outer")]).name == "outer"
+    assert parsed([inner]).name == "inner"
+    assert parsed([ENUM, record("long"), "string"]).name == "r"
+
+
+def test_a_list_whose_record_holds_itself() -> None:
+    assert parsed([record("long", ["null", "r"])]).name == "r"
+    assert parsed([ENUM, record("E", ["null", {"type": "array", "items": "r"}])]).name == "r"
+    assert parsed([record(["null", "inner"], name="inner"), record("inner", ["null", "outer"], name="outer")]).name == "outer"
+
+
+@pytest.mark.parametrize(
+    ("types", "named"),
+    [
+        ([], "none"),
+        ([ENUM, "string"], "none"),
+        ([record("long", name="a"), record("long", name="b")], "a, b"),
+        ([record("long", name="a"), record("a", name="b"), record("a", name="c")], "b, c"),
+    ],
+)
+def test_a_list_of_types_without_one_record(types: list[Any], named: str) -> None:
+    with pytest.raises(SchemaError, match=f"exactly one record must be used by no other; these are not: {named}$"):
+        parsed(types)
+
+
+# --- what is none
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        (record("number"), 'it names a type "number", which is not defined before'),
+        (record("E", ENUM), 'it names a type "E", which is not defined before'),
+        (record(record({**ENUM}, name="inner", namespace="x"), "E"), 'it names a type "E", which is not defined before'),
+        (record("x.E", ENUM), 'it names a type "x.E"'),
+        (record(ENUM, ENUM), 'it defines "E" twice'),
+        (record(ENUM, {**FIXED, "name": "E"}), 'it defines "E" twice'),
+        (record({**ENUM, "name": "x.E"}, {**ENUM, "namespace": "x"}), 'it defines "x.E" twice'),
+        (record("long", record("long")), 'it defines "r" twice'),
+        ({"type": "record", "fields": []}, "a record has no name"),
+        (record({"type": "enum", "symbols": ["A"]}), "a enum has no name"),
+        (record({"type": "fixed", "size": 4}), "a fixed has no name"),
+        (record({"type": "enum", "name": "E"}), 'the enum "E" lacks what makes it one'),
+        (record({"type": "fixed", "name": "F"}), 'the fixed "F" lacks what makes it one'),
+        ({"type": "record", "name": "r", "fields": [{"name": "f"}]}, 'the record "r" has a field without a name or type of its own: {"name": "f"}'),
+        ({"type": "record", "name": "r", "fields": [{"type": "long"}]}, 'has a field without a name or type of its own: {"type": "long"}'),
+        ({"type": "record", "name": "r", "fields": ["f"]}, "has a field without a name or type of its own"),
+        (record({"type": "array"}), 'it has a type that is none: {"type": "array"}'),
+        (record({"type": "map"}), 'it has a type that is none: {"type": "map"}'),
+        (record({"items": "long"}), 'it has a type that is none: {"items": "long"}'),
+        (record({"type": "unknown"}), 'it names a type "unknown"'),
+        (record(None), "it has a type that is none: null"),
+        (record(5), "it has a type that is none: 5"),
+        (None, "it has a type that is none: null"),
+        ({}, "it has a type that is none: {}"),
+    ],
+)
+def test_what_is_no_schema(written: Any, words: str) -> None:
+    with pytest.raises(SchemaError) as refused:
+        parsed(written)
+    assert words in str(refused.value)
+    assert not fastavro_takes(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        # schemas, but of no message
+        ("string", "it describes no record"),
+        (ENUM, "it describes no record"),
+        ({"type": "array", "items": record("long")}, "it describes no record"),
+        # what the specification does not allow
+        ({"type": "record", "name": "r"}, 'the record "r" lacks what makes it one'),
+        (record({"type": "fixed", "name": "F", "size": "4"}), 'the fixed "F" lacks what makes it one'),
+        ({"type": "record", "name": "r", "fields": [{"name": "f", "type": "long"}] * 2}, "has a field without a name or type of its own"),
+    ],
+)
+def test_what_is_no_schema_though_fastavro_takes_it(written: Any, words: str) -> None:
+    with pytest.raises(SchemaError) as refused:
+        parsed(written)
+    assert words in str(refused.value)
+    assert fastavro_takes(written)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "it is not JSON: "),
+        ("record", "it is not JSON: "),
+        ('{"type": "record"', "it is not JSON: "),
+        ("[" * 100_000, "it is not JSON: "),
+        ("9" * 5000, "it is not JSON: "),
+        ('{"type": ' * 300 + '"long"' + "}" * 300, "it describes no record"),
+        ('{"type": "record", "name": "r", "fields": [{"name": "\\ud800", "type": "long"}]}', "it holds half a surrogate pair"),
+        ('{"type": "record", "name": "r", "fields": [{"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["a\\udfff"]}}]}', "it holds half a surrogate pair"),
+    ],
+    ids=range(8),
+)
+def test_texts_that_are_no_schema(text: str, words: str) -> None:
+    with pytest.raises(SchemaError) as refused:
+        parse_schema(text)
+    assert str(refused.value).startswith(words)
+
+
+def test_whatever_is_written_is_a_schema_or_is_refused() -> None:
+    """Any JSON in the place of any part of a schema."""
+    pieces: list[Any] = [None, True, 5, 1.5, "", "r", "long", [], ["long"], [[]], {}, {"type": []}, {"type": {}}, {"name": "r"}, {"type": "record", "name": 5}]
+    written = record({**ENUM, "namespace": "x"}, FIXED, {"type": "array", "items": "long"}, {"type": "bytes", "logicalType": "decimal", "scale": 1}, namespace="y")
+    for path in paths(written):
+        for piece in pieces:
+            try:
+                assert isinstance(parsed(replaced(written, path, piece)), Record)
+            except SchemaError as refused:
+                assert str(refused)
+
+
+def paths(written: Any) -> list[tuple[Any, ...]]:
+    steps = written.items() if isinstance(written, dict) else enumerate(written) if isinstance(written, list) else ()
+    return [(), *((step, *rest) for step, inner in steps for rest in paths(inner))]
+
+
+def replaced(written: Any, path: tuple[Any, ...], piece: Any) -> Any:
+    if not path:
+        return piece
+    out = dict(written) if isinstance(written, dict) else list(written)
+    out[path[0]] = replaced(written[path[0]], path[1:], piece)
+    return out
