@@ -97,8 +97,10 @@ coalesce(flaw
 {#- Whether an image says of a column that it was not sent. -#}
 {%- macro lacks_columns(plan, side) -%}
 {%- set lines = plan.rows | selectattr(side) | list -%}
+{%- if not lines -%} false {%- else -%}
 coalesce(case
       {%- for line in lines %}
       when verdict = {{ text(line.verdict) }} then {% for path in line[side].at %}{% for sent in plan.sent_images if sent.image == line[side] and sent.path == path %}size({{ sent_image(sent) }}.missing) > 0{% endfor %}{{ ' or ' if not loop.last }}{% endfor %}
       {%- endfor %} end, false)
+{%- endif -%}
 {%- endmacro -%}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from runner.avro_reader import Malformed, Read, by_first_byte, plain, read_entries, read_list, read_null, read_union, skipper, then
-from runner.avro_schema import Array, Enum, Map, OneOf, Primitive, Record, Schema, SchemaError, parse_schema
+from runner.avro_schema import Array, Enum, Map, OneOf, Primitive, Record, Schema, SchemaError, find, parse_record, parse_schema
 from runner.avro_texts import AsSent, NotSent, Records, text_reader
 
 TRUNCATED = "the message ends too early"
@@ -30,12 +30,14 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a format wants of its messages: by which schemas they may be written, the first that fits counts; bytes before each record."""
+    """What a format wants of its messages: by which schemas they may be written, the first that fits counts; bytes before each record, but for those of a
+    file that has a schema of its own; the paths of which one must be in such a schema."""
 
     schemas: tuple[str, ...]
     slots: tuple[Slot, ...]
     records: Records
     skip_bytes: int = 0
+    needed: tuple[tuple[str, ...], ...] = ()
 
 
 class Found(NamedTuple):
@@ -66,7 +68,10 @@ def message_decoder(layout: Layout) -> Callable[[bytes, "str | None"], Found]:
 
 def _own_decoder(schema: str, layout: Layout) -> Decode:
     try:
-        return record_decoder(parse_schema(schema), layout)
+        record = parse_record(schema)
+        if layout.needed and not any(find(record, path) for path in layout.needed):
+            raise SchemaError(f'it has no field "{".".join(layout.needed[0])}"')
+        return record_decoder(record, replace(layout, skip_bytes=0))
     except (SchemaError, RecursionError) as error:
         found = Found([None] * len(layout.slots), "schema-mismatch", f"its schema cannot be used: {error}")
         return lambda message: found
@@ -248,6 +253,8 @@ def _item(schema: Schema, slot: Slot, records: Records) -> Read:
     if not isinstance(schema, Record) or slot.value not in schema.fields:
         raise SchemaError(f'values by position have no member "{slot.value}"')
     kind, value = schema.fields.get(slot.type or ""), schema.fields[slot.value]
+    if slot.type and not isinstance(kind, Enum):
+        raise SchemaError(f'values by position have no member "{slot.type}" that is an enum')
     names = {name for entry in records.values() for name in entry["classes"] if name != "else"}
     if not isinstance(kind, Enum) or not names & set(kind.symbols):
         return _member(schema, slot.value, text_reader(value, records))
@@ -299,10 +306,12 @@ def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) 
     return read
 
 
-def _row(values: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Column -> text, and the columns that did not fit their class."""
+def _row(values: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str], Sequence[str]]:
+    """Column -> text, the columns that were not sent, and those that did not fit their class."""
+    if USUAL.issuperset(map(type, values.values())):
+        return values, (), ()
     sent = {name: value for name, value in values.items() if value is not NotSent}
-    return sent, [name for name, value in sent.items() if value.__class__ is AsSent]
+    return sent, [name for name in values if name not in sent], [name for name, value in sent.items() if value.__class__ is AsSent]
 
 
 def _positional(values: list[Any]) -> tuple[list[Any], Sequence[int], Sequence[int]]:

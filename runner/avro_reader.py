@@ -15,7 +15,8 @@ from runner.avro_schema import Array, Enum, Fixed, Map, OneOf, Primitive, Record
 Read = Callable[[bytes, int], "tuple[Any, int]"]
 Skip = Callable[[bytes, int], int]
 
-MOST_EMPTY_ITEMS = 100_000
+# In a list of which each item takes no byte; more of them than there are bytes left are a lie.
+MOST_EMPTY_ITEMS = 100
 
 
 class Malformed(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -86,6 +86,58 @@ def parse_schema(text: str) -> Record:
     if not isinstance(root, Record):
         raise SchemaError("it describes no record")
     return root
+
+
+def parse_record(text: str) -> Record:
+    """The same of the schema in a file of messages, where a list can only be a union."""
+    if text.lstrip().startswith("["):
+        raise SchemaError("it describes no record")
+    return parse_schema(text)
+
+
+def least_bytes(schema: Schema, known: dict[int, int] | None = None) -> int:
+    """The least number of bytes that a value takes; of what holds itself, 0 within itself.
+
+    >>> least_bytes(parse_schema('{"type": "record", "name": "r", "fields": [{"name": "a", "type": "long"}, {"name": "b", "type": ["null", "double"]}]}'))
+    2
+    """
+    known = {} if known is None else known
+    match schema:
+        case Primitive():
+            return {"null": 0, "float": 4, "double": 8}.get(schema.name, 1)
+        case Fixed():
+            return schema.size
+        case OneOf():
+            return 1 + min((least_bytes(branch, known) for branch in schema.branches), default=0)
+        case Record():
+            if id(schema) not in known:
+                known[id(schema)] = 0  # before its fields: a record may hold itself
+                known[id(schema)] = sum(least_bytes(one, known) for one in schema.fields.values())
+            return known[id(schema)]
+    return 1
+
+
+def find(schema: Schema, path: Sequence[str]) -> list[Schema]:
+    """What may stand at a path, through unions, lists and maps; nothing, where no such field is."""
+    found = [schema]
+    for part in path:
+        found = [inner for one in found for inner in _members(one, part)]
+    return found
+
+
+def opened(schema: Schema, through_arrays: bool = True) -> list[Schema]:
+    """A type, or what it may be instead."""
+    match schema:
+        case OneOf():
+            return [one for branch in schema.branches for one in opened(branch, through_arrays)]
+        case Array() if through_arrays:
+            return opened(schema.items)
+    return [schema]
+
+
+def _members(schema: Schema, name: str) -> list[Schema]:
+    choices = opened(schema)
+    return [*(one.fields[name] for one in choices if isinstance(one, Record) and name in one.fields), *(one.values for one in choices if isinstance(one, Map))]
 
 
 def _unused(types: list[Schema]) -> Record:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runner.avro_reader import PRIMITIVES, Read, plain, read_enum, read_long, read_union, skipper, then
-from runner.avro_schema import Enum, Fixed, OneOf, Primitive, Record, Schema, SchemaError
+from runner.avro_schema import Enum, Fixed, OneOf, Primitive, Record, Schema, SchemaError, find, opened
 from runner.avro_values import bit_text, bytes_text, clock_text, decimal_text, double_text, enum_text, float_text, instant_text, json_text, logical_text, set_text
 
 Records = Mapping[str, Mapping[str, Any]]
@@ -36,7 +36,7 @@ def text_reader(schema: Schema, records: Records, type_name: str | None = None) 
         case OneOf():
             return read_union([text_reader(branch, records, type_name) for branch in schema.branches])
         case Enum() if schema.name in records:
-            return then(read_enum(schema.symbols), _symbols(records[schema.name]))
+            return then(read_enum(schema.symbols), _symbols(schema, records[schema.name]))
         case Enum():
             return read_enum(schema.symbols)
         case Record() if schema.name in records:
@@ -78,13 +78,17 @@ def _scalar_text(schema: Primitive | Fixed) -> Read:
     return then(plain(schema), convert)
 
 
-def _symbols(entry: Mapping[str, Any]) -> Callable[[str], Any]:
+def _symbols(schema: Enum, entry: Mapping[str, Any]) -> Callable[[str], Any]:
+    for symbol in (*entry["is_null"], *entry["not_sent"]):
+        if symbol not in schema.symbols:
+            raise SchemaError(f'the enum "{schema.name}" has no symbol "{symbol}"')
     special = {**dict.fromkeys(entry["is_null"]), **dict.fromkeys(entry["not_sent"], NotSent)}
     return lambda symbol: special.get(symbol, symbol)
 
 
 def _written_record(schema: Record, entry: Mapping[str, Any], type_name: str | None) -> Read:
     """A value that its vendor writes as a record, by what the format says of it."""
+    _check_kinds(schema, entry)
     paths, convert = _conversion(entry, entry["classes"].get(type_name, entry["classes"].get("else")))
     used = list(dict.fromkeys(path[0] for path in paths))
     fields = fields_reader(schema, used)
@@ -103,6 +107,25 @@ def _written_record(schema: Record, entry: Mapping[str, Any], type_name: str | N
         return (AsSent(_as_sent(whole(data, position)[0] if has_parts else values[0])) if text is None else text), end
 
     return read
+
+
+NUMBERS = ("int", "long", "null")
+# Word of a record -> the types that its field may have.
+KINDS = {"bytes": ("bytes", "null"), "charset": ("string", "null"), "srid": NUMBERS, "length": NUMBERS}
+PART_KINDS = {"negative": ("boolean", "null"), "zone": ("string", "null")}
+
+
+def _check_kinds(schema: Record, entry: Mapping[str, Any]) -> None:
+    """Raises SchemaError for a field that is not there, or cannot be what the format says."""
+    wanted = [(entry[word], kinds) for word, kinds in KINDS.items() if entry[word]]
+    wanted += [(path, PART_KINDS.get(part, NUMBERS)) for part, path in entry["parts"].items()]
+    wanted += [(entry[word], None) for word in ("text", "labels") if entry[word]]
+    for path, kinds in wanted:
+        found = [one for inner in find(schema, path) for one in opened(inner, through_arrays=False)]
+        if not found:
+            raise SchemaError(f'the record "{schema.name}" has no field "{".".join(path)}"')
+        if kinds and not all((isinstance(one, Primitive) and one.name in kinds) or (isinstance(one, Fixed) and "bytes" in kinds) for one in found):
+            raise SchemaError(f'in the record "{schema.name}" the field "{".".join(path)}" is no {kinds[0]}')
 
 
 def fields_reader(schema: Record, wanted: Sequence[str]) -> Read:

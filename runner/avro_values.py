@@ -17,7 +17,7 @@ PLAIN_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 EXPONENT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?[eE]([+-]?[0-9]{1,5})")
 FRACTIONS = {"nano": 9, "micro": 6, "milli": 3}
 MOST_BYTES_OF_A_NUMBER = 1_000  # Python refuses to write numbers of over 4,300 digits
-OFFSET = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})")
+OFFSET = re.compile(r"([+-])(0[0-9]|1[0-8]):?([0-5][0-9])")
 
 
 def bytes_text(value: bytes) -> str:
@@ -105,7 +105,7 @@ def set_text(text: str, labels: Sequence[str] | None) -> str | None:
     >>> [set_text(t, ["a", "b", "c"]) for t in ("a,c", "5", "0", "8")]
     ['a,c', 'a,c', '', None]
     """
-    if not labels or not text or all(part in labels for part in text.split(",")):
+    if not labels or not text or frozenset(labels).issuperset(text.split(",")):
         return text
     mask = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else 1 << 64
     return None if mask >> len(labels) else ",".join(label for bit, label in enumerate(labels) if mask >> bit & 1)
@@ -230,9 +230,9 @@ def logical_text(logical: str | None, scale: int) -> Callable[[Any], str | None]
         case _, "decimal":
             return lambda value: scaled_text(value, scale)
         case _, "date":
-            return lambda value: instant_date(value)
+            return days_text
         case "time", _ if unit in units:
-            return lambda value: instant_time(value, units[unit])
+            return lambda value: time_of_day_text(value, units[unit])
         case "timestamp", _ if unit in units:
             return lambda value: epoch_text(value, units[unit], "T", "Z")
         case "local-timestamp", _ if unit in units:
@@ -254,12 +254,12 @@ def scaled_text(value: bytes, scale: int) -> str | None:
     return ("-" if number < 0 else "") + whole + (f".{fraction}" if fraction else "")
 
 
-def instant_date(days: int) -> str | None:
+def days_text(days: int) -> str | None:
     seconds = days * 86400
     return (EPOCH + timedelta(days=days)).date().isoformat() if FIRST_SECOND <= seconds <= LAST_SECOND else None
 
 
-def instant_time(value: int, digits: int) -> str | None:
+def time_of_day_text(value: int, digits: int) -> str | None:
     seconds, fraction = divmod(value, 10**digits)
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{_digits(fraction, digits)}" if 0 <= seconds < 86400 else None
 

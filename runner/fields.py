@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from runner.errors import RunnerError
+from runner.errors import RunnerError, Where
 from runner.spec import Condition, Format, Image, Line, Path, fields_of
 
 TEXT, TEXTS, MAP, MAPS = "string", "array<string>", "map<string,string>", "array<map<string,string>>"
@@ -81,4 +81,16 @@ def plant(tree: Tree, path: Path, kind: Any, spec: Format) -> None:
 
 
 def conflict(path: Path, spec: Format) -> RunnerError:
-    return spec.origin.error("spec-conflict", f'"{".".join(path)}" is read as two different things, for instance as a text and as a row')
+    return RunnerError("spec-conflict", f'"{".".join(path)}" is read as two different things, for instance as a text and as a row', place_of(spec, path))
+
+
+def place_of(spec: Format, path: Path) -> Where:
+    """Where the spec names a path, or its beginning if that is nowhere."""
+    text, origin = ".".join(path), spec.origin
+    for steps, where in origin.places.items():
+        value = origin.value
+        for step in steps:
+            value = value[step] if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int) and step < len(value)) else None
+        if value == text:
+            return where
+    return origin.where()

@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
-from runner.avro_messages import Layout, Slot
-from runner.avro_schema import Array, Enum, Map, OneOf, Record, Schema, inside, parse_schema
-from runner.errors import Problems, RunnerError, Where, nearest_or_all
-from runner.fields import MAP, TEXT, TEXTS, Tree, conditions, header_paths, plant
-from runner.spec import Format, Image, Path
+from runner.avro_messages import Layout, Slot, record_decoder
+from runner.avro_schema import Array, Enum, Map, Record, Schema, SchemaError, find, inside, opened, parse_schema
+from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.fields import MAP, TEXT, TEXTS, Tree, conditions, header_paths, place_of, plant
+from runner.spec import Field, Format, Image, Path
 
 SQL_TYPES = {
-    "text": TEXT, "scalar": TEXT, "texts": TEXTS, "numbers": "array<bigint>", "map": MAP, "row": "struct<texts map<string,string>, as_sent array<string>>",
+    "text": TEXT, "scalar": TEXT, "texts": TEXTS, "numbers": "array<bigint>", "map": MAP, "row": "struct<texts map<string,string>, missing array<string>, as_sent array<string>>",
     "positional": "struct<texts array<string>, missing array<int>, as_sent array<int>>",
 }  # fmt: skip
 
@@ -37,7 +37,7 @@ def avro_function(source: str, spec: Format) -> AvroFunction:
     images: Tree = {}
     for number, slot in enumerate(slots):
         plant(images if slot.kind in ("row", "positional") else fields, slot.path, number, spec)
-    layout = Layout(spec.message.schemas, slots, {name: asdict(entry) for name, entry in spec.records.items()}, spec.message.skip_bytes)
+    layout = Layout(spec.message.schemas, slots, {name: asdict(entry) for name, entry in spec.records.items()}, spec.message.skip_bytes, _ops(spec))
     _check(spec, layout)
     digest = hashlib.sha256(repr((layout, fields, images)).encode()).hexdigest()[:8]
     kinds = [f"{name} {_sql_type(tree, slots)}" for name, tree in (("fields", fields), ("images", images)) if tree]
@@ -72,6 +72,11 @@ def avro_fields(spec: Format) -> Iterator[Slot]:
             yield Slot(condition.path, "scalar" if condition.path in images else "text")
 
 
+def _ops(spec: Format) -> tuple[Path, ...]:
+    """The fields of which one must be there for a record to be a message."""
+    return tuple(choice.path for choice in spec.op.by if isinstance(choice, Field))
+
+
 def row_images(spec: Format) -> list[Image]:
     """The images of row changes that are no texts of their own, each once."""
     images = (image for line in spec.op.lines() for image in (line.before, line.after) if image and not image.text)
@@ -98,46 +103,23 @@ def _check(spec: Format, layout: Layout) -> None:
         if name not in known:
             problems.add(spec.origin["records"][name].error("schema-field", f'the schema has no type "{name}"', nearest_or_all(name, known)))
     problems.raise_if_any()
+    for root in roots:
+        try:
+            record_decoder(root, layout)
+        except SchemaError as e:
+            raise RunnerError("schema-field", f"the schema is not as the spec says: {e}", spec.origin.where()) from None
 
 
 def _check_slot(spec: Format, roots: Iterable[Schema], slot: Slot) -> None:
-    found: list[Schema] = list(roots)
-    for depth, part in enumerate(slot.path):
-        inner = [one for schema in found for one in _members(schema, part)]
-        if not inner:
-            known = {name for schema in found for one in _open(schema) if isinstance(one, Record) for name in one.fields}
-            path = ".".join(slot.path[: depth + 1])
-            raise RunnerError("schema-field", f'the schema has no field "{path}"', _place(spec, slot.path), nearest_or_all(part, known))
-        found = inner
+    found = [one for root in roots for one in find(root, slot.path)]
+    if not found:
+        depth = next(depth for depth in range(len(slot.path)) if not any(find(root, slot.path[: depth + 1]) for root in roots))
+        above = [one for root in roots for one in find(root, slot.path[:depth])]
+        known = {name for schema in above for one in opened(schema) if isinstance(one, Record) for name in one.fields}
+        path = ".".join(slot.path[: depth + 1])
+        raise RunnerError("schema-field", f'the schema has no field "{path}"', place_of(spec, slot.path), nearest_or_all(slot.path[depth], known))
     needed = {"positional": Array, "row": Map, "texts": Array, "numbers": Array, "map": Map}.get(slot.kind)
     through_list = slot.kind in ("texts", "numbers") and len(slot.path) > 1
-    if needed and not through_list and not any(isinstance(one, needed) for schema in found for one in _open(schema, through_arrays=False)):
+    if needed and not through_list and not any(isinstance(one, needed) for schema in found for one in opened(schema, through_arrays=False)):
         what = "list" if needed is Array else "map"
-        raise RunnerError("schema-field", f'in the schema "{".".join(slot.path)}" is no {what}', _place(spec, slot.path))
-
-
-def _open(schema: Schema, through_arrays: bool = True) -> list[Schema]:
-    """A type, or what it may be instead."""
-    match schema:
-        case OneOf():
-            return [one for branch in schema.branches for one in _open(branch, through_arrays)]
-        case Array() if through_arrays:
-            return _open(schema.items)
-    return [schema]
-
-
-def _members(schema: Schema, name: str) -> list[Schema]:
-    opened = _open(schema)
-    return [*(one.fields[name] for one in opened if isinstance(one, Record) and name in one.fields), *(one.values for one in opened if isinstance(one, Map))]
-
-
-def _place(spec: Format, path: Path) -> Where:
-    """Where the spec names a path, or its beginning if that is nowhere."""
-    text, origin = ".".join(path), spec.origin
-    for steps, where in origin.places.items():
-        value = origin.value
-        for step in steps:
-            value = value[step] if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int) and step < len(value)) else None
-        if value == text:
-            return where
-    return origin.where()
+        raise RunnerError("schema-field", f'in the schema "{".".join(slot.path)}" is no {what}', place_of(spec, slot.path))

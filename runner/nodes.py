@@ -32,7 +32,7 @@ class Target:
 class Messages:
     """Where a source's messages are: `kind` is files (text, one message a line) or table (Parquet with a column `value`), or one of these with
     `binary_` before it: files of containers, lines of base64 or single messages, and the same table. `schemas` are those
-    that messages need not bring with them."""
+    that messages of containers need not bring with them."""
 
     kind: str
     path: str

@@ -17,7 +17,7 @@ from runner.readers import TableSettings
 from runner.render import fill
 from runner.settings import read_folder_settings
 from runner.spec import Format
-from runner.spec_messages import read_schemas
+from runner.spec_messages import read_schema
 from runner.yaml_text import Yaml, read_yaml
 from runner.zones import read_zone
 
@@ -163,9 +163,13 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: _Filler) -> 
         raise yaml.error("source-messages", f'the source "{name}" must say where its messages are: exactly one of files, table', "files: messages/*.jsonl")
     path = filler.text(yaml[kinds[0]])
     absolute = path if "://" in path or path.startswith("/") else str(root / path)
-    chosen = read_source_format(yaml["format"], formats, name, read_schemas(yaml.get("schema"), root))
+    chosen = read_source_format(yaml["format"], formats, name, _schemas(yaml.get("schema"), root, filler))
     kind = f"binary_{kinds[0]}" if chosen.message.encoding == "avro" else kinds[0]
-    return Source(name, chosen, Messages(kind, absolute, chosen.message.schemas), read_zone(yaml.get("zone")), _optional(yaml.get("description")), yaml.where(), read_tables(yaml.get("tables")))
+    return Source(name, chosen, Messages(kind, absolute, () if chosen.message.skip_bytes else chosen.message.schemas), read_zone(yaml.get("zone")), _optional(yaml.get("description")), yaml.where(), read_tables(yaml.get("tables")))
+
+
+def _schemas(yaml: Yaml | None, root: Path, filler: _Filler) -> tuple[str, ...]:
+    return tuple(read_schema(root / filler.text(one), one.where()) for one in yaml.listed()) if yaml else ()
 
 
 def read_source_format(yaml: Yaml, formats: FormatFolders, name: str, schemas: tuple[str, ...] = ()) -> Format:

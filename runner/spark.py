@@ -115,7 +115,7 @@ class Spark:
         if messages.kind != "binary_files":
             return frame
         usual = messages.schemas
-        files = frame.selectExpr("_metadata.file_path", "unix_millis(modificationTime)", "content")
+        files = frame.selectExpr("_metadata.file_path", "unix_millis(modificationTime)", _content(messages.path))
         return files.mapInArrow(lambda batches: udfs.messages_of_files(batches, usual), udfs.MESSAGE_SQL_TYPE)
 
     def messages_at_hand(self, messages: Iterable[FileMessage], encoding: str, view: str) -> None:
@@ -138,7 +138,7 @@ class Spark:
         if not files:
             frame = self.session.createDataFrame([], "file string, messages bigint")
         elif messages.kind == "binary_files":
-            frame = reader.load(paths).selectExpr("_metadata.file_path", "content").mapInArrow(udfs.counts_of_files, "file string, messages bigint")
+            frame = reader.load(paths).selectExpr("_metadata.file_path", _content(messages.path)).mapInArrow(udfs.counts_of_files, "file string, messages bigint")
         else:
             frame = reader.schema(reads["scanned"]).load(paths).where(reads["is_message"]).selectExpr("_metadata.file_path as file", "1 as messages")
         frame.createOrReplaceTempView(view)
@@ -240,6 +240,11 @@ class Spark:
                 self.session.conf.unset("spark.sql.streaming.unsupportedOperationCheck")
             query.awaitTermination()
         return _landed(query.recentProgress)
+
+
+def _content(path: str) -> str:
+    """How functions get the bytes of files: local ones they open themselves, for Spark would hold them whole in memory."""
+    return "content" if "://" in path and not path.startswith("file://") else "cast(null as binary)"
 
 
 def _pattern(path: str) -> str:

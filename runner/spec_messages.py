@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.avro_schema import SchemaError, parse_schema
 from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here, nearest_or_all
 from runner.files import read_text
-from runner.spec import CLASSES, ENCODINGS, NUMBERS, PARTS, Message, RecordText
+from runner.spec import CLASSES, ENCODINGS, NUMBERS, PARTS, Format, Message, RecordText
 from runner.spec import Path as FieldPath
 from runner.spec_values import given, one_of, read_path, texts
 from runner.yaml_text import Yaml
@@ -24,25 +24,27 @@ def read_message(yaml: Yaml | None) -> Message:
     yaml.only(MESSAGE_KEYS)
     encoding = one_of(yaml["encoding"], ENCODINGS, "spec-word", "encoding") if yaml.get("encoding") else "json"
     numbers = one_of(yaml["numbers"], NUMBERS, "spec-word", "way of numbers") if yaml.get("numbers") else "exact"
-    for key in ("schema", "skip_bytes"):
-        if given(yaml.get(key)) and encoding != "avro":
-            raise yaml[key].error("spec-word", f'"{key}" is for encoding: avro')
+    for key, needed in (("schema", "avro"), ("skip_bytes", "avro"), ("numbers", "json")):
+        if given(yaml.get(key)) and encoding != needed:
+            raise yaml[key].error("spec-word", f'"{key}" is for encoding: {needed}')
     return Message(encoding, numbers, read_schemas(yaml.get("schema")), _skip_bytes(yaml.get("skip_bytes")))
 
 
-def read_schemas(yaml: Yaml | None, folder: Path | None = None) -> tuple[str, ...]:
-    """The texts of the files that are named, of the given folder or the one in which the YAML lies; each is a schema."""
+def read_schemas(yaml: Yaml | None) -> tuple[str, ...]:
+    """The texts of the files that are named, beside the YAML that names them; each is a schema."""
     problems = Problems()
     out: list[str] = []
     for one in yaml.listed() if given(yaml) else ():
         with problems.gathered():
-            out.append(read_schema((folder or one.where().path.parent) / one.text(), one.where()))
+            out.append(read_schema(one.where().path.parent / one.text(), one.where()))
     problems.raise_if_any()
     return tuple(out)
 
 
 def read_schema(path: Path, where: Where | None) -> str:
     """The text of a file that is a schema; raises `schema-file` or `schema-unusable`."""
+    if path.is_dir():
+        raise RunnerError("schema-file", f'"{from_here(path)}" is a folder', where)
     if not path.is_file():
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.avsc")] if path.parent.is_dir() else [])
         raise RunnerError("schema-file", f'there is no file "{from_here(path)}"', where, near)
@@ -57,9 +59,30 @@ def read_schema(path: Path, where: Where | None) -> str:
 def _skip_bytes(yaml: Yaml | None) -> int:
     if not given(yaml):
         return 0
-    if not yaml.text().isdecimal() or int(yaml.text()) > MOST_SKIPPED:
+    if not (yaml.text().isascii() and yaml.text().isdecimal()) or int(yaml.text()) > MOST_SKIPPED:
         raise yaml.error("spec-word", f'"skip_bytes" is a number of bytes up to {MOST_SKIPPED}, not "{yaml.text()}"', "5 for a byte and the number of a schema")
     return int(yaml.text())
+
+
+def check_encoding(spec: Format, yaml: Yaml) -> None:
+    """Raises if a spec uses words that its encoding does not have."""
+    problems = Problems()
+    images = [image for line in spec.op.lines() for image in (line.before, line.after) if image]
+    if spec.message.encoding == "avro":
+        wrong = {"each": bool(spec.each), "text": any(image.text for image in images)}
+        rest = "is not for encoding: avro"
+    else:
+        wrong = {"records": bool(spec.records), "names": any(image.names for image in images), "indexes": any(key.indexes for key in spec.key)}
+        rest = "is for encoding: avro"
+    for word, is_wrong in wrong.items():
+        if is_wrong:
+            problems.add((yaml.get(word) or _key_with(yaml, word)).error("spec-word", f'"{word}" {rest}'))
+    problems.raise_if_any()
+
+
+def _key_with(yaml: Yaml, word: str) -> Yaml:
+    """The key of the spec in which a word stands, the spec itself if it is deeper."""
+    return next((one for key, one in yaml.items() if any(isinstance(entry.value, dict) and word in entry.value for entry in one.listed())), yaml)
 
 
 # --- records

@@ -10,7 +10,7 @@ from runner.spec import (
     CLASSES, KEY_TEXTS, META, ORDER_READERS, TEXT_COLUMNS, TIME_COLUMNS, VALUE_READERS, Dropped, Format, Key, Types, TypeTable, TypeTables, Value,
 )  # fmt: skip
 from runner.spec_lines import check_images, read_columns, read_op, with_images
-from runner.spec_messages import read_message, read_records
+from runner.spec_messages import check_encoding, read_message, read_records
 from runner.spec_values import given, one_of, optional_text, paths, read_conditions, read_image, read_path, read_value, texts
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
@@ -28,6 +28,7 @@ def read_format(name: str, yaml: Yaml, type_table: TableOf) -> Format:
     op = with_images(parts.pop("op"), default_before, default_after)
     spec = Format(name=name, op=op, origin=yaml, **parts)
     check_images(spec, yaml)
+    check_encoding(spec, yaml)
     return spec
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from runner.avro_files import count_messages, messages_of_file
+from runner.avro_files import count_messages, messages_of_file, opened
 from runner.avro_messages import Found, Layout, Slot, message_decoder
 from runner.shell_text import ShellDocument, shell_document, shell_patch
 
@@ -81,6 +81,7 @@ FUNCTIONS = {
 # --- records of Avro
 
 POSITIONS = pa.list_(pa.int32())
+IMAGE_MEMBERS = ["texts", "missing", "as_sent"]
 SLOT_TYPES = {"text": pa.string(), "scalar": pa.string(), "texts": pa.list_(pa.string()), "numbers": pa.list_(pa.int64()), "map": TEXT_MAP}
 
 
@@ -141,16 +142,21 @@ def _repeating_array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _positional_array(values: list[Any]) -> pa.Array:
-    nothing = (None, None, None)
-    texts, missing, as_sent = zip(*(nothing if value is None else value for value in values)) if values else ((), (), ())
+    texts, missing, as_sent = _members_of(values)
     members = [pa.array(texts, pa.list_(pa.string())), pa.array(missing, POSITIONS), pa.array(as_sent, POSITIONS)]
-    return pa.StructArray.from_arrays(members, names=["texts", "missing", "as_sent"])
+    return pa.StructArray.from_arrays(members, names=IMAGE_MEMBERS)
+
+
+def _members_of(images: list[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    nothing = (None, None, None)
+    return tuple(zip(*(nothing if image is None else image for image in images))) if images else ((), (), ())
 
 
 def _row_array(values: list[Any]) -> pa.Array:
-    texts = [None if value is None else list(value[0].items()) for value in values]
-    members = [pa.array(texts, TEXT_MAP), pa.array([None if value is None else value[1] for value in values], pa.list_(pa.string()))]
-    return pa.StructArray.from_arrays(members, names=["texts", "as_sent"])
+    texts, missing, as_sent = _members_of(values)
+    entries = [None if one is None else list(one.items()) for one in texts]
+    members = [pa.array(entries, TEXT_MAP), pa.array(missing, pa.list_(pa.string())), pa.array(as_sent, pa.list_(pa.string()))]
+    return pa.StructArray.from_arrays(members, names=IMAGE_MEMBERS)
 
 
 # --- files that hold messages
@@ -166,18 +172,20 @@ MOST_ROWS, MOST_BYTES = 10_000, 16_000_000
 
 
 def messages_of_files(batches: Iterator[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The messages in files given as path, time of change in milliseconds and content. A schema of `usual` is not told with each message."""
+    """The messages in files given as path, time of change in milliseconds and content, or null for local ones. A schema of `usual` is not told with
+    each message."""
     for batch in batches:
         for path, modified, content in zip(*(column.to_pylist() for column in batch.columns)):
-            rows: list[tuple[Any, ...]] = []
-            size = 0
-            for m in messages_of_file(path, content):
-                rows.append((path, modified, m.block, m.number, m.raw, None if m.schema in usual else m.schema, m.damage))
-                size += len(m.raw)
-                if len(rows) == MOST_ROWS or size > MOST_BYTES:
-                    yield _batch(rows)
-                    rows, size = [], 0
-            yield _batch(rows)
+            with opened(path, content) as data:
+                rows: list[tuple[Any, ...]] = []
+                size = 0
+                for m in messages_of_file(path, data):
+                    rows.append((path, modified, m.block, m.number, m.raw, None if m.schema in usual else m.schema, m.damage))
+                    size += len(m.raw)
+                    if len(rows) == MOST_ROWS or size > MOST_BYTES:
+                        yield _batch(rows)
+                        rows, size = [], 0
+                yield _batch(rows)
 
 
 def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -186,8 +194,11 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def counts_of_files(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Path and number of messages of files given as path and content."""
+    """Path and number of messages of files given in the same way."""
     for batch in batches:
         paths, contents = (column.to_pylist() for column in batch.columns)
-        counts = [count_messages(path, content) for path, content in zip(paths, contents)]
+        counts = []
+        for path, content in zip(paths, contents):
+            with opened(path, content) as data:
+                counts.append(count_messages(path, data))
         yield pa.RecordBatch.from_arrays([pa.array(paths, pa.string()), pa.array(counts, pa.int64())], names=["file", "messages"])

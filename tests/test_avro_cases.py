@@ -117,3 +117,9 @@ def a_case(tmp_path: Path) -> Path:
     (tmp_path / "formats/schemas/a.avsc").write_text(json.dumps(ANY_ORDER))
     (tmp_path / "formats/f.yml").write_text("message: {encoding: avro, schema: [schemas/a.avsc, schemas/b.avsc]}\n")
     return case
+
+
+def test_the_two_schemas_of_one_vendor_differ_in_their_last_field() -> None:
+    newer, older = (json.loads((ROOT / f"formats/schemas/{name}.avsc").read_text()) for name in ("dts", "dts_without_born_timestamp"))
+    assert [field["name"] for field in newer["fields"]][-1] == "bornTimestamp"
+    assert {**newer, "fields": newer["fields"][:-1]} == older

@@ -6,12 +6,15 @@ import base64
 import bz2
 import gzip
 import io
+import itertools
 import json
 import lzma
 import random
+import time
 import tracemalloc
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -19,7 +22,7 @@ import pyarrow
 import pytest
 
 from runner import avro_files
-from runner.avro_files import FileMessage, count_messages, messages_of_file
+from runner.avro_files import FileMessage, count_messages, messages_of_file, opened
 from tests.random_avro import RandomSchema, encoded, long_bytes, mutated, text_bytes
 
 SCHEMA = {"type": "record", "name": "message", "fields": [{"name": "id", "type": "long"}, {"name": "text", "type": ["null", "string"]}, {"name": "raw", "type": "bytes"}]}
@@ -123,7 +126,7 @@ def test_containers_made_by_hand(codec: str) -> None:
 def test_containers_without_records(codec: str) -> None:
     assert found_in(header(codec=codec)) == []
     assert found_in(header(codec=codec) + block(0, PACKINGS[codec](b""))) == []
-    assert found_in(header(codec=codec) + block(0, b"")) == [] or codec not in ("null", "zstandard")
+    assert found_in(header(codec=codec) + block(0, b"")) == []
 
 
 def test_a_container_that_names_no_codec() -> None:
@@ -203,22 +206,23 @@ def test_a_block_that_cannot_be_unpacked(codec: str) -> None:
     broken = block(3, b"\xff" * 20 if codec == "null" else packed[:5] + b"\xff" * 5 + packed[10:])
     found = found_in(container([before], codec) + broken + container([behind], codec)[len(header(codec=codec)) :])
     assert whole(found)[:3] == before and whole(found)[-3:] == behind
-    lost = found[3:6]
-    assert [one.number for one in lost] == [0, 1, 2]
-    assert lost[-1].damage and lost[-1].damage.startswith("record 3 of 3 in the block at byte ")
-    assert len(found) == 9
+    lost = found[3:-3]
+    if codec == "null":
+        assert [(one.number, (one.damage or "")[:15]) for one in lost] == [(0, "record 1 of 3 i"), (1, "record 2 of 3 i"), (2, "record 3 of 3 i")]
+    else:
+        assert [one.raw for one in lost] == [broken] and "with 3 records: " in (lost[0].damage or "")
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 5, 6, 500])
 @pytest.mark.parametrize("codec", PACKINGS)
 def test_wrong_counts(codec: str, count: int) -> None:
-    """Too few: what is left makes the last one too long, and it shows as such. Too many: those that are not there are pieces."""
+    """Too few: what is left makes the last one too long, and it shows as such. Too many: those that are not there are pieces, as long as they might be."""
     draw = random.Random(6)
     sent, behind = records(draw, 5), records(draw, 2)
     found = found_in(header(codec=codec) + block(count, PACKINGS[codec](b"".join(sent))) + block(2, PACKINGS[codec](b"".join(behind))))
     assert whole(found)[-2:] == behind
-    if count == 0:
-        assert len(found) == 3 and found[0].damage
+    if count in (0, 500):
+        assert len(found) == 3 and found[0].damage and f"with {count} records" in found[0].damage
     else:
         assert len(found) == count + 2
         assert [one.raw for one in found[: min(count, 5)]] == [*sent[:count][: count - 1 if count < 5 else 5], *([b"".join(sent[count - 1 :])] if count < 5 else [])]
@@ -228,7 +232,7 @@ def test_wrong_counts(codec: str, count: int) -> None:
 @pytest.mark.parametrize("count", [-1, -(2**63), 2**40, 2**63 - 1])
 def test_counts_that_lie(count: int) -> None:
     found = found_in(header() + block(count, b"abc"))
-    assert len(found) == 1 and found[0].damage and f"a block of {count} records in 3 bytes" in found[0].damage
+    assert len(found) == 1 and found[0].damage and (f"a block of {count} records" if count < 0 else f"{count} records in 3 bytes") in found[0].damage
 
 
 @pytest.mark.parametrize("size", [-1, 2**60, -(2**63), 4, 2])
@@ -259,8 +263,8 @@ def test_a_wrong_mark() -> None:
         (header(schema='"string"') + block(2, b"\0\0\0\0\0\0"), "it describes no record"),
         (header(schema='{"type": "record", "name": "r", "fields": [{"name": "f", "type": "unknown"}]}') + block(2, b"\0\0"), "not defined before"),
         (header(schema='{"type": "record", "name": "r", "fields": [{"name": "\\ud800", "type": "int"}]}') + block(1, b"\0"), "half a surrogate pair"),
-        (header(schema="[" * 100_000) + block(2, b"\0\0"), "it is not JSON"),
-        (header(schema=json.dumps([{"type": "record", "name": f"r{n}", "fields": [{"name": "f", "type": f"r{n - 1}" if n else "long"}]} for n in range(1000)])) + block(1, b"\0"), "recursion"),
+        (header(schema="{" * 100_000) + block(2, b"\0\0"), "it is not JSON"),
+        (header(schema=json.dumps([{"type": "record", "name": f"r{n}", "fields": [{"name": "f", "type": f"r{n - 1}" if n else "long"}]} for n in range(1000)])) + block(1, b"\0"), "it describes no record"),
         (header().replace(b"avro.schema", b"avro_schema") + block(2, b"\0\0\0\0\0\0"), "avro.schema is not known or missing"),
         (b"Obj\x01", "it ends too early"),
         (b"Obj\x01\0" + MARK[:15], "it ends too early"),
@@ -273,6 +277,24 @@ def test_headers_that_cannot_be_used(content: bytes, words: str) -> None:
     found = found_in(content)
     assert [(one.block, one.number, one.raw, one.schema) for one in found] == [(0, 0, content, None)]
     assert (found[0].damage or "").startswith("a container whose header cannot be used: ") and words in (found[0].damage or "")
+
+
+@pytest.mark.parametrize("depth", [*range(50, 1000, 50), *range(1000, 10_000, 1000)])
+def test_schemas_that_are_deep(depth: int) -> None:
+    """They are used, or refused, but nothing else: parts of the reader go down in them, each to another depth."""
+    for before, behind in (('{"type": "array", "items": ', "}"), ('["null", {"type": "map", "values": ', "}]"), ('{"type": "record", "name": "NAME", "fields": [{"name": "f", "type": ', "}]}")):
+        inner = "".join(before.replace("NAME", f"r{number}") for number in range(depth)) + '"long"' + behind * depth
+        found = found_in(header(schema='{"type": "record", "name": "r", "fields": [{"name": "f", "type": ' + inner + "}]}") + block(1, b"\0"))
+        assert len(found) == 1
+
+
+def test_schemas_of_which_each_part_is_used_twice() -> None:
+    """Whoever goes over all uses of all parts does not come to an end. That such a record has more bytes than this block must be seen at once."""
+    parts = [{"name": f"f{n}", "type": {"type": "record", "name": f"r{n}", "fields": [{"name": name, "type": f"r{n - 1}" if n else "long"} for name in "ab"]}} for n in range(25)]
+    started = time.perf_counter()
+    content = header(schema=json.dumps({"type": "record", "name": "r", "fields": parts})) + block(1, bytes(100))
+    assert [one.damage is None for one in found_in(content)] == [False]
+    assert time.perf_counter() - started < 5
 
 
 def test_a_record_that_cannot_be_stepped_over() -> None:
@@ -304,6 +326,24 @@ def test_a_block_that_unpacks_to_more_than_is_allowed(codec: str, monkeypatch: p
     assert largest < (20 << 20) + 2 * len(content)
     assert len(found) == 5 and found[2].damage
     assert whole(found) == [*good, *good]
+
+
+def test_a_sum_that_is_not_that_of_the_block() -> None:
+    good, other = records(random.Random(14), 2), records(random.Random(15), 2)
+    packed = pyarrow.Codec("snappy").compress(b"".join(other), asbytes=True)
+    found = found_in(container([good], "snappy") + block(2, with_sum(packed, b"something else")))
+    assert whole(found) == good
+    assert len(found) == 3 and "another sum" in (found[2].damage or "")
+
+
+def test_files_that_are_not_read_into_memory(tmp_path: Path) -> None:
+    draw = random.Random(16)
+    contents = [b"", b"abc", header()[:-3], b"QQ==\r\n\nQ\nQg==", *(container([records(draw, 5), records(draw, 3)], codec) for codec in PACKINGS)]
+    for content, name in itertools.product([*contents, *(mutated(draw, content) for content in contents)], ["a b.avro", "a.base64"]):
+        (tmp_path / name).write_bytes(content)
+        with opened((tmp_path / name).as_uri(), None) as mapped:
+            assert list(messages_of_file(name, mapped)) == found_in(content, name)
+            assert count_messages(name, mapped) == count_messages(name, content)
 
 
 # --- lines of base64, and files that are one message

@@ -165,6 +165,45 @@ def test_parse_shows_what_a_file_becomes(folder: Path, capsys: pytest.CaptureFix
     assert parsed("drs_avro", str(cases / "operations.messages.base64"), "--schema", str(cases / "record.avsc"))
 
 
+MAPS = {
+    "type": "record", "name": "change", "fields": [
+        {"name": "kind", "type": "string"}, {"name": "now", "type": {"type": "map", "values": [
+            "null", "long", {"type": "enum", "name": "Gone", "symbols": ["NULL", "NONE"]},
+            {"type": "record", "name": "Money", "fields": [{"name": "digits", "type": "string"}]},
+        ]}},
+    ],
+}  # fmt: skip
+MAPS_SPEC = """
+about: rows as maps, of which some columns may not be sent
+message: {encoding: avro, schema: maps.avsc, skip_bytes: 5}
+op: {by: kind, cases: {I: insert}}
+after: now
+records: {Gone: {is_null: "NULL", not_sent: NONE}, Money: {class: decimal, text: digits}}
+"""
+
+
+def test_rows_that_are_maps(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In containers there is nothing in front of a record."""
+    (folder / "formats").mkdir()
+    (folder / "formats/maps.yml").write_text(MAPS_SPEC)
+    (folder / "formats/maps.avsc").write_text(json.dumps(MAPS))
+    (folder / "project.yml").write_text("vars: {of: maps}\nsources: [{name: maps, format: maps, schema: \"formats/{{ var('of') }}.avsc\", files: in/single/*}]\n")
+    first = {"kind": "I", "now": {"a": 1, "b": "NONE", "c": "NULL", "d": None, "e": ("Money", {"digits": "1e2"}), "f": ("Money", {"digits": "much"})}}
+    second = {"kind": "I", "now": {"a": 2, "b": 3}}
+    other = {"type": "record", "name": "other", "fields": [{"name": "a", "type": "int"}]}
+    (folder / "in/single/1").write_bytes(b"\x00\x00\x00\x00\x07" + encoded(first, MAPS))
+    (folder / "in/single/2").write_bytes(container([second], MAPS))
+    (folder / "in/single/3").write_bytes(container([{"a": 1}], other))
+    (folder / "in/single/4").write_bytes(container([{"a": 1}], ["null", other]))
+    assert main(["build"]) == 0
+    landed = rows(capsys, "select after, after_image, meta, reason, detail from maps_to_changelog order by origin.file")
+    assert landed[0]["after"] == {"a": "1", "c": None, "d": None, "e": "100", "f": "much"} and landed[0]["meta"] == {"as_sent": "f"}
+    assert landed[1]["after"] == {"a": "2", "b": "3"}
+    assert [row["after_image"] for row in landed] == ["partial", "full", None, None]
+    assert [row["reason"] for row in landed[2:]] == ["schema-mismatch", "bad-avro"]
+    assert 'no field "kind"' in landed[2]["detail"] and "describes no record" in landed[3]["detail"]
+
+
 WITHOUT_THE_PROJECT = """
 import importlib.abc, pickle, sys
 

@@ -55,7 +55,17 @@ def case_file(code: str, place: str, hint: str | None, says: str, rows: str, mes
 
 def in_avro(code: str, place: str, hint: str | None, says: str, schema: str, text: str = "{}", more: str = "") -> Case:
     spec = f"about: x\nop:\n  by: type\n  cases: {{I: insert}}\n\nafter: data\nmessage: {{encoding: avro, schema: {schema}}}\n{more}"
-    return Case(code, place, hint, says, {"formats/g.yml": spec, "formats/s.avsc": text})
+    return Case(code, place, hint, says, {"formats/g.yml": spec, "formats/s.avsc": text, "formats/folder/x": ""})
+
+
+POSITIONAL = """{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "names", "type": {"type": "array", "items": "string"}},
+ {"name": "data", "type": {"type": "array", "items": {"type": "record", "name": "V", "fields": [{"name": "kind", "type": {"type": "enum", "name": "K", "symbols": ["A"]}},
+  {"name": "value", "type": ["null", {"type": "record", "name": "D", "fields": [{"name": "text", "type": "string"}, {"name": "number", "type": "int"}]}]}]}}}]}"""
+
+
+def by_position(says: str, image: str, records: str) -> Case:
+    spec = f"about: x\nop:\n  by: type\n  cases: {{I: insert}}\nafter: {{at: data, names: names, {image}}}\nmessage: {{encoding: avro, schema: s.avsc}}\nrecords: {{{records}}}\n"
+    return Case("schema-field", "formats/g.yml:1:1", None, says, {"formats/g.yml": spec, "formats/s.avsc": POSITIONAL})
 
 
 SOURCE = "sources: [{name: a, format: canal, files: x%s}]"
@@ -194,7 +204,7 @@ CASES = [
     in_format("spec-class", "formats/g.yml:6:10", 'did you mean "binary"?', '"binry"', FORMAT + "values: {binry: latin1}\n"),
     in_format("spec-meta", "formats/g.yml:6:8", 'did you mean "gtid"?', '"gtidd"', FORMAT + "meta: {gtidd: a}\n"),
     in_format("spec-zone", "formats/g.yml:6:1", ZONES, '"CST"', FORMAT + "zone: CST\n"),
-    in_format("spec-conflict", "formats/g.yml:1:1", None, '"data"', FORMAT + "db_name: data\n"),
+    in_format("spec-conflict", "formats/g.yml:5:1", None, '"data"', FORMAT + "db_name: data\n"),
     in_format("types-unknown", "formats/g.yml:6:16", 'did you mean "mysql"?', '"mysq"', FORMAT + "types: {at: a, table: mysq}\n"),
     in_format("spec-word", "formats/g.yml:6:11", 'did you mean "avro"?', '"avo"', FORMAT + "message: {encoding: avo}\n"),
     in_format("spec-word", "formats/g.yml:6:11", None, '"skip_bytes" is for encoding: avro', FORMAT + "message: {skip_bytes: 5}\n"),
@@ -206,6 +216,20 @@ CASES = [
     in_format("spec-missing", "formats/g.yml:6:11", "charsets: {utf8mb4: utf_8}", '"charset" and "charsets"', FORMAT + "records: {A: {bytes: b, charset: c}}\n"),
     in_format("spec-missing", "formats/g.yml:6:1", "for instance {at: images, names: fields.name, value: value}", '"names"', FORMAT + "before: {at: b, value: v}\n"),
     in_format("spec-missing", "formats/g.yml:6:1", "for instance {names: fields.name, indexes: keys}", '"indexes" need "names"', FORMAT + "key: {columns: a, indexes: b}\n"),
+    in_format("spec-word", "formats/g.yml:6:27", None, '"numbers" is for encoding: json', FORMAT + "message: {encoding: avro, numbers: exact}\n"),
+    in_format("spec-word", "formats/g.yml:6:1", None, '"each" is not for encoding: avro', FORMAT + "each: data\nmessage: {encoding: avro}\n"),
+    in_format("spec-word", "formats/g.yml:6:1", None, '"text" is not for encoding: avro', FORMAT.replace("after: data\n", "message: {encoding: avro}\nafter: {at: data, text: mongo_shell}\n")),
+    in_format("spec-word", "formats/g.yml:6:1", None, '"records" is for encoding: avro', FORMAT + "records: {A: {text: t}}\n"),
+    in_format("spec-word", "formats/g.yml:5:1", None, '"names" is for encoding: avro', FORMAT.replace("after: data\n", "after: {at: data, names: n}\n")),
+    in_format("spec-word", "formats/g.yml:6:1", None, '"indexes" is for encoding: avro', FORMAT + "key: {names: n, indexes: i}\n"),
+    in_format("spec-word", "formats/g.yml:6:27", "5 for a byte and the number of a schema", '"٥"', FORMAT + "message: {encoding: avro, skip_bytes: ٥}\n"),
+    by_position('no member "datum"', "value: datum", "D: {text: text}"),
+    by_position('no member "sort" that is an enum', "value: value, type: sort", "D: {text: text}"),
+    by_position('no field "txt"', "value: value", "D: {text: txt}"),
+    by_position('"text" is no int', "value: value", "D: {parts: {year: text}}"),
+    by_position('"number" is no bytes', "value: value", "D: {bytes: number}"),
+    by_position('no symbol "NOPE"', "value: kind", "K: {is_null: NOPE}"),
+    in_avro("schema-file", "formats/g.yml:7:27", None, '"formats/folder" is a folder', "folder"),
     in_avro("schema-file", "formats/g.yml:7:27", 'did you mean "s.avsc"?', "formats/t.avsc", "t.avsc"),
     in_avro("schema-unusable", "formats/g.yml:7:27", "a file .avsc that describes the record of a message", '"s.avsc" is no schema: it is not JSON', "s.avsc", "{"),
     in_avro("schema-unusable", "formats/g.yml:7:27", "a file .avsc that describes the record of a message", "describes no record", "s.avsc", '"string"'),

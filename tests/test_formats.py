@@ -12,7 +12,7 @@ from runner.spec import Format
 
 BASE = """
 about: the base
-message: {numbers: quoted}
+message: {encoding: avro, skip_bytes: 5}
 records: {A: {text: a}}
 op:
   by: type
@@ -51,8 +51,8 @@ def test_a_child_that_says_nothing_is_its_parent(tmp_path: Path) -> None:
         # merged: the spec itself, message, op, op.cases, values, meta
         ("about: x", "about", "x"),
         ("about: x", "zone", "UTC"),
-        ("message: {}", "message", "quoted"),
-        ("message: {skip_bytes: none}", "message", "quoted"),
+        ("message: {}", "message", 5),
+        ("message: {skip_bytes: none}", "message", 0),
         ("op: {cases: {U: update}}", "cases", {"I": ["insert"], "D": ["delete"], "U": ["update"]}),
         ("op: {cases: {I: snapshot}}", "cases", {"I": ["snapshot"], "D": ["delete"]}),
         ("op: {cases: {I: none}}", "cases", {"D": ["delete"]}),
@@ -93,7 +93,7 @@ def test_what_is_merged_and_what_is_replaced(tmp_path: Path, spec: str, part: st
     found = {
         "cases": lambda: {text: [line.op for line in lines] for text, lines in child.op.cases.items()},
         "first": lambda: [line.op for line in child.op.first],
-        "message": lambda: child.message.numbers,
+        "message": lambda: child.message.skip_bytes,
         "over": lambda: child.op.cases["D"][0].before.over,
         "otherwise": lambda: [line.op for line in child.op.otherwise],
         "meta": lambda: {name: paths(choices) for name, choices in child.meta.items()},
@@ -134,7 +134,7 @@ def test_a_spec_that_shadows_another_may_extend_it(tmp_path: Path) -> None:
         (folder / "base.yml").write_text(text)
     folders = FormatFolders((own, built_in))
     assert folders.names() == ["base"]
-    assert folders.load("base").zone == "Asia/Tokyo" and folders.load("base").message.numbers == "quoted"
+    assert folders.load("base").zone == "Asia/Tokyo" and folders.load("base").message.skip_bytes == 5
     (own / "other.yml").write_text("extends: base\nabout: other\n")
     assert folders.load("other").zone == "Asia/Tokyo"
 
