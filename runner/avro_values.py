@@ -15,7 +15,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799  # of the years 1 to 9999
 PLAIN_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 EXPONENT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?[eE]([+-]?[0-9]{1,5})")
-FRACTIONS = {"nano": 9, "micro": 6, "milli": 3}
+FRACTIONS = (("nano", 9, 10**9), ("micro", 6, 10**6), ("milli", 3, 10**3))
 MOST_BYTES_OF_A_NUMBER = 1_000  # Python refuses to write numbers of over 4,300 digits
 OFFSET = re.compile(r"([+-])(0[0-9]|1[0-8]):?([0-5][0-9])")
 
@@ -126,9 +126,14 @@ def clock_text(parts: Mapping[str, Any]) -> str | None:
     negative = get("negative")
     year, month, day, hour, minute, second = get("year"), get("month"), get("day"), get("hour"), get("minute"), get("second")
     fraction = _fraction(parts)
+    if fraction is not None and not negative and None not in (year, month, day, hour, minute, second) and min(year, month, day, hour, minute, second) >= 0:
+        # Nearly all values; the rest of the ways give the same for these.
+        text = f"{year:04d}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:{second:02d}"
+        if len(text) == 19:
+            return text + fraction
     if fraction is None and hour is not None and minute is not None and second is not None and max(hour, minute, second) <= 0:
         # Of a negative time each part is negative, its fraction too.
-        fraction, negative = _fraction({name: -value for name, value in parts.items() if name in FRACTIONS and value}), True
+        fraction, negative = _fraction({name: -parts[name] for name, _, _ in FRACTIONS if parts.get(name)}), True
     if fraction is None:
         return None
     match _given(year, month, day), _given(hour, minute, second):
@@ -161,10 +166,10 @@ def _time(hour: int, minute: int, second: int, fraction: str, negative: bool | N
 
 def _fraction(parts: Mapping[str, Any]) -> str | None:
     """The fraction of a second with its dot, without zeros at its end; None if it is none."""
-    for name, digits in FRACTIONS.items():
+    for name, digits, whole in FRACTIONS:
         number = parts.get(name)
         if number:
-            return f".{number:0{digits}d}".rstrip("0") if 0 < number < 10**digits else None
+            return f".{number:0{digits}d}".rstrip("0") if 0 < number < whole else None
     return ""
 
 

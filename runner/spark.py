@@ -49,6 +49,8 @@ SETTINGS = {
     # Rows of several kinds and days are written side by side: without this Spark sorts them first.
     "spark.sql.maxConcurrentOutputFileWriters": "32",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # What Python functions make of so many rows stays near the processor, and large messages do not come in thousands.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
 }
 
 
