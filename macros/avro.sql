@@ -42,10 +42,10 @@ named as (
 ),
 {%- endmacro -%}
 
-{%- macro sent_image(sent) -%} sent_images{% for part in sent.path %}.{{ name(part) }}{% endfor %} {%- endmacro -%}
+{%- macro sent_image(path) -%} sent_images{% for part in path %}.{{ name(part) }}{% endfor %} {%- endmacro -%}
 
 {%- macro named_image(sent, plan) -%}
-{%- set at = sent_image(sent) -%}
+{%- set at = sent_image(sent.path) -%}
 {%- if not sent.image.names -%} {{ at }}.texts
 {%- else -%}
 {%- set columns = field(sent.image.names) -%}
@@ -63,8 +63,8 @@ case
 {%- macro unfit_columns(plan) -%}
 array_compact(flatten(array(
       {%- for sent in plan.sent_images %}
-      {% if sent.image.names %}if({{ name(sent.column) }} is null, array(), coalesce(transform({{ sent_image(sent) }}.as_sent, i -> get({{ field(sent.image.names) }}, i)), array()))
-      {%- else %}coalesce({{ sent_image(sent) }}.as_sent, array())
+      {% if sent.image.names %}if({{ name(sent.column) }} is null, array(), coalesce(transform({{ sent_image(sent.path) }}.as_sent, i -> get({{ field(sent.image.names) }}, i)), array()))
+      {%- else %}coalesce({{ sent_image(sent.path) }}.as_sent, array())
       {%- endif %}{{ ',' if not loop.last }}
       {%- endfor %})))
 {%- endmacro -%}
@@ -73,12 +73,14 @@ array_compact(flatten(array(
 {%- macro bad_records(plan) -%}
 {%- set positional = plan.sent_images | selectattr('image.names') | list -%}
 {%- for sent in positional %}
-      when {{ sent_image(sent) }}.texts is not null and {{ name(sent.column) }} is null then 'schema-mismatch'
+      when {{ is_uneven(sent) }} then 'schema-mismatch'
 {%- endfor %}
 {%- for key in plan.spec.key if key.indexes %}
       when {{ is_beyond(key) }} then 'schema-mismatch'
 {%- endfor %}
 {%- endmacro -%}
+
+{%- macro is_uneven(sent) -%} {{ sent_image(sent.path) }}.texts is not null and {{ name(sent.column) }} is null {%- endmacro -%}
 
 {%- macro is_beyond(key) -%}
 exists({{ field(key.indexes) }}, i -> i < 0 or i >= coalesce(size({{ field(key.names[0]) }}), 0))
@@ -87,7 +89,7 @@ exists({{ field(key.indexes) }}, i -> i < 0 or i >= coalesce(size({{ field(key.n
 {%- macro flaw_of_record(plan) -%}
 coalesce(flaw
       {%- for sent in plan.sent_images if sent.image.names -%}
-      , if({{ sent_image(sent) }}.texts is not null and {{ name(sent.column) }} is null, concat({{ text(sent.path | join('.') ~ ': ') }}, size({{ sent_image(sent) }}.texts), ' values for ', coalesce(size({{ field(sent.image.names) }}), 0), ' columns'), null)
+      , if({{ is_uneven(sent) }}, concat({{ text(sent.path | join('.') ~ ': ') }}, size({{ sent_image(sent.path) }}.texts), ' values for ', coalesce(size({{ field(sent.image.names) }}), 0), ' columns'), null)
       {%- endfor %}
       {%- for key in plan.spec.key if key.indexes -%}
       , if({{ is_beyond(key) }}, concat({{ text(key.indexes | join('.') ~ ': ') }}, array_join({{ field(key.indexes) }}, ','), ' of ', coalesce(size({{ field(key.names[0]) }}), 0), ' columns'), null)
@@ -100,7 +102,7 @@ coalesce(flaw
 {%- if not lines -%} false {%- else -%}
 coalesce(case
       {%- for line in lines %}
-      when verdict = {{ text(line.verdict) }} then {% for path in line[side].at %}{% for sent in plan.sent_images if sent.image == line[side] and sent.path == path %}size({{ sent_image(sent) }}.missing) > 0{% endfor %}{{ ' or ' if not loop.last }}{% endfor %}
+      when verdict = {{ text(line.verdict) }} then {% for path in line[side].at %}size({{ sent_image(path) }}.missing) > 0{{ ' or ' if not loop.last }}{% endfor %}
       {%- endfor %} end, false)
 {%- endif -%}
 {%- endmacro -%}

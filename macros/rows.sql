@@ -117,7 +117,7 @@ case
 {%- if image.text -%} {{ name(plan.text_image(image).column) }}.values
 {%- else -%}
 {%- set found = [] -%}
-{%- for path in image.at -%}{% do found.append(name((['image'] + path | list) | join('_')) if plan.avro else field(path)) %}{%- endfor -%}
+{%- for path in image.at -%}{% do found.append(name(plan.image_at(path)) if plan.avro else field(path)) %}{%- endfor -%}
 {%- if found | length == 1 -%} {{ found[0] }}
 {%- else -%} case{% for one in found[:-1] %} when size({{ one }}) > 0 then {{ one }}{% endfor %} else {{ found[-1] }} end
 {%- endif -%}

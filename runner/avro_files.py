@@ -46,13 +46,21 @@ class FileMessage:
     damage: str | None = None
 
 
+def local_path(address: str) -> str:
+    """
+    >>> local_path("file:///a/b%20c"), local_path("file:/a/b")
+    ('/a/b c', '/a/b')
+    """
+    return unquote(urlparse(address).path)
+
+
 @contextmanager
 def opened(path: str, content: bytes | None) -> Iterator[Content]:
     """The bytes of a file: those given, else of the local file at an address such as file:/a/b, of which only what is looked at comes into memory."""
     if content is not None:
         yield content
         return
-    with open(unquote(urlparse(path).path), "rb") as file:
+    with open(local_path(path), "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             yield b""
             return

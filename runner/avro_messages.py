@@ -13,6 +13,8 @@ from runner.avro_texts import AsSent, NotSent, Records, text_reader
 TRUNCATED = "the message ends too early"
 REMEMBERED = 8
 USUAL = frozenset({str, type(None)})
+# Kind of a slot for a list -> that of its items.
+ITEM_KINDS = {"texts": "text", "numbers": "number"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ def _own_decoder(schema: str, layout: Layout) -> Decode:
 
 
 def first_fitting(decoders: Sequence[Decode], message: bytes) -> Found:
-    """What the first schema makes of the message by which it is whole; of none, what the last one found that knew the fields, else the first."""
+    """What the first schema makes of the message by which it is whole; of none, what the first found by which there are only bytes too many, else
+    what the first of all did."""
     first: Found | None = None
     for decode in decoders:
         found = decode(message)
@@ -187,13 +190,12 @@ def reach(schema: Schema, path: Sequence[str], slot: Slot, records: Records) -> 
             return read_union([reach(branch, path, slot, records) for branch in schema.branches])
         case Primitive("null"):
             return read_null
+        case Array() if slot.kind in ITEM_KINDS:
+            return then(read_list(reach(schema.items, path, Slot((), ITEM_KINDS[slot.kind]), records)), _all_there)
         case _ if not path:
             return _leaf(schema, slot, records)
         case Record() if path[0] in schema.fields:
             return _member(schema, path[0], reach(schema.fields[path[0]], path[1:], slot, records))
-        case Array() if slot.kind in ("texts", "numbers"):
-            item = Slot((), {"texts": "text", "numbers": "number"}[slot.kind])
-            return then(read_list(reach(schema.items, path, item, records)), _all_there)
         case Map():
             return then(read_entries(reach(schema.values, path[1:], slot, records)), lambda entries: entries.get(path[0]))
     return _nothing(schema)
@@ -233,10 +235,6 @@ def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
             return text_reader(schema, {})
         case "number" if isinstance(schema, Primitive) and schema.name in ("int", "long"):
             return plain(schema)
-        case "texts" if isinstance(schema, Array):
-            return then(read_list(text_reader(schema.items, {})), _all_there)
-        case "numbers" if isinstance(schema, Array):
-            return then(read_list(reach(schema.items, (), Slot((), "number"), records)), _all_there)
         case "map" if isinstance(schema, Map):
             return read_entries(text_reader(schema.values, {}))
         case "row" if isinstance(schema, Map):

@@ -130,9 +130,6 @@ def _check_kinds(schema: Record, entry: Mapping[str, Any]) -> None:
 
 def fields_reader(schema: Record, wanted: Sequence[str]) -> Read:
     """The values of some fields of a record, in the order asked for."""
-    for name in wanted:
-        if name not in schema.fields:
-            raise SchemaError(f'the record "{schema.name}" has no field "{name}"')
     steps = [(plain(one) if name in wanted else None, skipper(one)) for name, one in schema.fields.items()]
     written = [name for name in schema.fields if name in wanted]
     order = None if written == list(wanted) else [written.index(name) for name in wanted]
@@ -180,7 +177,7 @@ def _conversion(entry: Mapping[str, Any], class_name: str) -> tuple[list[Sequenc
 
 
 def _any_text(value: Any) -> str:
-    return value if isinstance(value, str) else bytes_text(value) if isinstance(value, bytes) else double_text(value) if isinstance(value, float) else json_text(value)
+    return double_text(value) if isinstance(value, float) else _as_sent(value)
 
 
 def _bytes_conversion(entry: Mapping[str, Any]) -> tuple[list[Sequence[str]], Callable[..., str | None]]:

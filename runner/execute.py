@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import unquote, urlparse
 
-from runner.avro_files import FileMessage
+from runner.avro_files import FileMessage, local_path
 from runner.checkpoint import CHECKPOINT, Fingerprint, committed_files, is_torn, read_fingerprint, write_fingerprint
 from runner.compare import case_row, in_any_order, in_order
 from runner.documents import messages_of
@@ -282,7 +281,7 @@ def _notes(source: Source, root: Path, changed: bool) -> tuple[str, ...]:
 
 def _is_there(file: str) -> bool:
     """Whether a file is still there; True for what only Spark can look up."""
-    return not file.startswith("file:") or Path(unquote(urlparse(file).path)).is_file()
+    return not file.startswith("file:") or Path(local_path(file)).is_file()
 
 
 def _any_file(path: str) -> bool:

@@ -27,6 +27,10 @@ class TextImage:
         return "_".join([self.function, *self.path])
 
 
+def image_column(path: Path) -> str:
+    return "_".join(["image", *path])
+
+
 @dataclass(frozen=True)
 class SentImage:
     """An image of a message in Avro, as it lies there: `column` is what it is called once its columns have their names."""
@@ -36,7 +40,7 @@ class SentImage:
 
     @property
     def column(self) -> str:
-        return "_".join(["image", *self.path])
+        return image_column(self.path)
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,10 @@ class Plan:
     @property
     def halves(self) -> list[str]:
         return [line.verdict for line in self.rows if line.half]
+
+    def image_at(self, path: Path) -> str:
+        """What the image at a path of a record in Avro is called."""
+        return image_column(path)
 
     def verdicts(self, side: str, completeness: str) -> list[str]:
         """The verdicts whose image on that side is at best so complete."""

@@ -14,7 +14,6 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 import pyarrow
 from pyspark import cloudpickle
@@ -24,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from runner import avro_files, avro_messages, avro_reader, avro_schema, avro_texts, avro_values, shell_text, udfs
-from runner.avro_files import FileMessage
+from runner.avro_files import FileMessage, local_path
 from runner.contract import COLUMNS, MESSAGE_COLUMNS, ORIGIN, SQL_SETTINGS, schema
 from runner.layout import AvroFunction
 from runner.nodes import Messages, Target
@@ -135,7 +134,7 @@ class Spark:
 
     def read_again(self, messages: Messages, reads: Mapping[str, str], files: list[str], view: str) -> None:
         """Makes a view of some files with the number of their messages, in one row or several."""
-        paths = [unquote(urlparse(f).path) if f.startswith("file:") else f for f in files]
+        paths = [local_path(f) if f.startswith("file:") else f for f in files]
         reader = self.session.read.format(STORED_AS[messages.kind])
         if not files:
             frame = self.session.createDataFrame([], "file string, messages bigint")

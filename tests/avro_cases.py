@@ -94,9 +94,14 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 def encode(schema: Path, record: Any) -> bytes:
     parsed, root, names = _schema(schema)
+    return _behind_index(encoded(parsed, (root, datum(record, root, names))))
+
+
+def encoded(schema: Any, value: Any) -> bytes:
+    """The bytes of one value, as fastavro writes it."""
     out = io.BytesIO()
-    fastavro.schemaless_writer(out, parsed, (root, datum(record, root, names)))
-    return _behind_index(out.getvalue())
+    fastavro.schemaless_writer(out, schema, value)
+    return out.getvalue()
 
 
 def decode(schema: Path, message: bytes) -> Any:

@@ -19,6 +19,7 @@ import fastavro
 import pyarrow
 import pyarrow.parquet
 
+from tests.avro_cases import encoded
 from tests.encoders import (
     DDL_WORDS, JDBC_CODES, Writers, base_type, declared_fraction, geometry_bytes, image, joined, padded, plain_decimal, seconds_and_microseconds, text,
     type_parameter, types_of,
@@ -386,11 +387,7 @@ RECORDS: Mapping[str, Callable[[Any], dict[str, Any] | None]] = {"oceanbase_avro
 def encoder(vendor: str) -> Callable[[Any], list[bytes]]:
     def encode(change: Any) -> list[bytes]:
         record = RECORDS[vendor](change)
-        if record is None:
-            return []
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, SCHEMAS[vendor], record)
-        return [out.getvalue()]
+        return [] if record is None else [encoded(SCHEMAS[vendor], record)]
 
     return encode
 

@@ -24,6 +24,8 @@ import orjson
 import pyarrow
 import pyarrow.parquet
 
+from tests.avro_cases import encoded
+
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "target" / "bench"
 MEGABYTES = int(os.environ.get("BENCH_MB", "140"))
@@ -90,9 +92,7 @@ def write_avro(folder: Path, megabytes: int) -> None:
     """The same changes in Avro, as a Kafka dump of four Parquet files."""
     schema, draw, size, messages = _avro_schema(), random.Random(1), 0, []
     while size < megabytes * 1_000_000:
-        buffer = io.BytesIO()
-        fastavro.schemaless_writer(buffer, schema, _avro_message(len(messages), draw))
-        messages.append(buffer.getvalue())
+        messages.append(encoded(schema, _avro_message(len(messages), draw)))
         size += len(messages[-1])
     folder.mkdir(parents=True)
     for number in range(4):

@@ -183,12 +183,6 @@ def without_logical_types(written: Any) -> Any:
     return written
 
 
-def encoded(schema: Any, value: Any) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, schema, value)
-    return out.getvalue()
-
-
 def decoded(schema: Any, data: bytes) -> Any:
     return fastavro.schemaless_reader(io.BytesIO(data), schema, None)
 

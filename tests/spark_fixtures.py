@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from runner.cli import main
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +21,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     target = Target("tests", folder, spark={"spark.master": "local[2]"})
     with Spark(target, folder / "spark.log") as session:
         yield session
+
+
+def rows(capsys: pytest.CaptureFixture[str], sql: str) -> list[dict]:
+    """The rows of a query, as `runner show` prints them."""
+    capsys.readouterr()
+    assert main(["show", "--inline", sql, "--limit", "100000", "--output", "json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]

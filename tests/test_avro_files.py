@@ -23,7 +23,8 @@ import pytest
 
 from runner import avro_files
 from runner.avro_files import FileMessage, count_messages, messages_of_file, opened
-from tests.random_avro import RandomSchema, encoded, long_bytes, mutated, text_bytes
+from tests.avro_cases import encoded
+from tests.random_avro import RandomSchema, long_bytes, mutated, text_bytes
 
 SCHEMA = {"type": "record", "name": "message", "fields": [{"name": "id", "type": "long"}, {"name": "text", "type": ["null", "string"]}, {"name": "raw", "type": "bytes"}]}
 NODE = {"type": "record", "name": "node", "fields": [{"name": "next", "type": ["null", "node"]}]}

@@ -24,7 +24,8 @@ from runner.avro_reader import Malformed, plain, read_long, skip_long, skipper
 from runner.avro_schema import Record, Schema, parse_schema
 from runner.avro_texts import AsSent, text_reader
 from runner.avro_values import double_text, float_text
-from tests.random_avro import RandomSchema, decoded, encoded, long_bytes, mutated, text_bytes
+from tests.avro_cases import encoded
+from tests.random_avro import RandomSchema, decoded, long_bytes, mutated, text_bytes
 
 SLOT_KINDS = ("text", "scalar", "number", "texts", "numbers", "map", "row", "positional")
 REFUSED = (Malformed, IndexError, RecursionError)

@@ -19,6 +19,8 @@ from runner import avro_files, avro_messages, avro_reader, avro_schema, avro_tex
 from runner.cli import main
 from runner.formats import FormatFolders
 from runner.layout import avro_function
+from tests.avro_cases import encoded
+from tests.spark_fixtures import rows
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json.loads((ROOT / "formats/schemas/oceanbase.avsc").read_text())
@@ -39,12 +41,6 @@ def record(number: int, **other: object) -> dict:
         "tableName": "t", "fields": [{"name": "id", "dataTypeNumber": 8}, {"name": "v", "dataTypeNumber": 253}], "pkIndexes": [0], "afterImages": values,
         "beforeImageBytes": b"", "afterImageBytes": b"", **other,
     }  # fmt: skip
-
-
-def encoded(value: dict, schema: dict = SCHEMA) -> bytes:
-    buffer = io.BytesIO()
-    fastavro.schemaless_writer(buffer, schema, value)
-    return buffer.getvalue()
 
 
 def container(values: list[dict], schema: dict = SCHEMA, codec: str = "deflate") -> bytes:
@@ -71,15 +67,9 @@ def folder(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
-def rows(capsys: pytest.CaptureFixture[str], sql: str) -> list[dict]:
-    capsys.readouterr()
-    assert main(["show", "--inline", sql, "--limit", "100000", "--output", "json"]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-
 def test_the_same_messages_from_everywhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = [record(number) for number in range(40)]
-    messages = [encoded(value) for value in values]
+    messages = [encoded(SCHEMA, value) for value in values]
     (folder / "in/containers/1.avro").write_bytes(container(values[:25]))
     (folder / "in/containers/2.avro").write_bytes(container(values[25:], codec="null"))
     for number, message in enumerate(messages):
@@ -114,7 +104,7 @@ def test_a_container_is_read_by_the_schema_in_it(folder: Path, capsys: pytest.Ca
 
 
 def test_what_cannot_be_read_is_a_dead_letter_and_all_else_lands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    good = [encoded(record(number)) for number in range(1000)]
+    good = [encoded(SCHEMA, record(number)) for number in range(1000)]
     huge = b"\xff\xff\xff\xff\xff\xff\xff\xff\x3f"  # a length of some 2^61
     bad = [good[0][:20], good[0] + b"\x00", b"", None, b"\x02\x00\x02\x00\x02" + huge, b"\x00", b"\xff" * 12]
     mixed = [*good[:500], *bad[:2], *good[500:]]
@@ -150,8 +140,8 @@ def test_parse_shows_what_a_file_becomes(folder: Path, capsys: pytest.CaptureFix
 
     values = [record(number) for number in range(3)]
     Path("c.avro").write_bytes(container(values))
-    Path("one").write_bytes(encoded(values[1]))
-    Path("l.base64").write_bytes(b"\n".join(base64.b64encode(encoded(value)) for value in values))
+    Path("one").write_bytes(encoded(SCHEMA, values[1]))
+    Path("l.base64").write_bytes(b"\n".join(base64.b64encode(encoded(SCHEMA, value)) for value in values))
     assert [row["key"]["id"] for row in parsed("oceanbase_avro", "c.avro")] == ["0", "1", "2"]
     assert [row["key"]["id"] for row in parsed("oceanbase_avro", "l.base64")] == ["0", "1", "2"]
     assert [row["key"]["id"] for row in parsed("oceanbase_avro", "one")] == ["1"]
@@ -191,7 +181,7 @@ def test_rows_that_are_maps(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     first = {"kind": "I", "now": {"a": 1, "b": "NONE", "c": "NULL", "d": None, "e": ("Money", {"digits": "1e2"}), "f": ("Money", {"digits": "much"})}}
     second = {"kind": "I", "now": {"a": 2, "b": 3}}
     other = {"type": "record", "name": "other", "fields": [{"name": "a", "type": "int"}]}
-    (folder / "in/single/1").write_bytes(b"\x00\x00\x00\x00\x07" + encoded(first, MAPS))
+    (folder / "in/single/1").write_bytes(b"\x00\x00\x00\x00\x07" + encoded(MAPS, first))
     (folder / "in/single/2").write_bytes(container([second], MAPS))
     (folder / "in/single/3").write_bytes(container([{"a": 1}], other))
     (folder / "in/single/4").write_bytes(container([{"a": 1}], ["null", other]))
@@ -229,6 +219,6 @@ def test_functions_bring_all_that_they_are_made_of(tmp_path: Path) -> None:
         cloudpickle.register_pickle_by_value(module)
     made = avro_function("x", FormatFolders((ROOT / "formats",)).load("oceanbase_avro"))
     function = udfs.avro_reader(made.layout, {"fields": made.fields, "images": made.images})
-    message = encoded(record(1))
+    message = encoded(SCHEMA, record(1))
     (tmp_path / "pickled").write_bytes(cloudpickle.dumps((function, udfs.messages_of_files, [message, message[:9]])))
     subprocess.run([sys.executable, "-c", WITHOUT_THE_PROJECT, str(tmp_path / "pickled")], check=True, cwd=tmp_path)

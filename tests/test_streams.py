@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from runner.cli import main
+from tests.spark_fixtures import rows
 
 PROJECT = """
 name: streams
@@ -31,12 +32,6 @@ def folder(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> Pa
     (tmp_path / "project.yml").write_text(PROJECT)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def rows(capsys: pytest.CaptureFixture[str], sql: str) -> list[dict]:
-    capsys.readouterr()
-    assert main(["show", "--inline", sql, "--limit", "100000", "--output", "json"]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 LANDED = "select after['id'] as id, run_id, origin.file as file from {{ ref('app_to_changelog') }} order by seq.arrival, seq.row"
