@@ -3,7 +3,7 @@ SHELL := /bin/bash
 PYTHON ?=
 export PYTHON
 
-.PHONY: help setup run test bench soak lock wheel clean
+.PHONY: help setup jars run test bench soak lock wheel clean
 
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -e 's/:.*## /: /' -e 's/^/make /'
@@ -11,6 +11,9 @@ help: ## say what can be made
 
 setup: ## make .venv with the locked packages, where it is not there yet
 	@bash tools/setup.sh
+
+jars: setup ## fetch the jars of Kafka, Delta and Iceberg that tests need, where they are not there yet
+	@bash tools/jars.sh
 
 run: setup ## set up, run the project, show the changelog
 	.venv/bin/runner run
@@ -25,15 +28,15 @@ run: setup ## set up, run the project, show the changelog
 	@echo "  .venv/bin/runner parse canal FILE   see what a file of yours becomes"
 	@echo "  .venv/bin/runner --help             everything else"
 
-test: setup ## unit tests, then the sample project and its own tests
+test: jars ## unit tests, then the sample project and its own tests
 	.venv/bin/python -m pytest -q
 	.venv/bin/runner run -q
 	.venv/bin/runner test
 
-bench: setup ## measure speed
+bench: jars ## measure speed
 	.venv/bin/python -m tests.bench
 
-soak: setup ## the long tests
+soak: jars ## the long tests
 	.venv/bin/python -m pytest -q -m soak
 
 lock: ## resolve the dependencies again into requirements.lock
@@ -44,5 +47,5 @@ wheel: setup ## build dist/*.whl
 	@ls dist/*.whl
 
 clean: ## remove everything made here, .venv and written tables included
-	rm -rf .venv dist target warehouse spark-warehouse metastore_db derby.log .pytest_cache
+	rm -rf .venv .jars dist target warehouse spark-warehouse metastore_db derby.log .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
