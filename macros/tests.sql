@@ -25,16 +25,64 @@ group by {{ name(column) }}
 select * from {{ model }} where not coalesce({{ expression }}, false)
 {%- endmacro -%}
 
-{#- Messages read = messages landed, file by file: `<source>_read_again` has the messages of the files that were read, counted anew,
-    `<source>_gone` the files that are not there any more. -#}
+{#- Messages read = messages landed: `<source>_read_again` has the messages of the places that were read, counted anew; `<source>_gone` the files
+    of which nothing can be known any more. -#}
 {%- macro test_conserved(source) -%}
+{{ conserved_topics(source) if source.messages.topics else conserved_files(source) }}
+{%- endmacro -%}
+
+{%- macro conserved_files(source) -%}
+with again as (
+  select place, sum(messages) as messages_read from {{ name(source.name ~ '_read_again') }} group by place
+),
+landed as (
+  select origin.file as place, count_if(seq.row = 0) as messages_landed from {{ name(source.model) }} group by origin.file
+)
 select
-  coalesce(again.file, landed.file) as file,
+  place,
   coalesce(messages_read, 0) as messages_read,
   coalesce(messages_landed, 0) as messages_landed
-from (select file, sum(messages) as messages_read from {{ name(source.name ~ '_read_again') }} group by file) as again
-full join (select origin.file as file, count_if(seq.row = 0) as messages_landed from {{ name(source.model) }} group by origin.file) as landed
-  on again.file = landed.file
+from again full join landed using (place)
 where coalesce(messages_read, 0) <> coalesce(messages_landed, 0)
-  and coalesce(again.file, landed.file) not in (select value from {{ name(source.name ~ '_gone') }})
+  and place not in (select value from {{ name(source.name ~ '_gone') }})
+{%- endmacro -%}
+
+{%- macro conserved_topics(source) -%}
+select place, messages_read, messages_landed, not_landed, landed_twice, first_offset
+from {{ name(source.name ~ '_read_again') }}
+where not_landed > 0 or landed_twice > 0
+{%- endmacro -%}
+
+{%- macro landed_files(source) -%} select distinct origin.file as file from {{ name(source.model) }} {%- endmacro -%}
+
+{#- Of each partition that was read, offset by offset: what is there and what has landed. Counts alone would not do: what was removed since, by
+    retention or compaction, must not make up for what landed twice. Where old rows were removed from the table (`is_thinned`), what is before the
+    first one that is left is not asked for. -#}
+{%- macro topics_recounted(source, is_thinned) -%}
+{%- set again = source.name ~ '_read_again' -%}
+with offsets as (
+  select topic, partition, offset, 1 as there, 0 as landed from {{ name(again ~ '_there') }}
+  union all
+  select origin.topic, origin.partition, origin.offset, 0 as there, 1 as landed from {{ name(source.model) }} where seq.row = 0
+),
+messages as (
+  select topic, partition, offset, sum(there) as there, sum(landed) as landed
+  from offsets join {{ name(again ~ '_ranges') }} as range using (topic, partition)
+  {%- if is_thinned %}
+  join (select origin.topic, origin.partition, min(origin.offset) as kept from {{ name(source.model) }} group by 1, 2) using (topic, partition)
+  {%- endif %}
+  where offset >= {{ 'greatest(range.first, kept)' if is_thinned else 'range.first' }} and offset < range.next
+  group by topic, partition, offset
+)
+select
+  concat(topic, '/', partition) as place,
+  sum(there) as messages_read,
+  sum(landed) as messages_landed,
+  count_if(landed = 0) as not_landed,
+  count_if(landed > 1) as landed_twice,
+  count_if(there = 0) as removed,
+  min(offset) filter (where landed <> 1) as first_offset
+from messages
+group by topic, partition
+order by topic, partition
 {%- endmacro -%}

@@ -20,6 +20,11 @@ def compiled_path(project: Project, node: Node) -> Path:
     return project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
 
 
+def increment_path(project: Project, node: Node) -> Path:
+    """Where the SQL of a model lies once its table is there."""
+    return compiled_path(project, node).with_suffix(".increment.sql")
+
+
 def sql_of(node: Node) -> str | None:
     """The SQL that a node runs, if it is its own."""
     match node.about:
@@ -35,6 +40,8 @@ def write_compiled(project: Project, graph: Graph) -> None:
     for node in graph.nodes.values():
         if isinstance(node.about, (Model, DataTest)):
             write_if_changed(compiled_path(project, node), node.about.sql)
+        if isinstance(node.about, Model) and node.about.increment:
+            write_if_changed(increment_path(project, node), node.about.increment.sql)
 
 
 def write_manifest(project: Project, graph: Graph) -> None:

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NoReturn
 
-from runner import commands
+from runner import commands, spark_commands
 from runner.errors import RunnerError, RunnerErrors, nearest_or_all
 from runner.report import Report
 
@@ -117,6 +117,16 @@ def _refreshing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full-refresh", action="store_true", help="forget what was read and landed, and read all again")
 
 
+def _continuing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--continuous", action="store_true", help="land what comes until Ctrl-C or SIGTERM, which let the batch in flight end; a second one does not wait")
+    parser.add_argument("--trigger", metavar="TIME", help=f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {spark_commands.TRIGGER})")
+
+
+def _keeping(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep-days", type=int, metavar="N", help="remove rows of changelog tables that landed more than N days ago (default: none)")
+    parser.add_argument("--history-days", type=int, metavar="N", default=7, help="how long old states of tables stay readable (default: 7)")
+
+
 def _testing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--unit", action="store_true", help="only unit tests and cases of formats")
@@ -159,14 +169,15 @@ def _naming(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    ("run", commands.run, "land new messages and build models", (_selection, _failing, _refreshing)),
-    ("test", commands.test, "run data tests, unit tests and cases of formats", (_selection, _failing, _testing)),
-    ("build", commands.build, "models and their tests, in order", (_selection, _failing, _refreshing)),
+    ("run", spark_commands.run, "land new messages and build models", (_selection, _failing, _refreshing, _continuing)),
+    ("test", spark_commands.test, "run data tests, unit tests and cases of formats", (_selection, _failing, _testing)),
+    ("build", spark_commands.build, "models and their tests, in order", (_selection, _failing, _refreshing)),
+    ("maintain", spark_commands.maintain, "compact tables, remove what is old or left over", (_selection, _keeping)),
     ("compile", commands.compile_, "write the SQL of models to target/compiled", (_selection, _compiling)),
     ("check", commands.check, "read everything and say what is wrong", ()),
     ("ls", commands.ls, "list what there is", (_selection, _listing)),
-    ("show", commands.show, "show rows of a model", (_selection, _showing)),
-    ("parse", commands.parse, "show what a file of messages becomes", (_parsing,)),
+    ("show", spark_commands.show, "show rows of a model", (_selection, _showing)),
+    ("parse", spark_commands.parse, "show what a file of messages becomes", (_parsing,)),
     ("formats", commands.formats, "list formats, show one with what it inherits, check them", (_formats,)),
     ("init", commands.init, "start a new project", (_naming,)),
     ("clean", commands.clean, "remove target/", ()),

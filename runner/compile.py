@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runner.contract import MESSAGE_COLUMNS
-from runner.nodes import MESSAGE_KINDS, FormatQuery
+from runner.nodes import FormatQuery, Messages
 from runner.plan import make_plan
 from runner.readers import TableSettings
 from runner.render import Renderer
@@ -18,7 +18,7 @@ def compile_format(renderer: Renderer, spec: Format, source: str, zone: str | No
     return FormatQuery(renderer.call("header", plan) + renderer.call("changelog", plan), spec.message.encoding, (plan.avro,) if plan.avro else ())
 
 
-def reads(renderer: Renderer) -> dict[str, dict[str, str]]:
-    """For each kind of messages, the expressions that read them: what is scanned, which rows are messages, and each column of a message."""
-    columns = {kind: MESSAGE_COLUMNS["avro" if kind.startswith("binary_") else "json"] for kind in MESSAGE_KINDS}
-    return {kind: {part: renderer.call(f"{kind}_{part}").strip() for part in ("scanned", "is_message", *columns[kind])} for kind in MESSAGE_KINDS}
+def reads(renderer: Renderer, messages: Messages) -> dict[str, str]:
+    """The expressions that read messages: what is scanned, which rows are messages, and each column of a message."""
+    columns = MESSAGE_COLUMNS["avro" if messages.kind.startswith("binary_") else "json"]
+    return {part: renderer.call(f"{messages.kind}_{part}", messages).strip() for part in ("scanned", "is_message", *columns)}

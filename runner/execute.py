@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import graphlib
-import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from runner.avro_files import FileMessage, local_path
-from runner.checkpoint import CHECKPOINT, Fingerprint, committed_files, is_torn, read_fingerprint, write_fingerprint
+from runner.avro_files import FileMessage
 from runner.compare import case_row, in_any_order, in_order
 from runner.documents import messages_of
 from runner.graph import Graph
-from runner.nodes import Case, DataTest, Model, Node, Source, Target, UnitTest
-from runner.spark import QueryFailed, Spark
+from runner.landing import Landing
+from runner.nodes import Case, DataTest, Model, Node, Source, UnitTest
+from runner.spark import Spark
+from runner.spark_catalog import Publishing
+from runner.spark_errors import QueryFailed
+from runner.spark_maintenance import Maintenance
+from runner.spark_messages import source_view, view_at_hand
+from runner.spark_tables import Tables
 
 SHOWN_FAILURES = 10
 
@@ -59,15 +63,14 @@ def schedule(graph: Graph, names: Iterable[str]) -> list[str]:
 
 @dataclass
 class Execution:
-    """One run in one session. `reads` are the expressions that read each kind of messages; `compiled_path` is where a node's SQL was written."""
+    """One run in one session. `compiled_path` is where a node's SQL was written."""
 
     graph: Graph
     spark: Spark
-    target: Target
-    run_id: str
-    reads: Mapping[str, Mapping[str, str]]
+    tables: Tables
+    landing: Landing
+    publishing: Publishing
     compiled_path: Callable[[Node], Path]
-    full_refresh: bool = False
     prepared: set[str] = field(default_factory=set)
     case_rows: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
 
@@ -83,7 +86,7 @@ class Execution:
                 result = Result(name, node.resource_type, "skipped", blocked[name])
             else:
                 listener.started(node, number, len(order))
-                result = self._timed(node)
+                result = self._timed(node, self._do)
             results.append(result)
             listener.finished(node, result, number, len(order))
             if result.status in ("error", "fail"):
@@ -106,21 +109,33 @@ class Execution:
                 below = set()
         return {n for n in below if nodes[n].resource_type != "unit_test"}
 
-    def _timed(self, node: Node) -> Result:
+    def maintain(self, nodes: Iterable[Node], maintenance: Maintenance, listener: Listener) -> list[Result]:
+        """Looks after the tables of models, one after the other."""
+        results: list[Result] = []
+        for number, node in enumerate(chosen := list(nodes), 1):
+            listener.started(node, number, len(chosen))
+            results.append(self._timed(node, lambda node: Result(node.name, "model", "success", notes=maintenance.maintain(node))))
+            listener.finished(node, results[-1], number, len(chosen))
+        return results
+
+    def _timed(self, node: Node, action: Callable[[Node], Result]) -> Result:
         began = time.monotonic()
         try:
-            result = self._do(node)
+            result = action(node)
         except QueryFailed as failure:
-            place = f"\n  --> {self.compiled_path(node)}:{failure.line}:{failure.column}" if failure.line else ""
-            result = Result(node.name, node.resource_type, "error", f"{failure.message}{place}")
+            result = self.failed(node, failure)
         return replace(result, seconds=time.monotonic() - began)
+
+    def failed(self, node: Node, failure: QueryFailed) -> Result:
+        place = f"\n  --> {self.compiled_path(node)}:{failure.line}:{failure.column}" if failure.line else ""
+        return Result(node.name, node.resource_type, "error", f"{failure.message}{place}")
 
     def _do(self, node: Node) -> Result:
         match node.about:
-            case Model(source=Source()):
-                return self._land(node)
-            case Model():
-                return self._build(node)
+            case Model() as model:
+                result = self._land(node) if model.source else self._build(node)
+                self.publishing.publish(node.name)
+                return result
             case DataTest():
                 return self._data_test(node)
             case UnitTest():
@@ -153,17 +168,14 @@ class Execution:
         """Makes the view of a node as it was left by the last run."""
         match node.about:
             case Source() as source:
-                self.spark.messages(source.messages, self.reads[source.messages.kind], f"{source.name}_messages", streaming=False)
+                source_view(self.spark, source.messages, self.landing.reads(source.messages), f"{source.name}_messages", streaming=False)
             case Model(source=Source()):
-                self.spark.changelog_table(node.name, self._root(node.name))
+                self.tables.changelog_view(node.name)
             case Model(materialized="view") as model:
-                self.spark.view(node.name, model.sql)
+                self.tables.view(node.name, model.sql)
             case Model():
-                if not self.spark.table(node.name, self._root(node.name)):
+                if not self.tables.table_view(node.name):
                     raise QueryFailed(f'"{node.name}" has not been built yet: runner run -s {node.name}')
-
-    def _root(self, name: str) -> Path:
-        return self.target.path / name
 
     # --- models
 
@@ -172,28 +184,18 @@ class Execution:
         self.prepare(node.name)
         self.prepared.add(node.name)
         if model.materialized == "view":
-            self.spark.view(node.name, model.sql)
+            self.tables.view(node.name, model.sql)
             return Result(node.name, "model", "success")
-        rows = self.spark.write_table(node.name, model.sql, self._root(node.name))
+        if model.increment and not self.landing.full_refresh and self.tables.table_view(node.name):
+            rows = self.tables.increase(node.name, model.increment)
+        else:
+            rows = self.tables.replace(node.name, model.sql)
         return Result(node.name, "model", "success", rows={"rows": rows})
 
     def _land(self, node: Node) -> Result:
-        model: Model = node.about
-        source: Source = model.source
-        root = self._root(node.name)
-        if self.full_refresh:
-            shutil.rmtree(root, ignore_errors=True)
-        if is_torn(root):
-            raise QueryFailed(f'"{root}" has lost its checkpoint or its list of committed files, so what was read is not known: --full-refresh reads all again')
-        fingerprint, landed_with = Fingerprint.of(source.format.name, model.sql), read_fingerprint(root)
-        notes = _notes(source, root, landed_with not in (None, fingerprint))
-        self.spark.messages(source.messages, self.reads[source.messages.kind], f"{source.name}_messages", streaming=True)
-        self.spark.know(model.functions)
-        landed = self.spark.land(model.sql, root, self.run_id)
-        if not landed_with:
-            write_fingerprint(root, fingerprint)
+        landed, notes = self.landing.land(node)
         self.prepared.add(node.name)
-        self.spark.changelog_table(node.name, root)
+        self.tables.changelog_view(node.name)
         return Result(node.name, "model", "success", notes=notes, rows={"messages": landed.messages, **landed.rows})
 
     # --- tests
@@ -201,21 +203,12 @@ class Execution:
     def _data_test(self, node: Node) -> Result:
         test: DataTest = node.about
         self.prepare(node.name)
-        notes = self._read_again(test.source) if test.source else ()
+        notes = self.landing.read_again(test.source) if test.source else ()
         columns, failing = self.spark.rows(test.sql, SHOWN_FAILURES)
         failures = self.spark.count(test.sql) if len(failing) == SHOWN_FAILURES else len(failing)
         status = ("fail" if test.severity == "error" else "warn") if failures else "warn" if notes else "pass"
         shown = [", ".join(f"{c}: {row[c]}" for c in columns if row[c] is not None) for row in failing]
         return Result(node.name, "test", status, f"{failures} failing rows" if failures else "", (*notes, *shown), failures)
-
-    def _read_again(self, source: Source) -> tuple[str, ...]:
-        """Makes the view of the messages of what was read, as far as it is still there; says what cannot be known."""
-        files = committed_files(self._root(source.model))
-        there = [f for f in files if _is_there(f)]
-        self.spark.read_again(source.messages, self.reads[source.messages.kind], there, f"{source.name}_read_again")
-        gone = [f for f in files if not _is_there(f)]
-        self.spark.list_view(f"{source.name}_gone", gone)
-        return (f"{len(gone)} of {len(files)} files that were read are gone, so their messages cannot be counted again: {gone[0]}",) if gone else ()
 
     def _unit_test(self, node: Node) -> Result:
         test: UnitTest = node.about
@@ -237,8 +230,8 @@ class Execution:
         needed = self._needed(name, lambda model: model.source is None)
         for parent in [n for n in self.graph.order() if n in needed and n not in self.prepared]:
             node = self.graph.nodes[parent]
-            if isinstance(node.about, Model) and node.about.materialized == "table":
-                self.spark.view(parent, node.about.sql)
+            if isinstance(node.about, Model) and node.about.materialized in ("table", "incremental"):
+                self.tables.view(parent, node.about.sql)
             else:
                 self.view_of(node)
 
@@ -258,7 +251,7 @@ class Execution:
             messages += own
             owners += [node.name] * len(own)
         session = self.spark.fresh()
-        session.messages_at_hand(messages, first.query.encoding, first.view)
+        view_at_hand(session, messages, first.query.encoding, first.view)
         session.know(first.query.functions)
         out: dict[str, list[dict[str, Any]]] = {node.name: [] for node in nodes}
         for row in session.rows(first.query.sql)[1]:
@@ -268,22 +261,3 @@ class Execution:
 
 def _compared(node: Node, found: list[str]) -> Result:
     return Result(node.name, "unit_test", "fail" if found else "pass", f"{len(found)} differences" if found else "", tuple(found[:SHOWN_FAILURES]), len(found))
-
-
-def _notes(source: Source, root: Path, changed: bool) -> tuple[str, ...]:
-    out = []
-    if changed:
-        out.append(f'what the format "{source.format.name}" makes of a message has changed since rows were landed: --full-refresh lands all of them again')
-    if not (root / CHECKPOINT).is_dir() and not _any_file(source.messages.path):
-        out.append(f'no file matches "{source.messages.path}"')
-    return tuple(out)
-
-
-def _is_there(file: str) -> bool:
-    """Whether a file is still there; True for what only Spark can look up."""
-    return not file.startswith("file:") or Path(local_path(file)).is_file()
-
-
-def _any_file(path: str) -> bool:
-    """Whether a local path or pattern matches anything; True for what only Spark can look up."""
-    return "://" in path or Path(path).exists() or any(True for _ in Path("/").glob(path.lstrip("/")))

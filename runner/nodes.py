@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,31 +13,60 @@ from runner.layout import AvroFunction
 from runner.readers import TableSettings
 from runner.spec import Format
 
-MATERIALIZATIONS = ("view", "table")
+MATERIALIZATIONS = ("view", "table", "incremental")
 STREAMING = "streaming"
-STORAGES = ("parquet",)
-MESSAGE_KINDS = ("files", "table", "binary_files", "binary_table")
+STORAGES = ("parquet", "delta", "iceberg")
+SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Where people find tables and views by name: a catalog of Spark's, and the schema in it."""
+
+    name: str
+    schema: str
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where tables are kept, and how Spark is started for it. `path` is a folder, `spark` its settings."""
+    """Where tables are kept, and how Spark is started for it. `path` is a folder or a URI, `spark` its settings, `remote` a server of Spark Connect."""
 
     name: str
-    path: Path
+    path: str
     storage: str = "parquet"
     spark: Mapping[str, str] = field(default_factory=dict)
+    catalog: Catalog | None = None
+    remote: str | None = None
+
+    def at(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+
+@dataclass(frozen=True)
+class Topics:
+    """What is read of Kafka: `options` are the connector's own, secrets among them. `ending` are the offsets (topic -> partition -> offset) or
+    the instant (milliseconds) behind which messages are not the source's."""
+
+    options: Mapping[str, str] = field(repr=False)
+    ending: Mapping[str, Mapping[str, int]] | int | None = None
+    by_time: bool = False
 
 
 @dataclass(frozen=True)
 class Messages:
-    """Where a source's messages are: `kind` is files (text, one message a line) or table (Parquet with a column `value`), or one of these with
-    `binary_` before it: files of containers, lines of base64 or single messages, and the same table. `schemas` are those
-    that messages of containers need not bring with them."""
+    """Where a source's messages are: `kind` is files (text, one message a line), table (Parquet with a column `value`) or kafka, or one of these with
+    `binary_` before it: files of containers, lines of base64 or single messages, and the same table and topics. `path` says where, for people too.
+    `schemas` are those that messages of containers need not bring with them."""
 
     kind: str
     path: str
     schemas: tuple[str, ...] = ()
+    topics: Topics | None = None
+
+    @property
+    def reach(self) -> str:
+        """How far messages are read, where that has an end."""
+        return json.dumps(self.topics.ending) if self.topics and self.topics.ending is not None else ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +112,16 @@ class FormatQuery:
 
 
 @dataclass(frozen=True)
+class Increment:
+    """How a table takes in what is new: `sql` is the SELECT once there is a table; rows with the same values of `key` replace each other, without
+    one all are added; `on_schema_change` is what happens when the columns are others."""
+
+    sql: str
+    key: tuple[str, ...] = ()
+    on_schema_change: str = "ignore"
+
+
+@dataclass(frozen=True)
 class Model:
     """`sql` is the compiled SELECT; `source` is set on the models that land a source's messages, whose SQL may call `functions`."""
 
@@ -89,6 +129,7 @@ class Model:
     materialized: str
     source: Source | None = None
     functions: tuple[AvroFunction, ...] = ()
+    increment: Increment | None = None
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from runner.compile import compile_format
 from runner.contract import COLUMNS, MACRO_GLOBALS
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
-from runner.nodes import STREAMING, Case, DataTest, FormatQuery, Model, Node, Project, Source, UnitTest
+from runner.nodes import STREAMING, Case, DataTest, FormatQuery, Increment, Model, Node, Project, Source, UnitTest
 from runner.project import env_var, read_source_format, read_tables, variable
+from runner.properties import entries, needed, optional_text, ref_name, rows, test_call
 from runner.render import Renderer, name
-from runner.settings import check_setting, read_settings
+from runner.settings import check_setting, check_together, listed, read_settings
 from runner.spec_messages import read_schemas
 from runner.yaml_text import Yaml, read_yaml
 from runner.zones import read_zone
@@ -34,8 +35,6 @@ UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect")
 CASE_SOURCE_KEYS = ("zone", "format", "tables", "schema")
 # Encoding -> how files of messages beside cases end: messages that are no text are lines of base64.
 CASE_ENDINGS = {"json": "jsonl", "avro": "base64"}
-SEVERITIES = ("error", "warn")
-TEXT_ARGUMENTS = ("column", "field", "expression")
 
 
 @dataclass
@@ -44,6 +43,8 @@ class _Reading:
 
     parents: list[str] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
+    increasing: bool = False
+    """Whether the SQL is for a table that is there."""
 
 
 class Parser:
@@ -67,6 +68,7 @@ class Parser:
                 "var": lambda key, default=None: variable(project.vars, key, default),
                 "env_var": env_var,
                 "target": project.target,
+                "is_incremental": lambda: self.reading.increasing,
             },
         )
 
@@ -128,35 +130,47 @@ class Parser:
 
     def _add_model(self, path: Path, described: Yaml | None) -> None:
         where = Where(path, 1)
-        self.reading = _Reading()
-        sql = self.renderer.render(path, {})
+        sql = self._render(path, increasing=False)
         if not sql.strip():
             raise RunnerError("model-empty", f'the model "{path.stem}" has no SQL', where)
         config = {**self._folder_config(path), **read_settings(described.get("config") if described else None), **self.reading.config}
         materialized = config.get("materialized", "view")
+        try:
+            check_together(config)
+        except RunnerError as e:
+            raise RunnerError(e.code, e.message, where, e.hint) from None
+        parents = self.reading.parents
+        increment = None
+        if materialized == "incremental":
+            increment = Increment(self._render(path, increasing=True), listed(config.get("unique_key")), config.get("on_schema_change", "ignore"))
+            parents = [*parents, *self.reading.parents]
         tags = config.get("tags") or ()
-        columns = {c["name"].text(): _text(c.get("description")) for c in _entries(described, "columns", COLUMN_KEYS)}
+        columns = {c["name"].text(): optional_text(c.get("description")) for c in entries(described, "columns", COLUMN_KEYS)}
         node = Node(
             path.stem,
             "model",
-            tuple(dict.fromkeys(self.reading.parents)),
+            tuple(dict.fromkeys(parents)),
             frozenset([tags] if isinstance(tags, str) else tags),
             self._relative(path),
-            _text(described.get("description")) if described else "",
+            optional_text(described.get("description")) if described else "",
             {"materialized": materialized},
             columns,
             where=where,
-            about=Model(sql, materialized),
+            about=Model(sql, materialized, increment=increment),
         )
         self._add(node)
         if described:
             self._add_data_tests(node, described)
 
+    def _render(self, path: Path, increasing: bool) -> str:
+        self.reading = _Reading(increasing=increasing)
+        return self.renderer.render(path, {"this": name(path.stem)})
+
     def _describe(self, node: Node, described: Yaml) -> None:
         """Gives a model that no file was written for its tests and a description of one's own."""
         if described.get("config"):
             raise described["config"].error("config-fixed", f'"{node.name}" is made by the runner, and its config cannot be changed')
-        for column in _entries(described, "columns", COLUMN_KEYS):
+        for column in entries(described, "columns", COLUMN_KEYS):
             if node.columns and column["name"].text() not in node.columns:
                 raise column["name"].error("column-unknown", f'"{node.name}" has no column "{column["name"].value}"', nearest_or_all(column["name"].value, node.columns))
         if described.get("description"):
@@ -204,7 +218,7 @@ class Parser:
     def _described(self, files: Iterable[Yaml]) -> dict[str, Yaml]:
         out: dict[str, Yaml] = {}
         for file in files:
-            for entry in _entries(file, "models", MODEL_KEYS, self.problems):
+            for entry in entries(file, "models", MODEL_KEYS, self.problems):
                 first = out.setdefault(entry["name"].text(), entry)
                 if first is not entry:
                     self.problems.add(entry.error("duplicate-key", f'the model "{entry["name"].value}" is described twice', f"also in {first.where()}"))
@@ -214,13 +228,13 @@ class Parser:
         for entry in described["data_tests"].listed() if described.get("data_tests") else ():
             with self.problems.gathered():
                 self._add_data_test(node, None, entry)
-        for column in _entries(described, "columns", COLUMN_KEYS):
+        for column in entries(described, "columns", COLUMN_KEYS):
             for entry in column["data_tests"].listed() if column.get("data_tests") else ():
                 with self.problems.gathered():
                     self._add_data_test(node, column["name"].text(), entry)
 
     def _add_data_test(self, node: Node, column: str | None, entry: Yaml) -> None:
-        kind, arguments, severity = _test_call(entry, self.models)
+        kind, arguments, severity = test_call(entry, self.models)
         if f"test_{kind}" not in self.renderer.macros or kind == "conserved":
             known = [m.removeprefix("test_") for m in self.renderer.macros if m.startswith("test_") and m != "test_conserved"]
             raise entry.error("test-unknown", f'there is no data test "{kind}"', nearest_or_all(kind, known))
@@ -241,7 +255,7 @@ class Parser:
             if not entry.get(key):
                 raise entry.error("unit-test-missing", f'a unit test needs "{key}"')
         model = entry["model"].text()
-        given = {_ref_name(_needed(g, "input")): _rows(g) for g in entry["given"].list().elements() if g.only(["input", "rows"])}
+        given = {ref_name(needed(g, "input")): rows(g) for g in entry["given"].list().elements() if g.only(["input", "rows"])}
         target = self.nodes.get(model)
         if target is None or target.resource_type != "model" or target.about.source:
             known = [n for n, node in self.nodes.items() if node.resource_type == "model" and not node.about.source]
@@ -251,8 +265,8 @@ class Parser:
         if missing or extra:
             what = f'lacks rows for {", ".join(missing)}' if missing else f'gives rows for {", ".join(extra)}, which the model does not read'
             raise entry["given"].error("unit-test-given", f'the unit test of "{model}" {what}', f"inputs of the model: {', '.join(target.parents) or 'none'}")
-        test = UnitTest(model, given, _rows(entry["expect"].only(["rows"])))
-        self._add(Node(entry["name"].text(), "unit_test", (model,), path=self._relative(entry.where().path), description=_text(entry.get("description")), where=entry.where(), about=test))
+        test = UnitTest(model, given, rows(entry["expect"].only(["rows"])))
+        self._add(Node(entry["name"].text(), "unit_test", (model,), path=self._relative(entry.where().path), description=optional_text(entry.get("description")), where=entry.where(), about=test))
 
     def _add_cases(self) -> None:
         """The cases of the formats that the project itself has."""
@@ -270,8 +284,8 @@ class Parser:
         messages = path.with_name(f"{case_name}.messages.{CASE_ENDINGS[query.encoding]}")
         if not messages.is_file():
             raise yaml.error("case-messages", f'the case "{case_name}" has no messages', f"they belong in {messages.name}")
-        case = Case(query, f"{format_name}_messages", messages, _rows(yaml))
-        return Node(f"{format_name}.{case_name}", "unit_test", path=self._relative(path), description=_text(yaml.get("about")), format=format_name, where=yaml.where(), about=case)
+        case = Case(query, f"{format_name}_messages", messages, rows(yaml))
+        return Node(f"{format_name}.{case_name}", "unit_test", path=self._relative(path), description=optional_text(yaml.get("about")), format=format_name, where=yaml.where(), about=case)
 
     def _case_query(self, folders: FormatFolders, format_name: str, case: Yaml) -> FormatQuery:
         source = case["source"].only(CASE_SOURCE_KEYS) if case.get("source") else Yaml({}, case.places)
@@ -310,69 +324,7 @@ def _view_columns(view: str) -> Mapping[str, str]:
     return {} if view.startswith("freshness") else COLUMNS
 
 
-def _entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Problems | None = None) -> list[Yaml]:
-    if yaml is None or not yaml.get(key):
-        return []
-    out = []
-    for entry in yaml[key].list().elements():
-        gather = problems or Problems()
-        with gather.gathered():
-            entry.only(known)
-            if not entry.get("name"):
-                raise entry.error("name-missing", f'every entry of "{key}" needs a "name"')
-            out.append(entry)
-        if problems is None:
-            gather.raise_if_any()
-    return out
-
-
 def _one_name(function: str, names: tuple[Any, ...]) -> str:
     if len(names) != 1 or not isinstance(names[0], str):
         raise RunnerError("template", f"{function} takes one name", hint=f"for instance: {function}('orders')")
     return names[0]
-
-
-def _text(yaml: Yaml | None) -> str:
-    return yaml.text() if yaml else ""
-
-
-def _needed(yaml: Yaml, key: str) -> Yaml:
-    if not yaml.mapping().get(key):
-        raise yaml.error("unit-test-missing", f'{yaml.name()} needs "{key}"')
-    return yaml[key]
-
-
-def _rows(yaml: Yaml) -> list[Any]:
-    """The rows of a test, each a mapping of columns to values."""
-    return [row.mapping().value for row in _needed(yaml, "rows").list().elements()]
-
-
-def _test_call(entry: Yaml, models: Iterable[str]) -> tuple[str, dict[str, Any], str]:
-    """Kind, arguments and severity of a test such as `unique` or `accepted_values: {values: [a, b]}`."""
-    if isinstance(entry.value, str):
-        return entry.value, {}, "error"
-    if not isinstance(entry.value, dict) or len(entry.value) != 1:
-        raise entry.error("test-arguments", "a data test is one name with its arguments", "for instance: accepted_values: {values: [a, b]}")
-    ((kind, arguments),) = entry.items()
-    given = dict(arguments.mapping().value) if arguments.value is not None else {}
-    severity = given.pop("severity", "error")
-    if severity not in SEVERITIES:
-        raise arguments["severity"].error("test-severity", f'unknown severity "{severity}"', nearest_or_all(severity, SEVERITIES))
-    given |= {key: arguments[key].text() for key in TEXT_ARGUMENTS if key in given}
-    if "values" in given:
-        given["values"] = [value.text() for value in arguments["values"].list().elements()]
-    if "to" in given:
-        given["to"] = _ref_name(arguments["to"])
-        if given["to"] not in models:
-            raise arguments["to"].error("ref-unknown", f'there is no model "{given["to"]}"', nearest_or_all(given["to"], models))
-    return kind, given, severity
-
-
-def _ref_name(yaml: Yaml) -> str:
-    """
-    >>> _ref_name(Yaml("ref('orders')", {}))
-    'orders'
-    """
-    text = yaml.text().strip()
-    return text.removeprefix("ref(").removesuffix(")").strip("'\" ")
-

@@ -12,18 +12,20 @@ import jinja2
 
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.formats import FormatFolders
-from runner.nodes import STORAGES, Messages, Project, Source, Target
+from runner.nodes import Messages, Project, Source, Target
 from runner.readers import TableSettings
 from runner.render import fill
 from runner.settings import read_folder_settings
 from runner.spec import Format
 from runner.spec_messages import read_schema
+from runner.targets import read_target
+from runner.topics import read_topics
 from runner.yaml_text import Yaml, read_yaml
 from runner.zones import read_zone
 
 KEYS = ("name", "target", "targets", "vars", "models", "sources")
-TARGET_KEYS = ("storage", "path", "spark")
-SOURCE_KEYS = ("name", "description", "format", "schema", "zone", "tables", "files", "table")
+SOURCE_KEYS = ("name", "description", "format", "schema", "zone", "tables", "files", "table", "kafka")
+MESSAGE_KEYS = ("files", "table", "kafka")
 TABLE_KEYS = ("name", "key", "columns", "zone")
 HERE = Path(__file__).parent
 BUILT_IN = HERE / "builtin" if (HERE / "builtin").is_dir() else HERE.parent
@@ -123,19 +125,12 @@ def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, 
     targets = yaml["targets"].mapping() if yaml.get("targets") else None
     name = wanted or (yaml["target"].text() if yaml.get("target") else "local")
     if targets is None and name == "local":
-        return Target("local", root / "warehouse")
+        return Target("local", str(root / "warehouse"))
     if targets is None or name not in targets.value:
         known = list(targets.value) if targets else ["local"]
         asked_by = yaml.get("targets" if wanted else "target")
         raise (asked_by or yaml).error("target-unknown", f'there is no target "{name}"', nearest_or_all(name, known))
-    entry = targets[name].only(TARGET_KEYS)
-    filler = _Filler(variables, None)
-    storage = entry["storage"].text() if entry.get("storage") else "parquet"
-    if storage not in STORAGES:
-        raise entry["storage"].error("target-storage", f'unknown storage "{storage}"', nearest_or_all(storage, STORAGES))
-    path = Path(filler.text(entry["path"])) if entry.get("path") else Path("warehouse")
-    settings = {key: filler.text(value) for key, value in entry["spark"].mapping().items()} if entry.get("spark") else {}
-    return Target(name, root / path, storage, settings)
+    return read_target(name, targets[name], root, _Filler(variables, None).text)
 
 
 def _sources(yaml: Yaml | None, formats: FormatFolders, root: Path, filler: _Filler) -> list[Source]:
@@ -158,14 +153,22 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: _Filler) -> 
     name = yaml["name"].text()
     if not name.replace("_", "").isalnum():
         raise yaml["name"].error("source-name", f'"{name}" is no name for a source', "letters, digits and _ only: it becomes part of table names")
-    kinds = [kind for kind in ("files", "table") if yaml.get(kind)]
-    if len(kinds) != 1:
-        raise yaml.error("source-messages", f'the source "{name}" must say where its messages are: exactly one of files, table', "files: messages/*.jsonl")
-    path = filler.text(yaml[kinds[0]])
-    absolute = path if "://" in path or path.startswith("/") else str(root / path)
     chosen = read_source_format(yaml["format"], formats, name, _schemas(yaml.get("schema"), root, filler))
+    return Source(name, chosen, _messages(yaml, name, chosen, root, filler), read_zone(yaml.get("zone")), _optional(yaml.get("description")), yaml.where(), read_tables(yaml.get("tables")))
+
+
+def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: _Filler) -> Messages:
+    """Where the messages of a source are."""
+    kinds = [kind for kind in MESSAGE_KEYS if yaml.get(kind)]
+    if len(kinds) != 1:
+        raise yaml.error("source-messages", f'the source "{name}" must say where its messages are: exactly one of {", ".join(MESSAGE_KEYS)}', "files: messages/*.jsonl")
     kind = f"binary_{kinds[0]}" if chosen.message.encoding == "avro" else kinds[0]
-    return Source(name, chosen, Messages(kind, absolute, () if chosen.message.skip_bytes else chosen.message.schemas), read_zone(yaml.get("zone")), _optional(yaml.get("description")), yaml.where(), read_tables(yaml.get("tables")))
+    schemas = () if chosen.message.skip_bytes else chosen.message.schemas
+    if kinds[0] == "kafka":
+        topics, place = read_topics(yaml["kafka"], filler.text)
+        return Messages(kind, place, schemas, topics)
+    path = filler.text(yaml[kinds[0]])
+    return Messages(kind, path if "://" in path or path.startswith("/") else str(root / path), schemas)
 
 
 def _schemas(yaml: Yaml | None, root: Path, filler: _Filler) -> tuple[str, ...]:

@@ -56,6 +56,23 @@ class Report:
         event = {"event": "finished", "name": node.name, "status": result.status, "seconds": round(result.seconds, 3), "message": result.message, "notes": list(result.notes), "rows": dict(result.rows)}
         self._line(event, "\n".join(lines))
 
+    def progress(self, name: str, batch: Any) -> None:
+        """What a batch of a stream has landed."""
+        if self.quiet:
+            return
+        rows = {kind: count for kind, count in batch.landed.rows.items() if count}
+        kinds = f" ({', '.join(f'{grouped(count)} {kind}' for kind, count in rows.items())})" if rows else ""
+        text = f"{name}: {grouped(batch.landed.messages)} messages{kinds} in {batch.seconds:.1f}s{_behind(batch.behind)}"
+        event = {"event": "progress", "name": name, "batch": batch.number, "messages": batch.landed.messages, "rows": dict(batch.landed.rows), "seconds": round(batch.seconds, 3), "behind": batch.behind}
+        self._line(event, text)
+
+    def idle(self, busy: Iterable[str], behind: int | None) -> None:
+        """That no batch has ended for a while."""
+        names = list(busy)
+        text = f"still landing a batch of {', '.join(names)}" if names else f"nothing new{_behind(behind)}"
+        if not self.quiet:
+            self._line({"event": "idle", "busy": names, "behind": behind}, text)
+
     def done(self, results: Iterable[Any]) -> None:
         statuses = [r.status for r in results]
         good = sum(s in ("success", "pass") for s in statuses)
@@ -123,6 +140,18 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def grouped(count: int) -> str:
+    """
+    >>> grouped(1234567)
+    '1 234 567'
+    """
+    return f"{count:,}".replace(",", " ")
+
+
+def _behind(count: int | None) -> str:
+    return "" if count is None else f", {grouped(count)} behind"
+
+
 def _kind(node: Node) -> str:
     return f"{node.about.materialized} model" if isinstance(node.about, Model) else node.resource_type.replace("_", " ")
 
@@ -134,7 +163,7 @@ def _counted(rows: Mapping[str, int]) -> str:
     >>> _counted({"messages": 0}), _counted({"rows": 3}), _counted({})
     ('no new messages in ', '3 rows in ', '')
     """
-    counts = {name: f"{count:,}".replace(",", " ") for name, count in rows.items() if count}
+    counts = {name: grouped(count) for name, count in rows.items() if count}
     if "messages" not in rows:
         return "".join(f"{count} {name} in " for name, count in counts.items())
     if "messages" not in counts:

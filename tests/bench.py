@@ -143,15 +143,17 @@ def _row(number: int, draw: random.Random) -> dict:
 
 def measure(format_name: str, figure: str) -> None:
     """Prints the seconds of the baseline and of the figure, round by round, as JSON."""
+    from runner.compile import reads
     from runner.spark import Spark
+    from runner.spark_messages import source_view
 
     opened = _opened()
     model = opened.graph.nodes[f"{format_name}_to_changelog"].about
     with Spark(opened.project.target, WORK / "spark.log") as spark:
         source = model.source
-        spark.messages(source.messages, opened.reads[source.messages.kind], f"{format_name}_messages", streaming=False)
+        source_view(spark, source.messages, reads(opened.renderer, source.messages), f"{format_name}_messages", streaming=False)
         spark.know(model.functions)
-        actions = {"sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened, model)}
+        actions = {"sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened)}
         if model.functions:
             decode = f"select {model.functions[0].name}(raw, own_schema) as record from {format_name}_messages"
             actions |= {"decode": lambda: _noop(spark, decode)}
@@ -178,7 +180,7 @@ def _fastavro(format_name: str) -> Callable[[], float]:
 def _opened() -> object:
     from argparse import Namespace
 
-    from runner.commands import Opened
+    from runner.opened import Opened
 
     return Opened(Namespace(project_dir=WORK, target=None, vars={}, target_path=None, select=None, exclude=None))
 
@@ -194,13 +196,18 @@ def _noop(spark: object, sql: str) -> None:
     spark.session.sql(sql).write.format("noop").mode("overwrite").save()
 
 
-def _land(spark: object, opened: object, model: object) -> None:
+def _land(spark: object, opened: object) -> None:
     """The whole landing: stream, checkpoint, Parquet files by kind and day."""
-    root = WORK / "warehouse" / "canal_to_changelog"
-    shutil.rmtree(root, ignore_errors=True)
-    spark.messages(model.source.messages, opened.reads["files"], "canal_messages", streaming=True)
-    spark.land(model.sql, root, "bench")
-    spark.messages(model.source.messages, opened.reads["files"], "canal_messages", streaming=False)
+    from runner.compile import reads
+    from runner.landing import Landing
+    from runner.spark_messages import source_view
+    from runner.spark_tables import Tables
+
+    node = opened.graph.nodes["canal_to_changelog"]
+    messages = node.about.source.messages
+    read = reads(opened.renderer, messages)
+    Landing(spark, Tables(spark, opened.renderer.call), lambda _: read, "bench", full_refresh=True).land(node)
+    source_view(spark, messages, read, "canal_messages", streaming=False)
 
 
 def _seconds(action: Callable[[], None]) -> float:
@@ -228,10 +235,17 @@ def main() -> None:
         figures[f"{format_name}.{baseline}_mb_s"] = megabytes / statistics.median(bare for bare, _ in rounds)
     figures |= command_figures()
     figures |= memory_figures(data)
+    figures |= scale_figures()
     shutil.rmtree(WORK / "warehouse", ignore_errors=True)
     for name, value in figures.items():
         print(f"{name:28} {value:10.2f}")
     (ROOT / "target" / "bench.json").write_text(json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=1) + "\n")
+
+
+def scale_figures() -> dict[str, float]:
+    from tests import bench_scale
+
+    return bench_scale.figures()
 
 
 def command_figures() -> dict[str, float]:
@@ -249,7 +263,7 @@ def memory_figures(data: Path) -> dict[str, float]:
     for number in range(1, 10):
         os.link(data, WORK / "one" / f"{number}.jsonl")
     ten, seconds_ten = _peak_of_run()
-    return {"canal.memory_mb": once, "canal.memory_10x_vs_1x": ten / once, "canal.cold_run_s": seconds, "canal.cold_run_10x_s": seconds_ten}
+    return {"canal.memory_mb": once, "canal.memory_10x_vs_1x": ten / once, "canal.cold_run_s": seconds, "canal.cold_run_10x_s": seconds_ten, "canal.time_10x_vs_1x": seconds_ten / seconds}
 
 
 def _peak_of_run() -> tuple[float, float]:

@@ -9,6 +9,12 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
+from runner.targets import EXTENSIONS, SESSION_CATALOGS
+from tests.engines import jars
+
+
+# What of all storages a JVM must know from its start; a target's own settings come on top.
+EVERY_STORAGE = {"spark.jars": ",".join(map(str, jars("spark"))), "spark.sql.extensions": ",".join(EXTENSIONS.values()), "spark.sql.catalog.spark_catalog": SESSION_CATALOGS["delta"]}
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +24,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
     folder: Path = tmp_path_factory.mktemp("spark")
     # Two tasks and small blocks: files of some kilobytes are read in parallel, as big ones are in use.
-    target = Target("tests", folder, spark={"spark.master": "local[2]"})
+    target = Target("tests", str(folder), spark={"spark.master": "local[2]", **EVERY_STORAGE})
     with Spark(target, folder / "spark.log") as session:
         yield session
 
@@ -27,4 +33,5 @@ def rows(capsys: pytest.CaptureFixture[str], sql: str) -> list[dict]:
     """The rows of a query, as `runner show` prints them."""
     capsys.readouterr()
     assert main(["show", "--inline", sql, "--limit", "100000", "--output", "json"]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    # Not splitlines(): texts may hold other separators, which JSON leaves as they are.
+    return [json.loads(line) for line in capsys.readouterr().out.split("\n") if line]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from runner.checkpoint import committed_files, is_torn
+from runner.checkpoint import Checkpoint, Fingerprint, TopicsNow
+from runner.file_systems import LocalFiles
 
 
 def log(folder: Path, name: str, *entries: tuple[str, int]) -> None:
@@ -16,7 +17,7 @@ def log(folder: Path, name: str, *entries: tuple[str, int]) -> None:
 
 def test_files_of_all_committed_batches(tmp_path: Path) -> None:
     """Old commits are gone and old entries compacted; what was planned and not committed does not count."""
-    sources, commits = tmp_path / "_checkpoint/sources/0", tmp_path / "_checkpoint/commits"
+    sources, commits = tmp_path / "sources/0", tmp_path / "commits"
     log(sources, "9.compact", ("file:///in/a", 0), ("file:///in/b%20c", 9))
     log(sources, "10", ("file:///in/d", 10))
     log(sources, "11", ("file:///in/e", 11))
@@ -25,12 +26,64 @@ def test_files_of_all_committed_batches(tmp_path: Path) -> None:
     for batch in (9, 10):
         (commits / str(batch)).write_text("v1\n{}")
     (commits / ".10.crc").write_text("")
-    assert committed_files(tmp_path) == ["file:/in/a", "file:/in/b%20c", "file:/in/d"]
+    assert list(Checkpoint(LocalFiles(), str(tmp_path)).committed_files()) == ["file:/in/a", "file:/in/b%20c", "file:/in/d"]
 
 
-def test_one_record_without_the_other(tmp_path: Path) -> None:
-    assert not is_torn(tmp_path)
-    (tmp_path / "_spark_metadata").mkdir()
-    assert is_torn(tmp_path)
-    (tmp_path / "_checkpoint/commits").mkdir(parents=True)
-    assert not is_torn(tmp_path)
+def test_offsets_of_the_newest_commit(tmp_path: Path) -> None:
+    """The second line of a plan is of the batch, the third of its only source; a plan without a commit does not count."""
+    checkpoint = Checkpoint(LocalFiles(), str(tmp_path))
+    assert (checkpoint.first_offsets(), checkpoint.committed_offsets(), checkpoint.newest_commit) == ({}, {}, -1)
+    for folder in ("sources/0", "offsets", "commits"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "sources/0/0").write_text('v1\n{"orders":{"0":5}}')
+    for batch, end in ((0, 9), (1, 12), (2, 20)):
+        (tmp_path / f"offsets/{batch}").write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"orders":{{"0":{end},"1":3}}}}')
+    for batch in (0, 1):
+        (tmp_path / f"commits/{batch}").write_text("v1\n{}")
+    assert checkpoint.first_offsets() == {"orders": {"0": 5}}
+    assert checkpoint.committed_offsets() == {"orders": {"0": 12, "1": 3}}
+    assert (checkpoint.newest_commit, checkpoint.newest_plan) == (1, 2)
+
+
+def test_a_fingerprint_is_read_as_it_was_written(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(LocalFiles(), str(tmp_path / "new"))
+    assert checkpoint.fingerprint() is None
+    fingerprint = Fingerprint.of("canal", "select 1", "[5]")
+    checkpoint.write_fingerprint(fingerprint)
+    assert checkpoint.fingerprint() == fingerprint != Fingerprint.of("canal", "select 2", "[5]")
+
+
+def test_what_is_lost_between_a_checkpoint_and_a_broker() -> None:
+    now = TopicsNow({"a": "1", "b": "9", "c": "3"}, {"a": {"0": 4, "1": 0, "2": 2}, "b": {"0": 0}, "c": {"0": 0}}, {"a": {"0": 8, "1": 3, "2": 2}, "b": {"0": 9}, "c": {"0": 1}})
+    wanted = {"a": {"0": 3, "1": 5}, "b": {"0": 1}, "c": {"0": 0, "1": 2}, "d": {"0": 1}}
+    assert now.lost(wanted, {"a": "1", "b": "2"}, added=True) == [
+        "a/0 offset 3",
+        "a/1 ends before offset 3, and would be read from 5 on",
+        "a/2 offsets 0 to 1",  # a partition that came since
+        "b was deleted and made anew, with offsets from 0",
+        "c/1 is not there any more",
+        "d is not there any more",
+    ]
+    assert now.lost({"a": {"0": 4, "1": 3}}, {}, added=False) == []
+    assert now.lost({"a": {"0": 4, "1": 3, "2": 2}}, {}, added=True) == []
+    assert now.only(["c"]) == TopicsNow({"c": "3"}, {"c": {"0": 0}}, {"c": {"0": 1}})
+
+
+def test_reading_goes_on_where_it_began_until_a_batch_is_committed(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(LocalFiles(), str(tmp_path))
+    (tmp_path / "sources/0").mkdir(parents=True)
+    (tmp_path / "sources/0/0").write_text('v1\n{"orders":{"0":5}}')
+    assert checkpoint.next_offsets() == {"orders": {"0": 5}}
+    for folder in ("offsets", "commits"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "offsets/0").write_text('v1\n{"batchWatermarkMs":0}\n{"orders":{"0":9}}')
+    assert checkpoint.next_offsets() == {"orders": {"0": 5}}
+    (tmp_path / "commits/0").write_text("v1\n{}")
+    assert checkpoint.next_offsets() == {"orders": {"0": 9}}
+
+
+def test_ids_of_topics_are_read_as_they_were_written(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(LocalFiles(), str(tmp_path / "new"))
+    assert checkpoint.topic_ids() == {}
+    checkpoint.write_topic_ids({"b": "2", "a": "1"})
+    assert checkpoint.topic_ids() == {"a": "1", "b": "2"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner import cli, contract, nodes, parse, project, spec, spec_lines, spec_messages, spec_reading, spec_values
+from runner import cli, contract, nodes, parse, project, settings, spec, spec_lines, spec_messages, spec_reading, spec_values, targets, topics
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```(\w+)(?: ([^\n]+))?\n(.*?)```", re.DOTALL)
@@ -94,8 +94,13 @@ def test_every_command_and_flag_is_documented() -> None:
 
 def test_every_project_key_is_documented() -> None:
     words = documented("runner.md")
-    for key in [*project.KEYS, *project.TARGET_KEYS, *project.SOURCE_KEYS, *project.TABLE_KEYS, *parse.PROPERTY_KEYS, *parse.MODEL_KEYS, *parse.COLUMN_KEYS, *parse.UNIT_TEST_KEYS, *nodes.MATERIALIZATIONS]:
+    for key in [*project.KEYS, *targets.TARGET_KEYS, *settings.SETTINGS, *nodes.STORAGES, *nodes.SCHEMA_CHANGES, *project.SOURCE_KEYS, *project.TABLE_KEYS, *parse.PROPERTY_KEYS, *parse.MODEL_KEYS, *parse.COLUMN_KEYS, *parse.UNIT_TEST_KEYS, *nodes.MATERIALIZATIONS]:
         assert key in words, key
+
+
+def test_every_key_of_kafka_and_of_targets_is_documented() -> None:
+    for page, keys in (("kafka.md", topics.KAFKA_KEYS), ("targets.md", targets.TARGET_KEYS)):
+        assert set(keys) <= documented(page), page
 
 
 def test_every_word_of_a_spec_is_documented() -> None:

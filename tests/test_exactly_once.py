@@ -1,7 +1,8 @@
-"""A run that is killed at any moment, and started again: nothing is lost, nothing lands twice."""
+"""A run that is killed at any moment, and started again: nothing is lost, nothing lands twice, on any storage."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -9,48 +10,160 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from runner.cli import main
 
-MESSAGES = 40_000
-KILLS = 2
+ROOT = Path(__file__).parent.parent
+STORAGES = ("parquet", "delta", "iceberg")
+MESSAGES_OF_A_FILE = 2_000
+SECONDS_OF_A_RUN = 300
+PROJECT = f"""
+sources: [{{name: app, format: canal, files: in/*}}]
+target: calm
+targets:
+  calm: {{path: lake/calm}}
+  parquet: {{path: lake/parquet, spark: &small {{spark.sql.files.maxPartitionBytes: 100000}}}}
+  delta: {{storage: delta, path: lake/delta, jars: {ROOT}/.jars/spark/*.jar, spark: *small}}
+  iceberg: {{storage: iceberg, path: lake/iceberg, catalog: {{type: hadoop}}, jars: {ROOT}/.jars/spark/*.jar, spark: *small}}
+"""
+# All that two runs over the same messages must agree on: the place of a row in its file depends on how files were divided among tasks.
+SUMMARY = """
+select
+  kind, count(*) as n, count(distinct coalesce(raw, after['id'])) as ids, count(distinct origin.file) as files,
+  sum(cast(xxhash64(op, to_json(after), key_text, changed, to_json(before), event_time, reason, raw, origin.file, seq.row) as decimal(38))) as hash
+from app_to_changelog group by kind order by kind
+"""
 
 
-def started(folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "runner.cli", "--project-dir", str(folder), "run", "-s", "app_to_changelog"]
-    return subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+class Run:
+    """A run in processes of its own, with Spark's."""
+
+    def __init__(self, folder: Path, storage: str) -> None:
+        self.lake, self.storage = folder / "lake" / storage, storage
+        self.committed, self.written = self.table_commits(), self.data_files()
+        self.log = folder / "log.txt"
+        command = [sys.executable, "-m", "runner.cli", "--project-dir", str(folder), "run", "-t", storage, "-s", "app_to_changelog"]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, start_new_session=True, stderr=log, stdout=subprocess.DEVNULL)
+
+    def names(self, *parts: str) -> list[str]:
+        folder = self.lake.joinpath(*parts)
+        return os.listdir(folder) if folder.is_dir() else []
+
+    def table_commits(self) -> int:
+        """How many commits of rows the table has."""
+        match self.storage:
+            case "parquet":
+                return sum(name.split(".")[0].isdigit() and not name.endswith(".crc") for name in self.names("app_to_changelog", "_spark_metadata"))
+            case "delta":
+                made = [name for name in self.names("app_to_changelog", "_delta_log") if name.endswith(".json")]
+            case _:
+                made = [name for name in self.names("changelog", "app_to_changelog", "metadata") if name.endswith(".metadata.json")]
+        return max(len(made) - 1, 0)  # the first one made the table
+
+    def data_files(self) -> int:
+        # os.walk passes over what vanishes while it looks.
+        return sum(name.endswith(".parquet") for _, _, names in os.walk(self.lake) for name in names)
+
+    def batches(self, kind: str) -> int:
+        return sum(name.isdigit() for name in self.names("_checkpoints", "app_to_changelog", kind))
+
+    def is_between_commits(self) -> bool:
+        return self.table_commits() > self.committed and self.batches("commits") < self.batches("offsets")
+
+    def has_begun(self) -> bool:
+        return b"START" in self.log.read_bytes()
+
+    def wait_for(self, moment: Callable[[], bool]) -> bool:
+        """Whether the moment came before the run ended."""
+        deadline = time.monotonic() + SECONDS_OF_A_RUN
+        while self.process.poll() is None:
+            if moment():
+                return True
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.001)
+        return False
+
+    def kill(self, alone: bool) -> None:
+        """Kills Python with its JVM, or alone."""
+        if alone:
+            os.kill(self.process.pid, signal.SIGKILL)
+        else:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
-def kill_in_the_middle(process: subprocess.Popen[bytes], delay: float) -> None:
-    """Kills the run and its JVM some time after it has begun to land messages."""
-    for line in process.stderr:
-        if b"START" in line:
-            break
-    time.sleep(delay)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def moments(run: Run, draw: random.Random) -> dict[str, Callable[[], bool]]:
+    """What a kill can be aimed at."""
+    until = time.monotonic() + draw.uniform(0, 15)
+    return {
+        "reading": lambda: run.batches("offsets") > run.batches("commits"),
+        "writing": lambda: run.data_files() > run.written,
+        "between commits": run.is_between_commits,
+        "any": lambda: run.has_begun() and time.monotonic() > until,
+    }
 
 
-def write_messages(folder: Path) -> None:
-    (folder / "in").mkdir()
-    for file in range(8):
-        lines = (json.dumps({"type": "INSERT", "data": [{"id": str(n), "v": "x" * 50}], "pkNames": ["id"]}) for n in range(file, MESSAGES, 8))
-        (folder / f"in/{file}.jsonl").write_text("\n".join(lines))
-    settings = "targets: {local: {spark: {spark.sql.files.maxPartitionBytes: 200000}}}\n"
-    (folder / "project.yml").write_text(f"sources: [{{name: app, format: canal, files: in/*}}]\n{settings}")
+def write_file(folder: Path, number: int) -> None:
+    """The next messages; some are broken."""
+    first = number * MESSAGES_OF_A_FILE
+    numbers = range(first, first + MESSAGES_OF_A_FILE)
+    lines = (json.dumps({"type": "INSERT", "data": [{"id": str(n), "v": "x" * 50}], "pkNames": ["id"]}) if n % 100 else f'{{"broken": {n}' for n in numbers)
+    part = folder / f"{number}.part"
+    part.write_text("\n".join(lines))
+    part.rename(folder / "in" / f"{number}.jsonl")
 
 
-@pytest.mark.parametrize("kills", [KILLS, pytest.param(20, marks=pytest.mark.soak)])
-def test_killed_runs_land_each_message_once(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kills: int) -> None:
-    write_messages(tmp_path)
-    draw = random.Random(kills)
-    for _ in range(kills):
-        kill_in_the_middle(started(tmp_path), draw.uniform(0.5, 9))
-    monkeypatch.chdir(tmp_path)
-    assert main(["build"]) == 0, capsys.readouterr().err
+def kill_runs(folder: Path, storage: str, aims: Iterator[tuple[str, bool]], draw: random.Random) -> Counter[str]:
+    """Starts and kills one run an aim, each with new messages; says at which moments they were killed."""
+    hit: Counter[str] = Counter()
+    for number, (aim, alone) in enumerate(aims, 1):
+        write_file(folder, number)
+        run = Run(folder, storage)
+        if run.wait_for(moments(run, draw)[aim]):
+            run.kill(alone)
+            hit[f"{aim}{' (Python alone)' if alone else ''}"] += 1
+            hit["found between commits"] += run.is_between_commits()
+        else:
+            assert run.process.returncode == 0, run.log.read_text()
+            hit["ended before"] += 1
+    return hit
+
+
+def summary(storage: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    assert main(["build", "-t", storage]) == 0, capsys.readouterr().err
     capsys.readouterr()
-    assert main(["show", "--output", "json", "--inline", "select count(*) as n, count(distinct after['id']) as ids from {{ ref('changelog') }}"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"n": MESSAGES, "ids": MESSAGES}
+    assert main(["show", "-t", storage, "--output", "json", "--inline", SUMMARY]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+FEW = [("writing", True), ("between commits", False)]
+
+
+def many(draw: random.Random) -> Iterator[tuple[str, bool]]:
+    """Number of kills from the environment of `make soak`."""
+    for _ in range(int(os.environ.get("KILLS", "50"))):
+        yield draw.choice(["reading", "writing", "between commits", "any"]), draw.random() < 0.3
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("soak", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["few", "many"])
+def test_killed_runs_land_each_message_once(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str, soak: bool) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "project.yml").write_text(PROJECT)
+    write_file(tmp_path, 0)
+    draw = random.Random(storage)
+    hit = kill_runs(tmp_path, storage, many(draw) if soak else iter(FEW), draw)
+    monkeypatch.chdir(tmp_path)
+    landed = summary(storage, capsys)
+    files = len(list((tmp_path / "in").iterdir()))
+    assert [(row["kind"], row["n"], row["ids"], row["files"]) for row in landed] == [("dead_letter", 20 * files, 20 * files, files), ("row", 1980 * files, 1980 * files, files)], hit
+    assert landed == summary("calm", capsys), hit
+    assert hit["found between commits"], hit
+    with capsys.disabled() if soak else contextlib.nullcontext():
+        print(f"\n{storage}: killed at {dict(hit)}; {files} files, {files * MESSAGES_OF_A_FILE} messages, each landed once")

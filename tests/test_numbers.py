@@ -12,6 +12,7 @@ from runner.contract import MACRO_GLOBALS
 from runner.formats import FormatFolders
 from runner.compile import compile_format
 from runner.render import Renderer
+from runner.spark_messages import view_at_hand
 
 ROOT = Path(__file__).parent.parent
 NUMBERS = ["0", "-0", "7", "-12", "1.10", "-0.50", "1e5", "1E-7", "9.99E-308", "1e400", "0.0", "-0.0", "12345678901234567890123", "3.14159265358979323846264338", "1" * 1100 + ".25"]
@@ -66,7 +67,7 @@ def test_digits_stay(spark: object) -> None:
     rows = [members(draw, draw.randrange(1, 6), 1) for _ in range(3000)]
     messages = [f'{{"recordType":"INSERT",{blank(draw)}"postStruct"{blank(draw)}:{row},"allMetaData":{{"timestamp":"1","table_name":"t"}}}}' for row in rows]
     session = spark.fresh()
-    session.messages_at_hand([FileMessage(0, 0, m.encode()) for m in messages], "json", "oms_default_messages")
+    view_at_hand(session, [FileMessage(0, 0, m.encode()) for m in messages], "json", "oms_default_messages")
     query = compile_format(Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str}), FormatFolders((ROOT / "formats",)).load("oms_default"), "oms_default", None)
     got = {row["seq"]["arrival"][0]: row for row in session.rows(query.sql)[1]}
     for number, row in enumerate(rows):

@@ -12,6 +12,7 @@ from runner.contract import MACRO_GLOBALS
 from runner.formats import FormatFolders
 from runner.compile import compile_format
 from runner.render import Renderer
+from runner.spark_messages import view_at_hand
 from tests import random_canal, reference_canal
 
 ROOT = Path(__file__).parent.parent
@@ -22,7 +23,7 @@ LEFT_OUT = ("source", "format", "origin", "detail", "run_id", "loaded_at", "land
 def test_random_messages(spark: object, zone: str | None, seed: int) -> None:
     messages = random_canal.messages(seed, 3000)
     session = spark.fresh()
-    session.messages_at_hand([FileMessage(0, 0, message) for message in messages], "json", "canal_messages")
+    view_at_hand(session, [FileMessage(0, 0, message) for message in messages], "json", "canal_messages")
     renderer = Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str})
     query = compile_format(renderer, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
     got: dict[int, list[dict]] = {}

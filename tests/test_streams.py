@@ -140,7 +140,7 @@ def test_a_lost_checkpoint_is_refused(folder: Path, capsys: pytest.CaptureFixtur
     """Without this, the sink would take the first new batches for ones that it has, and drop them."""
     (folder / "in/1.jsonl").write_text(message(1))
     assert main(["run"]) == 0
-    shutil.rmtree(folder / "warehouse/app_to_changelog/_checkpoint")
+    shutil.rmtree(folder / "warehouse/_checkpoints/app_to_changelog")
     (folder / "in/2.jsonl").write_text(message(2))
     assert main(["run", "-s", "app_to_changelog"]) == 1
     assert "--full-refresh" in capsys.readouterr().err

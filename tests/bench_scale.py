@@ -1,0 +1,150 @@
+"""Figures of `make bench` about size: Kafka to each storage, many tables, many sources, a huge message.
+
+Each figure runs in a process of its own (`python -m tests.bench_scale FIGURE`) and prints JSON, name -> number. What a figure is compared with is
+landed in turn with it, in the same JVM.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+
+from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, write_messages
+from tests.engines import Broker, jars
+
+FIGURES = ("kafka", "sources", "huge")
+TABLES = 200
+FORMATS = (
+    "canal", "oms_default", "oms_default_extend", "oms_canal", "oms_dataworks", "oms_shareplex", "oceanbase_canal", "drs_json", "drs_json_oracle", "drs_json_c", "drs_sql", "drs_mongodb", "dataworks",
+)  # fmt: skip
+WARM_UP = 1
+
+TARGETS = """
+targets:
+  parquet: {{path: {work}/parquet, jars: "{jars}", spark: &spark {{spark.master: "local[2]", spark.driver.memory: 4g}}}}
+  delta: {{storage: delta, path: {work}/delta, jars: "{jars}", spark: *spark}}
+  iceberg: {{storage: iceberg, path: {work}/iceberg, jars: "{jars}", catalog: {{type: hadoop}}, spark: *spark}}
+"""
+
+
+def kafka(folder: Path) -> dict[str, float]:
+    """Throughput from Kafka into each storage, and of 200 tables in one topic, as ratios to files into Parquet and to a topic of one table."""
+    write_messages(folder / "files/one.jsonl", MEGABYTES // 2, _message)
+    write_messages(folder / "many.jsonl", MEGABYTES // 2, lambda number, draw: _message(number, draw) | {"table": f"orders_{number % TABLES}"})
+    with Broker(folder / "broker") as broker:
+        topics = {"one": folder / "files/one.jsonl", "many": folder / "many.jsonl"}
+        sources = [f"{{name: {name}, format: canal, kafka: {{servers: '{broker.servers}', topics: {name}}}}}" for name in topics]
+        project = _project(folder, [f"{{name: files, format: canal, files: '{folder}/files/*'}}", *sources])
+        with _jvm(project) as session:
+            for name, data in topics.items():
+                broker.create_topic(name, partitions=2)
+                frame = session.read.text(str(data)).withColumn("topic", _literal(name))
+                frame.write.format("kafka").option("kafka.bootstrap.servers", broker.servers).save()
+            figures = {"kafka.parquet": ("one", "parquet"), "kafka.delta": ("one", "delta"), "kafka.iceberg": ("one", "iceberg"), "kafka.parquet_200_tables": ("many", "parquet")}
+            return _against(project, ("files", "parquet"), figures)
+
+
+def sources(folder: Path) -> dict[str, float]:
+    """Seconds of 13 sources, one after the other in one session, and how many times those of one of them."""
+    project = _project(folder, [f"{{name: {name}, format: {name}, files: {ROOT}/formats/cases/{name}/*.messages.jsonl}}" for name in FORMATS])
+    with _jvm(project):
+        _land(project, "parquet", [FORMATS[0]])
+        rounds = [(_land(project, "parquet", FORMATS[:1]), _land(project, "parquet", FORMATS), _land(project, "parquet", FORMATS, full_refresh=False)) for _ in range(3)]
+    one, thirteen, nothing_new = (statistics.median(column) for column in zip(*rounds))
+    return {"sources.13_s": thirteen, "sources.13_nothing_new_s": nothing_new, "sources.13_vs_1": thirteen / one}
+
+
+def huge(folder: Path) -> dict[str, float]:
+    """How many times as long messages take of which one has 50 MB, as the same megabytes in small ones."""
+    write_messages(folder / "small/one.jsonl", 80, _message)
+    write_messages(folder / "mixed/small.jsonl", 30, _message)
+    picture = {"type": "INSERT", "table": "scans", "data": [{"id": "1", "scan": "x" * 50_000_000}], "pkNames": ["id"]}
+    (folder / "mixed/huge.jsonl").write_text(json.dumps(picture) + "\n")
+    project = _project(folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("small", "mixed")])
+    with _jvm(project):
+        rounds = [(_land(project, "parquet", ["small"]), _land(project, "parquet", ["mixed"])) for _ in range(WARM_UP + 3)][WARM_UP:]
+    return {"huge.50_mb_vs_small": statistics.median(mixed / small for small, mixed in rounds)}
+
+
+def _against(project: Path, baseline: tuple[str, str], figures: dict[str, tuple[str, str]]) -> dict[str, float]:
+    """Throughput of each source and target as a ratio to the baseline's, the median of the rounds."""
+    times = [[_land(project, target, [source]) for source, target in (baseline, *figures.values())] for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
+    ratios = [[row[0] / seconds for seconds in row[1:]] for row in times]
+    return {f"{name}_vs_files": statistics.median(column) for name, column in zip(figures, zip(*ratios))}
+
+
+def _project(folder: Path, sources: list[str]) -> Path:
+    targets = TARGETS.format(work=folder, jars=jars("spark")[0].parent / "*.jar")
+    lines = "".join(f"  - {source}\n" for source in sources)
+    (folder / "project.yml").write_text(f"name: scale\ntarget: parquet\n{targets}sources:\n{lines}")
+    return folder
+
+
+class _jvm:
+    """The session that starts the JVM, which knows all storages; those of the figures are sessions beside it."""
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
+
+    def __enter__(self) -> object:
+        from dataclasses import replace
+
+        from runner.spark import Spark
+        from tests.spark_fixtures import EVERY_STORAGE
+
+        target = _opened(self.project, "parquet").project.target
+        self.spark = Spark(replace(target, spark={**target.spark, **EVERY_STORAGE}), self.project / "spark.log")
+        return self.spark.session
+
+    def __exit__(self, *_: object) -> None:
+        self.spark.session.stop()
+
+
+def _opened(project: Path, target: str) -> object:
+    from runner.opened import Opened
+
+    return Opened(Namespace(project_dir=project, target=target, vars={}, target_path=None, select=None, exclude=None, full_refresh=True))
+
+
+def _land(project: Path, target: str, names: tuple[str, ...] | list[str], full_refresh: bool = True) -> float:
+    """The seconds of landing sources from their beginning."""
+    from runner.compile import reads
+    from runner.landing import Landing
+    from runner.spark import Spark
+    from runner.spark_tables import Tables
+
+    opened = _opened(project, target)
+    with Spark(opened.project.target, project / "spark.log") as spark:
+        landing = Landing(spark, Tables(spark, opened.renderer.call), lambda messages: reads(opened.renderer, messages), "bench", full_refresh)
+        began = time.perf_counter()
+        for name in names:
+            landing.land(opened.graph.nodes[f"{name}_to_changelog"])
+        return time.perf_counter() - began
+
+
+def _literal(text: str) -> object:
+    from pyspark.sql import functions
+
+    return functions.lit(text)
+
+
+def figures() -> dict[str, float]:
+    """All figures, each from a process of its own."""
+    out: dict[str, float] = {}
+    for name in FIGURES:
+        ran = subprocess.run([sys.executable, "-m", "tests.bench_scale", name], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+        out |= json.loads(ran.stdout.splitlines()[-1])
+    return out
+
+
+if __name__ == "__main__":
+    work = WORK / sys.argv[1]
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    print(json.dumps(globals()[sys.argv[1]](work)))

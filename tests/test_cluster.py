@@ -1,0 +1,169 @@
+"""The same project on a standalone cluster, through Spark Connect and here: the same rows. The blocks of docs/production.md are what is run."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from runner.cli import main
+from tests.avro_cases import encoded
+from tests.engines import ROOT, ConnectServer, StandaloneCluster, free_port
+from tests.pages import blocks, run_block
+from tests.test_avro_sources import SCHEMA, container, record
+
+PAGE = blocks(ROOT / "docs/production.md")
+# Formats whose SQL calls Python: documents of a shell, bytes as lists of numbers, records.
+SOURCES = """
+name: production
+sources:
+  - {name: documents, format: drs_mongodb, files: "in/documents/*"}
+  - {name: byte_lists, format: drs_json, zone: Asia/Shanghai, files: "in/byte_lists/*"}
+  - {name: containers, format: oceanbase_avro, files: "in/containers/*"}
+  - {name: lines, format: oceanbase_avro, files: "in/lines/*"}
+"""
+TABLES = ("documents_to_changelog", "byte_lists_to_changelog", "containers_to_changelog", "lines_to_changelog", "by_operation", "newest")
+OF_THE_RUN = ["run_id", "loaded_at", "landed_on"]
+MODELS = {
+    "by_operation.sql": "{{ config(materialized='table') }}\nselect source, op, count(*) as changes from {{ ref('changelog') }} group by source, op\n",
+    "newest.sql": "{{ config(materialized='incremental', unique_key='key_text') }}\nselect key_text, max(event_time) as at from {{ ref('changelog') }} where key_text is not null group by 1\n",
+}
+LOCAL = "  local: {path: local}\n"
+RUNNER = [sys.executable, "-m", "runner.cli"]
+
+
+def cases(name: str, *stems: str) -> bytes:
+    return b"".join((ROOT / "formats/cases" / name / f"{stem}.messages.jsonl").read_bytes() for stem in stems)
+
+
+def write_project(folder: Path) -> None:
+    records = [record(number) for number in range(30)]
+    files = {
+        "in/documents/1.jsonl": cases("drs_mongodb", "sample_insert", "patches"), "in/byte_lists/1.jsonl": cases("drs_json", "binary"), "in/containers/1.avro": container(records[:20]),
+        "in/lines/1.base64": b"\n".join(base64.b64encode(encoded(SCHEMA, one)) for one in records[20:]),
+        "project.yml": (SOURCES + text_of("project.yml") + LOCAL).encode(), **{f"models/{name}": sql.encode() for name, sql in MODELS.items()},
+    }  # fmt: skip
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def text_of(name: str) -> str:
+    return next(block.text for block in PAGE if block.name == name)
+
+
+def block_with(command: str) -> Any:
+    return next(block for block in PAGE if block.kind == "sh" and command in block.text)
+
+
+def rows(folder: Path) -> list[str]:
+    """The rows of a table without what differs between runs, in one order. All files are committed: no run was broken off."""
+    table = pyarrow.parquet.read_table(folder, partitioning=None)
+    return sorted(map(repr, table.drop_columns([name for name in OF_THE_RUN if name in table.column_names]).to_pylist()))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("production")
+    write_project(made)
+    return made
+
+
+def environment(folder: Path, **given: str) -> dict[str, str]:
+    return {"SHARED": str(folder), "WORKER_PYTHON": sys.executable, "CLUSTER_MASTER": "spark://nowhere:1", "CONNECT_ADDRESS": "sc://nowhere:1", **given}
+
+
+@pytest.fixture(scope="module")
+def landed_here(folder: Path, spark: object) -> dict[str, list[str]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, value in environment(folder).items():
+            patch.setenv(name, value)
+        assert main(["run", "-t", "local"]) == 0
+    return {table: rows(folder / "local" / table) for table in TABLES}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
+    with ConnectServer(tmp_path_factory.mktemp("connect")) as started:
+        yield started
+
+
+def test_a_cluster_lands_the_same(folder: Path, landed_here: dict[str, list[str]]) -> None:
+    with StandaloneCluster(folder / "engine") as cluster:
+        run_block(block_with("run -t cluster"), folder, **environment(folder, CLUSTER_MASTER=cluster.master))
+    assert all(landed_here.values())
+    assert {table: rows(folder / "cluster" / table) for table in TABLES} == landed_here
+
+
+def test_a_server_lands_the_same(folder: Path, landed_here: dict[str, list[str]], server: ConnectServer) -> None:
+    given = environment(folder, CONNECT_ADDRESS=server.remote)
+    run_block(block_with("run -t connect"), folder, **given)
+    assert {table: rows(folder / "connect" / table) for table in TABLES} == landed_here
+    with (folder / "in/lines/2.base64").open("wb") as more:
+        more.write(base64.b64encode(encoded(SCHEMA, record(99))))
+    (folder / "models/broken.sql").write_text("select\n  nothing_of_this_name\nfrom {{ ref('changelog') }}\n")
+    (folder / "models/broken.yml").write_text("unit_tests:\n  - {name: sums, model: by_operation, given: [{input: ref('changelog'), rows: [{source: a, op: insert}]}], expect: {rows: [{source: a, changes: 1}]}}\n")
+    ran = command(folder, "build", given)
+    assert ran.returncode == 1
+    assert "PASS=" in ran.stderr and "ERROR=1" in ran.stderr and "PASS unit_test" in ran.stderr.replace("unit test", "unit_test")
+    assert "broken.sql:2:3" in ran.stderr and "nothing_of_this_name" in ran.stderr
+    (folder / "models/broken.sql").unlink()
+    shown = command(folder, "show", given, "--inline", "select sum(changes) as n from {{ ref('by_operation') }} where source = 'lines'", "--output", "json")
+    assert shown.stdout == '{"n":11}\n'
+
+
+def command(folder: Path, word: str, given: dict[str, str], *more: str, target: str = "connect") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*RUNNER, word, "-t", target, *more], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), **given}, capture_output=True, text=True)
+
+
+def wait_until(true: Callable[[], object], seconds: float = 180) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def commits(folder: Path) -> int:
+    return len([path for path in (folder / "connect/_checkpoints/lines_to_changelog/commits").glob("*") if path.name.isdigit()])
+
+
+def test_what_a_killed_client_has_left_is_ended(tmp_path: Path, server: ConnectServer) -> None:
+    """A stream goes on in the server: a full refresh beside it would make a table that two streams write."""
+    write_project(tmp_path)
+    given = environment(tmp_path, CONNECT_ADDRESS=server.remote)
+    line = ["-s", "lines_to_changelog"]
+    words = [*RUNNER, "run", "--continuous", "--trigger", "500ms", "-t", "connect", *line]
+    with subprocess.Popen(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), **given}, stderr=subprocess.DEVNULL) as client:
+        try:
+            wait_until(lambda: commits(tmp_path) == 1)
+        finally:
+            client.send_signal(signal.SIGKILL)
+    (tmp_path / "in/lines/2.base64").write_bytes(base64.b64encode(encoded(SCHEMA, record(50))))
+    wait_until(lambda: commits(tmp_path) == 2)  # it does go on
+    ran = command(tmp_path, "run", given, "--full-refresh", *line)
+    assert ran.returncode == 0, ran.stderr
+    (tmp_path / "in/lines/3.base64").write_bytes(base64.b64encode(encoded(SCHEMA, record(51))))
+    time.sleep(2)
+    assert len(rows(tmp_path / "connect/lines_to_changelog")) == 11
+    assert command(tmp_path, "run", given, *line).returncode == 0
+    assert len(rows(tmp_path / "connect/lines_to_changelog")) == 12
+
+
+def test_a_server_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    port = free_port()
+    began = time.monotonic()
+    ran = command(tmp_path, "run", environment(tmp_path, CONNECT_ADDRESS=f"sc://127.0.0.1:{port}/;token=secret"))
+    assert (ran.returncode, time.monotonic() - began < 20) == (2, True)
+    assert f'error[target-remote]: no server of Spark Connect answers at "127.0.0.1:{port}"' in ran.stderr
+    assert "secret" not in ran.stderr

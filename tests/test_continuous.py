@@ -1,0 +1,305 @@
+"""Landing until a signal comes: what comes while it runs, how far behind it is, how it stops, what a failure of one stream does to others."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from runner import continuous
+from runner.cli import main
+from runner.continuous import Continuous, Stream
+from runner.execute import Result
+from runner.nodes import Model, Node
+from tests.engines import Broker, Message
+from tests.spark_fixtures import rows
+
+SECONDS_TO_WAIT = 150
+
+
+def message(number: int) -> str:
+    return json.dumps({"type": "INSERT", "database": "d", "table": "t", "data": [{"id": str(number)}], "pkNames": ["id"]})
+
+
+def wait_until(is_so: Callable[[], object], missing: Callable[[], str]) -> None:
+    deadline = time.monotonic() + SECONDS_TO_WAIT
+    while not is_so():
+        assert time.monotonic() < deadline, missing()
+        time.sleep(0.02)
+
+
+class Ran(NamedTuple):
+    code: int
+    err: str
+
+
+class Running:
+    """A command in the main thread, as another thread sees it: what it has said so far, and how to stop it."""
+
+    def __init__(self, stderr: io.StringIO) -> None:
+        self._stderr = stderr
+
+    @property
+    def said(self) -> str:
+        return self._stderr.getvalue()
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        wait_until(lambda: self.said.count(text) >= times, lambda: f"{text!r} is not in\n{self.said}")
+
+    def send(self, number: int = signal.SIGTERM) -> None:
+        os.kill(os.getpid(), number)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ran]]:
+    """Runs a command while a script watches it, which sends the signals; one that fails stops the command."""
+
+    def unheard(*_: object) -> None:
+        raise AssertionError("nobody hears the signal")
+
+    # For SIGINT there is a handler of Spark's, which the command has to replace.
+    before = signal.signal(signal.SIGTERM, unheard)
+
+    def run(script: Callable[[Running], None], *words: str) -> Ran:
+        running = Running(io.StringIO())
+
+        def guarded() -> None:
+            try:
+                script(running)
+            except BaseException:
+                while not is_done:
+                    running.send()
+                    time.sleep(0.5)
+                raise
+
+        is_done: list[int] = []
+        with monkeypatch.context() as patch, ThreadPoolExecutor(1) as pool:
+            patch.setattr(sys, "stderr", running._stderr)
+            watching = pool.submit(guarded)
+            is_done.append(main(["run", "--continuous", "--trigger", "500ms", *words]))
+            watching.result()
+        return Ran(is_done[0], running.said)
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(path: Path, content: bytes) -> None:
+    """A file that is whole when it is seen."""
+    path.parent.mkdir(exist_ok=True)
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_bytes(content)
+    hidden.rename(path)
+
+
+def ids(capsys: pytest.CaptureFixture[str], model: str) -> list[int]:
+    return sorted(int(row["id"]) for row in rows(capsys, f"select after['id'] as id from {{{{ ref('{model}') }}}}"))
+
+
+# --- topics
+
+
+def test_topics(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind and caught up, messages that come while it runs, a new partition, and twice stopped and started again."""
+    monkeypatch.setattr(continuous, "QUIET_SECONDS", 2.0)
+    monkeypatch.setattr(continuous, "PROGRESS_KEPT", 4)
+    stop, kept = Stream.stop, []
+    monkeypatch.setattr(Stream, "stop", lambda stream, at_once: kept.append(len(stream.query.recentProgress)) or stop(stream, at_once))
+    with Broker(folder / "kafka") as broker:
+        (folder / "project.yml").write_text(f"sources: [{{name: app, format: canal, kafka: {{servers: '{broker.servers}', topics: orders, batch: 10}}}}]\n")
+        broker.create_topic("orders", 2)
+
+        def produce(numbers: range, partitions: int) -> None:
+            broker.produce("orders", [Message(message(n).encode(), partition=n % partitions) for n in numbers])
+
+        def first(running: Running) -> None:
+            running.wait_for(", 0 behind")
+            produce(range(30, 35), 2)
+            running.wait_for("app_to_changelog: 5 messages (5 row) in")
+            broker.add_partitions("orders", 3)
+            produce(range(36, 60, 3), 3)
+            running.wait_for("app_to_changelog: 8 messages (8 row) in")
+            running.wait_for("nothing new, 0 behind")
+            running.send(signal.SIGTERM)
+
+        produce(range(30), 2)
+        ran = run(first)
+        assert ran.code == 0, ran.err
+        assert ran.err.count("app_to_changelog: ") >= 5 and 0 < kept[0] <= 4, f"Spark remembers {kept} batches"
+        assert [line.partition("s, ")[2] for line in ran.err.splitlines() if "10 messages (10 row)" in line] == ["20 behind", "10 behind", "0 behind"]
+        assert "only sources are landed continuously" in ran.err and "OK streaming model app_to_changelog [43 messages: 43 row in" in ran.err
+        assert ran.err.splitlines()[-1].endswith("Done. PASS=1 WARN=0 ERROR=0 SKIP=0 TOTAL=1")
+        (result,) = json.loads((folder / "target/run_results.json").read_text())["results"]
+        assert result["status"] == "success" and result["adapter_response"]["rows"]["messages"] == 43
+
+        def second(running: Running) -> None:
+            running.wait_for('"event": "progress"')
+            running.send(signal.SIGINT)
+
+        produce(range(100, 103), 1)
+        broker.produce("orders", [Message(b"{", partition=1)])
+        ran = run(second, "-s", "app_to_changelog", "--log-format", "json")
+        assert ran.code == 0, ran.err
+        (event,) = [event for event in map(json.loads, ran.err.splitlines()) if event["event"] == "progress"]
+        assert event.pop("time") and event.pop("seconds") > 0 and event.pop("batch") > 4
+        assert event == {"event": "progress", "name": "app_to_changelog", "messages": 4, "rows": {"row": 3, "ddl": 0, "control": 0, "dead_letter": 1}, "behind": 0}
+        assert main(["test", "-q", "-s", "conserved_app"]) == 0
+        assert ids(capsys, "changelog") == [*range(35), *range(36, 60, 3), *range(100, 103)]
+
+
+# --- files
+
+
+TWO = "sources: [{name: bad, format: canal, files: bad/*}, {name: good, format: canal, files: good/*}]\n"
+
+
+def test_a_stream_that_fails_beside_a_good_one(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "project.yml").write_text(TWO)
+    write(folder / "good/1.jsonl", message(1).encode())
+    write(folder / "bad/1.jsonl", message(1).encode())
+
+    def script(running: Running) -> None:
+        running.wait_for("_to_changelog: 1 messages (1 row) in", 2)
+        write(folder / "bad/2.jsonl.gz", gzip.compress(os.urandom(50_000))[:-20_000])
+        running.wait_for("ERROR streaming model bad_to_changelog [1 messages: 1 row in")
+        write(folder / "good/2.jsonl", message(2).encode())
+        running.wait_for("good_to_changelog: 1 messages (1 row) in", 2)
+        running.send()
+
+    ran = run(script)
+    assert ran.code == 1, ran.err
+    assert "FAILED_READ_FILE" in ran.err and "bad/2.jsonl.gz" in ran.err, ran.err
+    assert "nothing new" not in ran.err and " behind" not in ran.err
+    assert "OK streaming model good_to_changelog [2 messages: 2 row in" in ran.err
+    results = {r["unique_id"].rpartition(".")[2]: r["status"] for r in json.loads((folder / "target/run_results.json").read_text())["results"]}
+    assert results == {"bad_to_changelog": "error", "good_to_changelog": "success"}
+    assert ids(capsys, "good_to_changelog") == [1, 2]
+
+    def wait(running: Running) -> None:
+        running.wait_for("Done.")
+
+    assert run(wait, "-s", "bad_to_changelog", "-q").code == 1, "all have failed: it ends by itself"
+
+
+def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "project.yml").write_text("sources: [{name: app, format: canal, files: in/*}]\n")
+    commits = folder / "warehouse/_checkpoints/app_to_changelog/commits"
+
+    def in_flight(batch: int) -> None:
+        wait_until((commits.parent / f"offsets/{batch}").exists, lambda: "no batch has begun")
+
+    def patient(running: Running) -> None:
+        in_flight(0)
+        running.send(signal.SIGINT)
+
+    def impatient(running: Running) -> None:
+        in_flight(1)
+        running.send()
+        running.wait_for("stopping: waiting for the batch of app_to_changelog")
+        running.send()
+
+    write(folder / "in/1.jsonl", "\n".join(map(message, range(50_000))).encode())
+    ran = run(patient)
+    assert ran.code == 0 and "50 000 messages" in ran.err and (commits / "0").exists(), ran.err
+    write(folder / "in/2.jsonl", "\n".join(map(message, range(50_000, 100_000))).encode())
+    ran = run(impatient)
+    assert ran.code == 0 and "messages" not in ran.err and not (commits / "1").exists(), ran.err
+    assert main(["run", "-q", "-s", "app_to_changelog"]) == 0
+    assert main(["test", "-q", "-s", "conserved_app"]) == 0
+    assert rows(capsys, "select count(*) as n, count(distinct after['id']) as ids from {{ ref('changelog') }}") == [{"n": 100_000, "ids": 100_000}]
+
+
+# --- what Spark says of a stream, without Spark
+
+
+def batch(number: int, **counts: int) -> Any:
+    landed = {"messages": 1, "row": 1, "ddl": 0, "control": 0, "dead_letter": 0, **counts}
+    observed = {"landed": SimpleNamespace(asDict=lambda: landed)}
+    return SimpleNamespace(batchId=number, batchDuration=800, observedMetrics=observed, json='{"sources": [{"endOffset": null, "latestOffset": null}]}')
+
+
+class Query:
+    """A stream that has run the batches that it is told, and keeps what it said of the last three."""
+
+    def __init__(self) -> None:
+        self.recentProgress: list[Any] = []
+        self.status = {"isTriggerActive": True, "isDataAvailable": True}
+        self.isActive = True
+
+    @property
+    def lastProgress(self) -> Any:
+        return self.recentProgress[-1] if self.recentProgress else None
+
+    def stop(self) -> None:
+        self.isActive = False
+
+    def ran(self, *batches: Any) -> None:
+        self.recentProgress = [*self.recentProgress, *batches][-3:]
+
+
+NODE = Node("app_to_changelog", "model", about=Model("", "streaming"))
+
+
+def stream_of(query: Query) -> Stream:
+    return Stream(NODE, 1, 0.0, query, ())
+
+
+def test_each_batch_is_counted_once() -> None:
+    query = Query()
+    stream = stream_of(query)
+    seen: list[int] = []
+    for batches in ((), (4, 5), (), (6,), (7, 8, 9), (9,), (10, 11)):
+        query.ran(*map(batch, [n for n in batches if n not in seen]))
+        seen += [found.number for found in stream.new_batches()]
+    assert seen == [4, 5, 6, 7, 8, 9, 10, 11] and stream.counted["messages"] == 8
+
+
+def test_behind_a_backlog_it_stops_when_the_awaited_batch_has_ended() -> None:
+    query = Query()
+    stream = stream_of(query)
+    assert not stream.stop(at_once=False)
+    query.ran(batch(0))
+    list(stream.new_batches())
+    assert stream.stop(at_once=False) and not query.isActive
+
+
+def test_between_two_batches_and_at_once_it_does_not_wait() -> None:
+    query = Query()
+    query.status = {"isTriggerActive": False, "isDataAvailable": False}
+    assert stream_of(query).stop(at_once=False)
+    assert stream_of(Query()).stop(at_once=True)
+
+
+def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
+    class Gone(Query):
+        @property
+        def lastProgress(self) -> Any:
+            raise ConnectionRefusedError
+
+    def result(wishes: int) -> Result:
+        execution = SimpleNamespace(failed=lambda node, failure: Result(node.name, "model", "error", failure.message))
+        watched = Continuous(execution, SimpleNamespace(finished=lambda *_: None), "1 second", running=[stream_of(Gone())])  # type: ignore[arg-type]
+        watched.total, watched.wishes.count = 1, wishes
+        watched._look()
+        assert not watched.running
+        return watched.results[0]
+
+    assert result(0).status == "error" and "the JVM of Spark has ended" in result(0).message
+    assert result(1).status == "success" and result(1).notes
