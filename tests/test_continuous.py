@@ -21,6 +21,7 @@ from runner import continuous
 from runner.cli import main
 from runner.continuous import Continuous, Stream
 from runner.execute import Result
+from runner.landing import Landing
 from runner.nodes import Model, Node
 from tests.engines import Broker, Message
 from tests.spark_fixtures import rows
@@ -294,7 +295,8 @@ def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
             raise ConnectionRefusedError
 
     def result(wishes: int) -> Result:
-        execution = SimpleNamespace(failed=lambda node, failure: Result(node.name, "model", "error", failure.message))
+        landing = Landing(spark=None, tables=None, reads=dict, run_id="")  # type: ignore[arg-type]
+        execution = SimpleNamespace(landing=landing, failed=lambda node, failure: Result(node.name, "model", "error", failure.message))
         watched = Continuous(execution, SimpleNamespace(finished=lambda *_: None), "1 second", running=[stream_of(Gone())])  # type: ignore[arg-type]
         watched.total, watched.wishes.count = 1, wishes
         watched._look()
