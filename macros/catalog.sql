@@ -8,8 +8,6 @@ create table if not exists {{ catalog_name(target, table) }} using delta locatio
 create or replace view {{ catalog_name(target, table) }} as {{ sql }}
 {%- endmacro -%}
 
-{%- macro view_withdrawn(target, table) -%} drop view if exists {{ catalog_name(target, table) }} {%- endmacro -%}
-
 {#- What views read, they name as models do. -#}
 {%- macro schema_in_use(target) -%}
 use {{ name(target.catalog.name) }}.{{ name(target.catalog.schema) }}

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timezone
+from typing import Any
 
 from runner.file_systems import FileSystem
 
@@ -93,35 +94,34 @@ class Checkpoint:
         return max(self._numbers("offsets"), default=-1)
 
     def fingerprint(self) -> Fingerprint | None:
-        path = f"{self.folder}/{FINGERPRINT}"
-        return Fingerprint(**json.loads(self.files.read(path))) if self.files.exists(path) else None
+        noted = self._noted(FINGERPRINT)
+        return Fingerprint(**noted) if noted else None
 
     def write_fingerprint(self, fingerprint: Fingerprint) -> None:
-        self.files.write(f"{self.folder}/{FINGERPRINT}", json.dumps(asdict(fingerprint)) + "\n")
+        self._note(FINGERPRINT, asdict(fingerprint))
 
     def topic_ids(self) -> Mapping[str, str]:
         """The ids of the topics that were read: a topic that is made anew has another."""
-        path = f"{self.folder}/{TOPIC_IDS}"
-        return json.loads(self.files.read(path)) if self.files.exists(path) else {}
+        return self._noted(TOPIC_IDS) or {}
 
     def write_topic_ids(self, ids: Mapping[str, str]) -> None:
         if ids != self.topic_ids():
-            self.files.write(f"{self.folder}/{TOPIC_IDS}", json.dumps(ids, sort_keys=True) + "\n")
+            self._note(TOPIC_IDS, dict(sorted(ids.items())))
 
     def kept_since(self) -> date | None:
         """The day before which rows that landed were removed from the table; None if none were."""
-        path = f"{self.folder}/{RETENTION}"
-        return date.fromisoformat(json.loads(self.files.read(path))["landed_since"]) if self.files.exists(path) else None
+        noted = self._noted(RETENTION)
+        return date.fromisoformat(noted["landed_since"]) if noted else None
 
     def keep_since(self, day: date) -> None:
-        self.files.write(f"{self.folder}/{RETENTION}", json.dumps({"landed_since": f"{day}"}) + "\n")
+        self._note(RETENTION, {"landed_since": f"{day}"})
 
     def committed_files(self) -> dict[str, datetime]:
         """The files that committed batches have read, named as rows name them in `origin.file`, with the times of their last change."""
-        log = f"{self.folder}/sources/0"
+        log, newest = f"{self.folder}/sources/0", self.newest_commit
         # Old commits are deleted and old entries moved to a `.compact` file: what counts is the newest commit.
         entries = [entry for name in self.files.names(log) if not name.startswith(".") for entry in self._entries(f"{log}/{name}")]
-        read = {entry["path"].replace("file:///", "file:/", 1): entry["timestamp"] for entry in entries if entry["batchId"] <= self.newest_commit}
+        read = {entry["path"].replace("file:///", "file:/", 1): entry["timestamp"] for entry in entries if entry["batchId"] <= newest}
         return {path: datetime.fromtimestamp(read[path] / 1000, timezone.utc) for path in sorted(read)}
 
     def first_offsets(self) -> Offsets:
@@ -131,11 +131,20 @@ class Checkpoint:
 
     def committed_offsets(self) -> Offsets:
         """Where the newest committed batch ended."""
-        return json.loads(self._lines(f"{self.folder}/offsets/{self.newest_commit}")[2]) if self.newest_commit >= 0 else {}
+        newest = self.newest_commit
+        return json.loads(self._lines(f"{self.folder}/offsets/{newest}")[2]) if newest >= 0 else {}
 
     def next_offsets(self) -> Offsets:
         """Where reading goes on."""
         return self.committed_offsets() or self.first_offsets()
+
+    def _noted(self, name: str) -> Any:
+        """What was noted beside Spark's own files; None if nothing was."""
+        path = f"{self.folder}/{name}"
+        return json.loads(self.files.read(path)) if self.files.exists(path) else None
+
+    def _note(self, name: str, value: Mapping[str, str]) -> None:
+        self.files.write(f"{self.folder}/{name}", json.dumps(value) + "\n")
 
     def _numbers(self, folder: str) -> list[int]:
         return [int(name) for name in self.files.names(f"{self.folder}/{folder}") if name.isdigit()]

@@ -113,6 +113,10 @@ def _failing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-x", "--fail-fast", action="store_true", help="stop at the first failure")
 
 
+def _in_parallel(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=int, metavar="N", default=4, help="how many models and tests run at a time (default: 4)")
+
+
 def _refreshing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full-refresh", action="store_true", help="forget what was read and landed, and read all again")
 
@@ -169,9 +173,9 @@ def _naming(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    ("run", spark_commands.run, "land new messages and build models", (_selection, _failing, _refreshing, _continuing)),
-    ("test", spark_commands.test, "run data tests, unit tests and cases of formats", (_selection, _failing, _testing)),
-    ("build", spark_commands.build, "models and their tests, in order", (_selection, _failing, _refreshing)),
+    ("run", spark_commands.run, "land new messages and build models", (_selection, _failing, _in_parallel, _refreshing, _continuing)),
+    ("test", spark_commands.test, "run data tests, unit tests and cases of formats", (_selection, _failing, _in_parallel, _testing)),
+    ("build", spark_commands.build, "models and their tests, in order", (_selection, _failing, _in_parallel, _refreshing)),
     ("maintain", spark_commands.maintain, "compact tables, remove what is old or left over", (_selection, _keeping)),
     ("compile", commands.compile_, "write the SQL of models to target/compiled", (_selection, _compiling)),
     ("check", commands.check, "read everything and say what is wrong", ()),

@@ -11,8 +11,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from runner.execute import Execution, Listener, Result
+from runner.execute import Execution
 from runner.nodes import Node
+from runner.schedule import Listener, Result
 from runner.spark_errors import QueryFailed, SparkGone, query_errors
 from runner.spark_tables import Landed, landed
 

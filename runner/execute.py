@@ -1,13 +1,13 @@
-"""Runs what was chosen, in order: streams, views, tables, tests. A failure skips what depends on it, and the rest goes on."""
+"""What each kind of node does: streams, views, tables, tests."""
 
 from __future__ import annotations
 
-import graphlib
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from runner.avro_files import FileMessage
 from runner.compare import case_row, in_any_order, in_order
@@ -15,6 +15,7 @@ from runner.documents import messages_of
 from runner.graph import Graph
 from runner.landing import Landing
 from runner.nodes import Case, DataTest, Model, Node, Source, UnitTest
+from runner.schedule import Listener, Result, Schedule
 from runner.spark import Spark
 from runner.spark_catalog import Publishing
 from runner.spark_errors import QueryFailed
@@ -25,45 +26,9 @@ from runner.spark_tables import Tables
 SHOWN_FAILURES = 10
 
 
-@dataclass(frozen=True)
-class Result:
-    """How one node went; `status` is success, error, skipped, pass, warn or fail."""
-
-    name: str
-    resource_type: str
-    status: str
-    message: str = ""
-    notes: tuple[str, ...] = ()
-    failures: int | None = None
-    rows: Mapping[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-
-
-class Listener(Protocol):
-    def started(self, node: Node, number: int, total: int) -> None: ...
-    def finished(self, node: Node, result: Result, number: int, total: int) -> None: ...
-
-
-def schedule(graph: Graph, names: Iterable[str]) -> list[str]:
-    """What will run, in order: parents first, a model's unit tests before it, its data tests before what reads it."""
-    chosen = {name for name in names if graph.nodes[name].resource_type != "source"}
-    before: dict[str, set[str]] = {name: graph.upstream({name}) & chosen for name in chosen}
-    for name in chosen:
-        about = graph.nodes[name].about
-        if isinstance(about, UnitTest):
-            before[name].discard(about.model)
-            if about.model in chosen:
-                before[about.model].add(name)
-        if isinstance(about, DataTest):
-            readers = {n for n in graph.downstream({about.model}) & chosen if graph.nodes[n].resource_type == "model"}
-            for reader in readers - graph.upstream({name}):
-                before[reader].add(name)
-    return list(graphlib.TopologicalSorter({name: sorted(before[name]) for name in sorted(chosen)}).static_order())
-
-
 @dataclass
 class Execution:
-    """One run in one session. `compiled_path` is where a node's SQL was written."""
+    """One run in one session, whose views all threads share. `compiled_path` is where a node's SQL was written."""
 
     graph: Graph
     spark: Spark
@@ -73,41 +38,13 @@ class Execution:
     compiled_path: Callable[[Node], Path]
     prepared: set[str] = field(default_factory=set)
     case_rows: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
+    preparing: threading.RLock = field(default_factory=threading.RLock)
 
-    def run(self, names: Iterable[str], listener: Listener, fail_fast: bool = False) -> list[Result]:
+    def run(self, names: Iterable[str], listener: Listener, threads: int, fail_fast: bool = False) -> list[Result]:
         """The results, one a node, in the order in which they came."""
-        order = schedule(self.graph, names)
-        self.cases = [self.graph.nodes[name] for name in order if isinstance(self.graph.nodes[name].about, Case)]
-        results: list[Result] = []
-        blocked: dict[str, str] = {}
-        for number, name in enumerate(order, 1):
-            node = self.graph.nodes[name]
-            if name in blocked:
-                result = Result(name, node.resource_type, "skipped", blocked[name])
-            else:
-                listener.started(node, number, len(order))
-                result = self._timed(node, self._do)
-            results.append(result)
-            listener.finished(node, result, number, len(order))
-            if result.status in ("error", "fail"):
-                hindered = set(order[number:]) if fail_fast else self._depend_on(node)
-                blocked |= {n: f'because "{name}" failed' for n in hindered if n not in blocked}
-        return results
-
-    def _depend_on(self, node: Node) -> set[str]:
-        """What must not run after a node failed. Behind a test: the models that read the tested one, and their tests."""
-        nodes = self.graph.nodes
-        match node.about:
-            case Model():
-                below = self.graph.downstream({node.name})
-            case DataTest() as test:
-                models = {n for n in self.graph.downstream({test.model}) if nodes[n].resource_type == "model"}
-                below = models | self.graph.downstream(models)
-            case UnitTest() as test:
-                below = {test.model} | self.graph.downstream({test.model})
-            case _:
-                below = set()
-        return {n for n in below if nodes[n].resource_type != "unit_test"}
+        chosen = list(names)
+        self.cases = [node for name in chosen if isinstance((node := self.graph.nodes[name]).about, Case)]
+        return Schedule(self.graph, chosen, lambda node: self._timed(node, self._do), self.spark.cancel, listener, threads, fail_fast).run()
 
     def maintain(self, nodes: Iterable[Node], maintenance: Maintenance, listener: Listener) -> list[Result]:
         """Looks after the tables of models, one after the other."""
@@ -149,9 +86,10 @@ class Execution:
     def prepare(self, name: str) -> None:
         """Makes the views of all that a node reads and that this run has not built."""
         needed = self._needed(name, lambda model: model.materialized == "view")
-        for parent in [n for n in self.graph.order() if n in needed and n not in self.prepared]:
-            self.prepared.add(parent)
-            self.view_of(self.graph.nodes[parent])
+        with self.preparing:
+            for parent in [n for n in self.graph.order() if n in needed and n not in self.prepared]:
+                self.prepared.add(parent)
+                self.view_of(self.graph.nodes[parent])
 
     def _needed(self, name: str, is_query: Callable[[Model], bool]) -> set[str]:
         """What must be there for a node to be read: behind a table nothing, behind a query what it reads in turn."""
@@ -228,12 +166,13 @@ class Execution:
     def _shapes(self, name: str) -> None:
         """Makes the views that a model reads, for their columns: a table that may not have been built is stood in for by its query."""
         needed = self._needed(name, lambda model: model.source is None)
-        for parent in [n for n in self.graph.order() if n in needed and n not in self.prepared]:
-            node = self.graph.nodes[parent]
-            if isinstance(node.about, Model) and node.about.materialized in ("table", "incremental"):
-                self.tables.view(parent, node.about.sql)
-            else:
-                self.view_of(node)
+        with self.preparing:
+            for parent in [n for n in self.graph.order() if n in needed and n not in self.prepared]:
+                node = self.graph.nodes[parent]
+                if isinstance(node.about, Model) and node.about.materialized in ("table", "incremental"):
+                    self.tables.view(parent, node.about.sql)
+                else:
+                    self.view_of(node)
 
     def _case(self, node: Node) -> Result:
         case: Case = node.about

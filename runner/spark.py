@@ -39,6 +39,12 @@ SETTINGS = {
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
+    # The number of a row in its block is refused in streams, though it is right where it directly reads files.
+    "spark.sql.streaming.unsupportedOperationCheck": "false",
+    # Each batch of a stream is planned anew, and its Java compiled anew unless it is still known: a session of many sources has more than 100 such classes.
+    "spark.sql.codegen.cache.maxEntries": "2000",
+    # Delta's vacuum lists folders in so many tasks however few they are, and in 10,000 unless told.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
     # Rows of several kinds and days are written side by side: without this Spark sorts them first.
     "spark.sql.maxConcurrentOutputFileWriters": "32",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -123,6 +129,13 @@ class Spark:
                 # Spark does not say of catalogs that they are settings of a session, but they are.
                 if key.startswith("spark.sql.catalog.") or (key.startswith("spark.sql.") and self.session.conf.isModifiable(key)):
                     self.session.conf.set(key, value)
+
+    def cancel(self) -> None:
+        """Ends what runs in this session, in whichever thread."""
+        with suppress(SparkGone), query_errors():
+            for stream in self.session.streams.active:
+                stream.stop()
+            self.session.interruptAll()
 
     @contextmanager
     def setting(self, key: str, value: str) -> Iterator[None]:

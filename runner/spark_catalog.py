@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from threading import Lock
 
 from runner.graph import Graph
 from runner.nodes import Model
@@ -24,18 +25,20 @@ class Publishing:
         self.holds_views = True
         self.own = spark
         self.session: Spark | None = None
+        self.publishing = Lock()
 
     def publish(self, name: str) -> None:
         """Makes known a model that was just built, whatever was known of it before."""
         if not self.target.catalog:
             return
-        if self.session is None:
-            self._begin()
-        self.published.discard(name)
-        wanted = self.graph.upstream({name}) | {name} if self._is_view(name) and self.holds_views else {name}
-        for one in [n for n in self.graph.order() if n in wanted - self.published and self.graph.nodes[n].resource_type == "model"]:
-            self._publish_one(one)
-            self.published.add(one)
+        with self.publishing:
+            if self.session is None:
+                self._begin()
+            self.published.discard(name)
+            wanted = self.graph.upstream({name}) | {name} if self._is_view(name) and self.holds_views else {name}
+            for one in [n for n in self.graph.order() if n in wanted - self.published and self.graph.nodes[n].resource_type == "model"]:
+                self._publish_one(one)
+                self.published.add(one)
 
     def _begin(self) -> None:
         """A session of its own: a view that stays may not read those of a session, which have the same names."""

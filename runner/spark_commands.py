@@ -27,6 +27,7 @@ from runner.project import project_folders, with_schemas
 from runner.render import Renderer
 from runner.render import name as quoted
 from runner.report import Report
+from runner.schedule import Interrupted, Result
 from runner.select import select
 from runner.spec_messages import read_schema
 from runner.yaml_text import Yaml
@@ -34,7 +35,7 @@ from runner.zones import read_zone
 
 if TYPE_CHECKING:
     from runner.avro_files import FileMessage
-    from runner.execute import Execution, Result
+    from runner.execute import Execution
     from runner.spark import Spark
 
 TRIGGER = "10s"
@@ -89,9 +90,11 @@ def build(args: Namespace, report: Report) -> int:
 
 def _execute(args: Namespace, report: Report, wanted: Wanted) -> int:
     """Run what was selected, in order, and say how it went."""
+    if args.threads < 1:
+        raise RunnerError("usage", f'"--threads" must be a number from 1, not "{args.threads}"')
     opened = Opened(args)
     nodes = _with_tests(opened, wanted)
-    return _carried_out(opened, args.name_of_command, nodes, report, lambda execution: execution.run([node.name for node in nodes], report, args.fail_fast))
+    return _carried_out(opened, args.name_of_command, nodes, report, lambda execution: execution.run([node.name for node in nodes], report, args.threads, args.fail_fast))
 
 
 def maintain(args: Namespace, report: Report) -> int:
@@ -115,6 +118,7 @@ def _carried_out(opened: Opened, command: str, nodes: list[Node], report: Report
     project, graph = opened.project, opened.graph
     artifacts.write_compiled(project, graph)
     artifacts.write_manifest(project, graph)
+    broken_off: Interrupted | None = None
     run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     with _locks(project, command) as locks:
         locks.take((node.name for node in nodes if isinstance(node.about, Model) and node.about.materialized != "view"), lambda session: _ended(project.target, session))
@@ -123,9 +127,14 @@ def _carried_out(opened: Opened, command: str, nodes: list[Node], report: Report
                 locks.jvm(spark.process)
             if spark.server_session:
                 locks.session(spark.server_session)
-            results = work(_execution(opened, graph, spark, run_id))
+            try:
+                results = work(_execution(opened, graph, spark, run_id))
+            except Interrupted as interrupted:
+                results, broken_off = interrupted.results, interrupted
     artifacts.write_results(project, graph, run_id, results)
     report.done(results)
+    if broken_off:
+        raise broken_off
     return 1 if any(r.status in ("error", "fail") for r in results) else 0
 
 

@@ -20,7 +20,7 @@ from runner.errors import did_you_mean
 from runner.nodes import Messages, Topics
 from runner.spark import Spark
 from runner.spark_errors import QueryFailed, query_errors
-from runner.topics import without_secrets
+from runner.topics import REACH_OPTIONS, without_secrets
 
 # Kind of messages -> what Spark reads them as.
 STORED_AS = {"files": "text", "table": "parquet", "kafka": "kafka", "binary_files": "binaryFile", "binary_table": "parquet", "binary_kafka": "kafka"}
@@ -96,7 +96,7 @@ def topics_again(spark: Spark, messages: Messages, reads: Mapping[str, str], fir
     if not there:
         spark.list_view(f"{view}_there", [], "topic string, partition int, offset bigint")
         return
-    own = {key: value for key, value in messages.topics.options.items() if key not in BEGINNING}
+    own = {key: value for key, value in messages.topics.options.items() if key not in REACH_OPTIONS}
     starting, ending = _by_topic({place: both[0] for place, both in there.items()}), _by_topic({place: both[1] for place, both in there.items()})
     partitions = {topic: [int(partition) for partition in offsets] for topic, offsets in starting.items()}
     where = {"assign": json.dumps(partitions), "startingOffsets": json.dumps(starting), "endingOffsets": json.dumps(ending), "failOnDataLoss": "false"}
@@ -120,10 +120,6 @@ def _by_topic(offsets: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int
     for (topic, partition), offset in offsets.items():
         out.setdefault(topic, {})[partition] = offset
     return out
-
-
-# Options that say where reading begins, how much a batch reads, and of which topics.
-BEGINNING = ("subscribe", "subscribePattern", "startingOffsets", "startingTimestamp", "maxOffsetsPerTrigger", "failOnDataLoss", "startingOffsetsByTimestampStrategy")
 
 
 def _topics(reader: Any, options: Mapping[str, str]) -> DataFrame:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -48,7 +49,7 @@ class Tables:
         self.spark, self.target, self.macro = spark, spark.target, macro
         self.storage = self.target.storage
         self.files = files_of(spark)
-        self.schema_is_made = False
+        self.schema_is_made, self.making_schema = False, Lock()
 
     def checkpoint(self, name: str) -> Checkpoint:
         return Checkpoint(self.files, f"{self.target.at('_checkpoints')}/{name}")
@@ -216,14 +217,12 @@ class Tables:
             writer = frame.writeStream.queryName(name).option("checkpointLocation", self.checkpoint(name).folder).trigger(**trigger)
             if self.storage != "parquet":
                 self.make_changelog(name)
-            # The number of a row in its block is refused in streams, though it is right where it directly reads files.
-            with self.spark.setting("spark.sql.streaming.unsupportedOperationCheck", "false"):
-                match self.storage:
-                    case "parquet":
-                        return writer.format("parquet").partitionBy("kind", "landed_on").start(self.target.at(name))
-                    case "delta":
-                        return writer.format("delta").outputMode("append").start(self.target.at(name))
-                return writer.format("iceberg").outputMode("append").option("fanout-enabled", "true").toTable(self.name_of(name))
+            match self.storage:
+                case "parquet":
+                    return writer.format("parquet").partitionBy("kind", "landed_on").start(self.target.at(name))
+                case "delta":
+                    return writer.format("delta").outputMode("append").start(self.target.at(name))
+            return writer.format("iceberg").outputMode("append").option("fanout-enabled", "true").toTable(self.name_of(name))
 
     def make_changelog(self, name: str) -> None:
         """Makes a source's table, without rows, where it is not there."""
@@ -231,9 +230,10 @@ class Tables:
         self.spark.do(self.macro(f"{self.storage}_changelog_made", self.target, name))
 
     def make_schema(self) -> None:
-        if self.target.catalog and not self.schema_is_made:
-            self.spark.do(self.macro("schema_made", self.target))
-            self.schema_is_made = True
+        with self.making_schema:
+            if self.target.catalog and not self.schema_is_made:
+                self.spark.do(self.macro("schema_made", self.target))
+                self.schema_is_made = True
 
     def forget(self, name: str) -> None:
         """Removes a source's table and what was read of it. First the checkpoint: without it, the table left alone is refused."""

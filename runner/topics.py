@@ -19,6 +19,9 @@ OWN_OPTIONS = {
     "failOnDataLoss": "allow_loss", "includeHeaders": "",
 }  # fmt: skip
 
+# Of these, what says which messages are read, and not where or how.
+REACH_OPTIONS = tuple(option for option, word in OWN_OPTIONS.items() if word not in ("servers", ""))
+
 # What stands behind the source's own options. Messages of transactions that were aborted are no messages.
 USUAL_OPTIONS = {"includeHeaders": "true", "kafka.isolation.level": "read_committed"}
 # Options with these words in their names are not to be shown.

@@ -182,7 +182,7 @@ def _opened() -> object:
 
     from runner.opened import Opened
 
-    return Opened(Namespace(project_dir=WORK, target=None, vars={}, target_path=None, select=None, exclude=None))
+    return Opened(Namespace(project_dir=WORK, target=None, vars={}, target_path=None, select=None, exclude=None, full_refresh=True))
 
 
 def _bare_schema(opened: object, source: object) -> str:
@@ -198,16 +198,14 @@ def _noop(spark: object, sql: str) -> None:
 
 def _land(spark: object, opened: object) -> None:
     """The whole landing: stream, checkpoint, Parquet files by kind and day."""
-    from runner.compile import reads
-    from runner.landing import Landing
+    from runner.spark_commands import _execution
     from runner.spark_messages import source_view
-    from runner.spark_tables import Tables
 
     node = opened.graph.nodes["canal_to_changelog"]
     messages = node.about.source.messages
-    read = reads(opened.renderer, messages)
-    Landing(spark, Tables(spark, opened.renderer.call), lambda _: read, "bench", full_refresh=True).land(node)
-    source_view(spark, messages, read, "canal_messages", streaming=False)
+    landing = _execution(opened, opened.graph, spark, "bench").landing
+    landing.land(node)
+    source_view(spark, messages, landing.reads(messages), "canal_messages", streaming=False)
 
 
 def _seconds(action: Callable[[], None]) -> float:

@@ -1,4 +1,4 @@
-"""Figures of `make bench` about size: Kafka to each storage, many tables, many sources, a huge message.
+"""Figures of `make bench` about size: ten times the data, Kafka to each storage, many tables, many sources, a huge message.
 
 Each figure runs in a process of its own (`python -m tests.bench_scale FIGURE`) and prints JSON, name -> number. What a figure is compared with is
 landed in turn with it, in the same JVM.
@@ -7,18 +7,20 @@ landed in turn with it, in the same JVM.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import subprocess
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, write_messages
 from tests.engines import Broker, jars
 
-FIGURES = ("kafka", "sources", "huge")
+FIGURES = ("ten_times", "kafka", "sources", "huge")
 TABLES = 200
 FORMATS = (
     "canal", "oms_default", "oms_default_extend", "oms_canal", "oms_dataworks", "oms_shareplex", "oceanbase_canal", "drs_json", "drs_json_oracle", "drs_json_c", "drs_sql", "drs_mongodb", "dataworks",
@@ -31,6 +33,18 @@ targets:
   delta: {{storage: delta, path: {work}/delta, jars: "{jars}", spark: *spark}}
   iceberg: {{storage: iceberg, path: {work}/iceberg, jars: "{jars}", catalog: {{type: hadoop}}, spark: *spark}}
 """
+
+
+def ten_times(folder: Path) -> dict[str, float]:
+    """How many times as long ten files take as one of them, each time landed from their beginning in a JVM that is warm."""
+    write_messages(folder / "one/0.jsonl", MEGABYTES // 2, _message)
+    (folder / "ten").mkdir()
+    for number in range(10):
+        os.link(folder / "one/0.jsonl", folder / f"ten/{number}.jsonl")
+    project = _project(folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("one", "ten")])
+    with _jvm(project):
+        rounds = [(_land(project, "parquet", ["one"]), _land(project, "parquet", ["ten"])) for _ in range(WARM_UP + 3)][WARM_UP:]
+    return {"scale.time_10x_vs_1x": statistics.median(ten / one for one, ten in rounds)}
 
 
 def kafka(folder: Path) -> dict[str, float]:
@@ -51,13 +65,18 @@ def kafka(folder: Path) -> dict[str, float]:
 
 
 def sources(folder: Path) -> dict[str, float]:
-    """Seconds of 13 sources, one after the other in one session, and how many times those of one of them."""
+    """Seconds of 13 sources at once in one session, how many times those of one of them, and of all in turn."""
     project = _project(folder, [f"{{name: {name}, format: {name}, files: {ROOT}/formats/cases/{name}/*.messages.jsonl}}" for name in FORMATS])
     with _jvm(project):
-        _land(project, "parquet", [FORMATS[0]])
-        rounds = [(_land(project, "parquet", FORMATS[:1]), _land(project, "parquet", FORMATS), _land(project, "parquet", FORMATS, full_refresh=False)) for _ in range(3)]
-    one, thirteen, nothing_new = (statistics.median(column) for column in zip(*rounds))
-    return {"sources.13_s": thirteen, "sources.13_nothing_new_s": nothing_new, "sources.13_vs_1": thirteen / one}
+        rounds = [
+            (_land(project, "parquet", FORMATS[:1]), _land(project, "parquet", FORMATS, threads=1), _land(project, "parquet", FORMATS, threads=4), _land(project, "parquet", FORMATS, full_refresh=False, threads=4))
+            for _ in range(WARM_UP + 3)
+        ][WARM_UP:]
+    at_once, nothing_new = (statistics.median(column) for column in list(zip(*rounds))[2:])
+    return {
+        "sources.13_s": at_once, "sources.13_nothing_new_s": nothing_new, "sources.13_vs_1": statistics.median(row[2] / row[0] for row in rounds),
+        "sources.13_at_once_vs_in_turn": statistics.median(row[2] / row[1] for row in rounds),
+    }  # fmt: skip
 
 
 def huge(folder: Path) -> dict[str, float]:
@@ -106,26 +125,26 @@ class _jvm:
         self.spark.session.stop()
 
 
-def _opened(project: Path, target: str) -> object:
+def _opened(project: Path, target: str, full_refresh: bool = True) -> object:
     from runner.opened import Opened
 
-    return Opened(Namespace(project_dir=project, target=target, vars={}, target_path=None, select=None, exclude=None, full_refresh=True))
+    return Opened(Namespace(project_dir=project, target=target, vars={}, target_path=None, select=None, exclude=None, full_refresh=full_refresh))
 
 
-def _land(project: Path, target: str, names: tuple[str, ...] | list[str], full_refresh: bool = True) -> float:
-    """The seconds of landing sources from their beginning."""
-    from runner.compile import reads
-    from runner.landing import Landing
+def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool = True, threads: int = 1) -> float:
+    """The seconds of landing sources, in a session of their own."""
+    from runner.report import Report
     from runner.spark import Spark
-    from runner.spark_tables import Tables
+    from runner.spark_commands import _execution
 
-    opened = _opened(project, target)
+    opened = _opened(project, target, full_refresh)
     with Spark(opened.project.target, project / "spark.log") as spark:
-        landing = Landing(spark, Tables(spark, opened.renderer.call), lambda messages: reads(opened.renderer, messages), "bench", full_refresh)
+        execution = _execution(opened, opened.graph, spark, "bench")
         began = time.perf_counter()
-        for name in names:
-            landing.land(opened.graph.nodes[f"{name}_to_changelog"])
-        return time.perf_counter() - began
+        results = execution.run([f"{name}_to_changelog" for name in names], Report(quiet=True), threads)
+        seconds = time.perf_counter() - began
+    assert {result.status for result in results} == {"success"}
+    return seconds
 
 
 def _literal(text: str) -> object:

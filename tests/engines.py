@@ -331,7 +331,7 @@ def environment(folder: Path) -> dict[str, str]:
     hook = folder / "python" / "sitecustomize.py"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"import sys\n\nsys.path[:] = [path for path in sys.path if path != {str(ROOT)!r}]\n")
-    kept = {name: os.environ[name] for name in ("HOME", "JAVA_HOME", "LANG", "TMPDIR", "USER") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("HOME", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "LANG", "TMPDIR", "USER") if name in os.environ}
     return kept | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]), "PYTHONPATH": str(hook.parent), "PYSPARK_PYTHON": sys.executable,
         "SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": HOST, "SPARK_LOCAL_DIRS": str(folder / "local"), "SPARK_DAEMON_MEMORY": "512m",

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from runner.cli import main
-from runner.targets import EXTENSIONS, SESSION_CATALOGS
+from runner.targets import EXTENSIONS, ICEBERG_CATALOG, SESSION_CATALOGS
 from tests.engines import jars
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 # What of all storages a JVM must know from its start; a target's own settings come on top.
@@ -27,6 +31,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     target = Target("tests", str(folder), spark={"spark.master": "local[2]", **EVERY_STORAGE})
     with Spark(target, folder / "spark.log") as session:
         yield session
+
+
+def hadoop_catalog(session: SparkSession, name: str, warehouse: Path) -> None:
+    """Makes a catalog of Iceberg known to a session, as a target of that name would."""
+    for key, value in {"": ICEBERG_CATALOG, ".type": "hadoop", ".warehouse": str(warehouse)}.items():
+        session.conf.set(f"spark.sql.catalog.{name}{key}", value)
 
 
 def rows(capsys: pytest.CaptureFixture[str], sql: str) -> list[dict]:

@@ -15,7 +15,6 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import fastavro
 import pyarrow

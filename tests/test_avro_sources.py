@@ -76,7 +76,7 @@ def test_the_same_messages_from_everywhere(folder: Path, capsys: pytest.CaptureF
         (folder / f"in/single/{number}.bin").write_bytes(message)
     (folder / "in/lines/1.base64").write_bytes(b"\n".join(base64.b64encode(m) for m in messages[:30]) + b"\n\n")
     write_dump(folder / "in/dump/1.parquet", [b"\x00\x00\x00\x00\x07" + m for m in messages[:20]])
-    assert main(["build"]) == 0
+    assert main(["run"]) == 0
     (folder / "in/lines/2.base64").write_bytes(b"\r\n".join(base64.b64encode(m) for m in messages[30:]))
     write_dump(folder / "in/dump/2.parquet", [b"\x00\x00\x00\x00\x07" + m for m in messages[20:]], 20)
     assert main(["build"]) == 0

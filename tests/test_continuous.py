@@ -20,9 +20,9 @@ import pytest
 from runner import continuous
 from runner.cli import main
 from runner.continuous import Continuous, Stream
-from runner.execute import Result
 from runner.landing import Landing
 from runner.nodes import Model, Node
+from runner.schedule import Result
 from tests.engines import Broker, Message
 from tests.spark_fixtures import rows
 

@@ -11,14 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner import cli, contract, nodes, parse, project, settings, spec, spec_lines, spec_messages, spec_reading, spec_values, targets, topics
-
-ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"```(\w+)(?: ([^\n]+))?\n(.*?)```", re.DOTALL)
-
-
-def blocks(path: Path) -> list[tuple[str, str, str]]:
-    """Language, file name and text of each block of code."""
-    return [(m[1], m[2] or "", m[3]) for m in BLOCK.finditer(path.read_text())]
+from tests.pages import ROOT, blocks
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ORDER = [
     "errors", "files", "file_systems", "locks", "yaml_text", "zones", "contract", "avro_schema", "avro_values", "avro_reader", "avro_texts", "avro_files", "avro_messages", "spec", "spec_values", "spec_lines",
-    "spec_messages", "spec_reading", "spec_schema", "formats", "readers", "fields", "layout", "nodes", "plan", "render", "compile", "settings", "targets", "topics", "project", "properties", "parse", "graph", "select", "opened",
+    "spec_messages", "spec_reading", "spec_schema", "formats", "readers", "fields", "layout", "nodes", "plan", "render", "compile", "settings", "targets", "topics", "project", "properties", "parse", "graph", "select", "schedule", "opened",
     "compare", "documents", "checkpoint", "artifacts", "report", "shell_text", "udfs", "spark_errors", "spark_values", "spark_connect", "spark", "spark_files", "spark_messages", "spark_tables", "spark_catalog", "spark_maintenance", "landing", "execute", "continuous", "lineage",
     "commands", "spark_commands", "cli",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from tests.spark_fixtures import rows
+from tests.spark_fixtures import hadoop_catalog, rows
 
 TARGETS = {
     "parquet": "{spark: {spark.sql.files.openCostInBytes: 134217728}}",
@@ -52,8 +52,7 @@ def table(folder: Path) -> str:
 
 def session(folder: Path, spark: object) -> object:
     own = spark.fresh().session
-    for key, value in {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hadoop", ".warehouse": f"{folder}/warehouse"}.items():
-        own.conf.set(f"spark.sql.catalog.kept{key}", value)
+    hadoop_catalog(own, "kept", folder / "warehouse")
     return own
 
 

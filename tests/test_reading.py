@@ -12,6 +12,7 @@ import pytest
 
 from runner.cli import main
 from tests.pages import ROOT, Block, blocks, run_block, section, write_files
+from tests.spark_fixtures import hadoop_catalog
 
 PAGE = ROOT / "docs/reading.md"
 SHOP = ROOT / "formats/cases/canal/shop.messages.jsonl"
@@ -54,8 +55,7 @@ def test_a_catalog_without_views_holds_the_tables(tmp_path: Path, spark: object,
     project(tmp_path, "{storage: iceberg, catalog: {name: seen, type: hadoop, schema: lake}}", monkeypatch)
     assert main(["run"]) == 0
     session = spark.fresh().session
-    for key, value in {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hadoop", ".warehouse": str(tmp_path / "warehouse")}.items():
-        session.conf.set(f"spark.sql.catalog.seen{key}", value)
+    hadoop_catalog(session, "seen", tmp_path / "warehouse")
     assert names(session, "seen.lake", "tables") == {"shop_to_changelog", "totals"}
     assert session.table("seen.lake.shop_to_changelog").where("kind = 'row'").count() == 13
 

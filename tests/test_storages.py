@@ -21,6 +21,7 @@ from runner.spark_errors import QueryFailed
 from runner.spark_tables import columns_then
 from runner.targets import TARGET_KEYS
 from tests.pages import Block, commands, section, write_files
+from tests.rest_catalog import RestCatalog
 
 ROOT = Path(__file__).parent.parent
 STORAGES = ("parquet", "delta", "iceberg")
@@ -330,14 +331,22 @@ def test_tables_in_a_file_system_of_hadoop(runner: Runner, storage: str) -> None
     assert runner.rows(storage, LANDED) == [{"id": "1"}, {"id": "2"}]
 
 
-def test_a_catalog_of_iceberg_that_holds_views(runner: Runner) -> None:
-    """Any catalog of Iceberg's takes part by its settings; this one lies in a file, in place of a server."""
-    catalog = f"{{type: jdbc, uri: 'jdbc:sqlite:{runner.folder}/catalog.db', warehouse: '{runner.folder}/lake', jdbc.schema-version: V1}}"
-    (runner.folder / "project.yml").write_text(f"sources: [{{name: app, format: canal, files: in/*}}]\ntargets: {{jdbc: {{storage: iceberg, path: lake, catalog: {catalog}}}}}\n")
-    check_target(runner, "jdbc")
-    assert runner.rows("jdbc", "select after['id'] as id from lake.changelog.changelog order by id") == [{"id": "1"}, {"id": "2"}]
-    runner.build("jdbc", "--full-refresh")
-    assert runner.rows("jdbc", LANDED) == [{"id": "1"}, {"id": "2"}]
+SECRET = "s3cret-of-the-loader"
+
+
+def test_a_catalog_behind_a_server(runner: Runner, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A REST catalog: it holds views, and wants a token."""
+    monkeypatch.setenv("CATALOG_CREDENTIAL", f"loader:{SECRET}")
+    with RestCatalog(spark.session._jvm, runner.folder, SECRET) as served:
+        catalog = f"{{type: rest, uri: '{served.uri}', credential: '{{{{ env_var(\"CATALOG_CREDENTIAL\") }}}}'}}"
+        (runner.folder / "project.yml").write_text(f"sources: [{{name: app, format: canal, files: in/*}}]\ntargets: {{rest: {{storage: iceberg, path: lake, catalog: {catalog}}}}}\n")
+        check_target(runner, "rest")
+        assert runner.rows("rest", "select after['id'] as id from lake.changelog.changelog order by id") == [{"id": "1"}, {"id": "2"}]
+        runner.build("rest", "--full-refresh")
+        assert runner.rows("rest", LANDED) == [{"id": "1"}, {"id": "2"}]
+    assert {"createNamespace", "createTable", "updateTable", "dropTable", "createView"} <= {handler for _, handler in served.requests}
+    assert list((runner.folder / "served/changelog").glob("app_to_changelog*/metadata/*.metadata.json")), "the tables are where the catalog keeps them"
+    assert [path for path in (runner.folder / "target").rglob("*") if path.is_file() and SECRET in path.read_text()] == []
 
 
 # --- the page
@@ -346,27 +355,32 @@ def test_a_catalog_of_iceberg_that_holds_views(runner: Runner) -> None:
 PAGE = ROOT / "docs/targets.md"
 
 
-@pytest.mark.parametrize("storage", [*STORAGES, "database"])
-def test_the_page_of_targets_does_what_it_says(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str) -> None:
+@pytest.mark.parametrize("target", [*STORAGES, "database", "rest"])
+def test_the_page_of_targets_does_what_it_says(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["init", "demo"]) == 0
     monkeypatch.chdir(tmp_path / "demo")
-    shown = blocks_of(storage) + section(PAGE, "Models that grow")
+    shown = blocks_of(target) + section(PAGE, "Models that grow")
     write_files(shown, Path.cwd())
     # The page's paths are those of the folder where the runner was started; the JVM of the tests was started elsewhere.
     written = Path("project.yml").read_text()
     Path("project.yml").write_text(written.replace("sqlite:catalog.db", f"sqlite:{tmp_path}/catalog.db").replace("warehouse: lake", f"warehouse: {tmp_path}/lake"))
-    for words in commands(shown):
-        capsys.readouterr()
-        assert main(words) == 0, (words, capsys.readouterr().err)
+    with RestCatalog(spark.session._jvm, tmp_path, SECRET) if target == "rest" else contextlib.nullcontext() as served:
+        if served:
+            monkeypatch.setenv("CATALOG_URI", served.uri)
+            monkeypatch.setenv("CATALOG_CREDENTIAL", f"loader:{SECRET}")
+        for words in commands(shown):
+            capsys.readouterr()
+            assert main(words) == 0, (words, capsys.readouterr().err)
     assert "1001" in capsys.readouterr().out
 
 
-def blocks_of(storage: str) -> list[Block]:
-    """What the page shows for a storage; of Iceberg there are two targets, each with its commands."""
-    found = section(PAGE, "Iceberg" if storage == "database" else storage.capitalize())
-    second = [number for number, block in enumerate(found) if block.name == "project.yml"][1:] or [len(found)]
-    return found[second[0] :] if storage == "database" else found[: second[0]]
+def blocks_of(target: str) -> list[Block]:
+    """What the page shows for a target; of Iceberg there are three, each with its commands."""
+    found = section(PAGE, "Iceberg" if target in ("database", "rest") else target.capitalize())
+    projects = [number for number, block in enumerate(found) if block.name == "project.yml"]
+    (begin,) = [number for number in projects if f"\ntarget: {target}\n" in found[number].text] if len(projects) > 1 else [0]
+    return found[begin : next((number for number in projects if number > begin), None)]
 
 
 def test_the_page_names_all_keys() -> None:

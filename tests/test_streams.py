@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow
@@ -265,3 +269,34 @@ def test_data_tests_and_unit_tests_fail_on_what_they_should(folder: Path, capsys
         assert line in err, line
     assert main(["test", "--unit"]) == 1
     assert "conserved" not in capsys.readouterr().err
+
+
+# --- broken off
+
+
+def test_a_run_that_a_person_breaks_off_says_what_was_cut_and_the_next_one_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "project.yml").write_text(PROJECT + '  - {name: other, format: canal, files: "other/*"}\n')
+    (folder / "models").mkdir()
+    (folder / "models/counted.sql").write_text("{{ config(materialized='table') }} select count(*) as n, count(distinct source, after['id']) as ids from {{ ref('changelog') }}\n")
+    for name in ("in", "other"):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "1.jsonl").write_text("\n".join(map(message, range(50_000))))
+    checkpoints = folder / "warehouse/_checkpoints"
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 100
+        while not all((checkpoints / f"{name}_to_changelog/offsets/0").exists() for name in ("app", "other")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(interrupt)
+        code = main(["run", "--threads", "2"])
+    err = capsys.readouterr().err
+    assert code == 130, err
+    assert err.count("ERROR streaming model") == 2 and err.splitlines()[-1] == "interrupted", err
+    results = {r["unique_id"].rpartition(".")[2]: (r["status"], r["message"]) for r in json.loads((folder / "target/run_results.json").read_text())["results"]}
+    assert results["app_to_changelog"] == results["other_to_changelog"] == ("error", "interrupted")
+    assert results["counted"] == ("skipped", "because the run was interrupted")
+    assert main(["build", "-q"]) == 0
+    assert rows(capsys, "select * from {{ ref('counted') }}") == [{"n": 100_000, "ids": 100_000}]

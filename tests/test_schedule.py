@@ -1,0 +1,150 @@
+"""What runs when: parents first, as many nodes at a time as there are threads, nothing behind a failure. No Spark."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from runner.graph import Graph
+from runner.nodes import DataTest, Model, Node, UnitTest
+from runner.schedule import Interrupted, Result, Schedule
+
+#     a -> b -> d -> e
+#     a -> c -> d        f
+DIAMOND = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": ["d"], "f": []}
+
+
+class Heard:
+    """A listener that notes what it hears, and in which thread."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.threads: set[int] = set()
+
+    def started(self, node: Node, number: int, total: int) -> None:
+        self._note(f"{number}/{total} start {node.name}")
+
+    def finished(self, node: Node, result: Result, number: int, total: int) -> None:
+        self._note(f"{number}/{total} {result.status} {node.name}")
+
+    def _note(self, line: str) -> None:
+        self.lines.append(line)
+        self.threads.add(threading.get_ident())
+
+
+def models(parents: dict[str, list[str]]) -> Graph:
+    return Graph({name: Node(name, "model", tuple(above), about=Model("", "view")) for name, above in parents.items()})
+
+
+def succeed(node: Node) -> Result:
+    return Result(node.name, node.resource_type, "pass" if node.resource_type.endswith("test") else "success")
+
+
+def failing(*names: str) -> Callable[[Node], Result]:
+    return lambda node: Result(node.name, node.resource_type, "error" if node.resource_type == "model" else "fail") if node.name in names else succeed(node)
+
+
+def run(graph: Graph, do: Callable[[Node], Result] = succeed, threads: int = 1, fail_fast: bool = False) -> dict[str, str]:
+    """Name -> status, in the order in which the nodes ended."""
+    return {result.name: result.status for result in Schedule(graph, graph.nodes, do, lambda: None, Heard(), threads, fail_fast).run()}
+
+
+def statuses(parents: dict[str, list[str]], *failures: str, **options: bool) -> dict[str, str]:
+    return run(models(parents), failing(*failures), **options)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_parents_end_before_children_begin(threads: int) -> None:
+    ended: set[str] = set()
+
+    def do(node: Node) -> Result:
+        assert set(DIAMOND[node.name]) <= ended
+        time.sleep(0.01)
+        ended.add(node.name)
+        return succeed(node)
+
+    assert set(run(models(DIAMOND), do, threads)) == set(DIAMOND) == ended
+
+
+def test_as_many_at_a_time_as_there_are_threads() -> None:
+    together = threading.Barrier(3, timeout=20)
+    running: list[str] = []
+    most: list[int] = []
+
+    def do(node: Node) -> Result:
+        running.append(node.name)
+        most.append(len(running))
+        together.wait()  # three have to be here
+        running.remove(node.name)
+        return succeed(node)
+
+    names = {name: [] for name in "abcdef"}
+    assert set(run(models(names), do, threads=3).values()) == {"success"}
+    assert max(most) == 3
+
+
+def test_each_is_said_by_the_thread_that_asked_with_its_number() -> None:
+    heard = Heard()
+    Schedule(models({"a": [], "b": ["a"], "c": ["b"]}), ["b", "a", "c"], failing("b"), lambda: None, heard, threads=2).run()
+    assert heard.lines == ["1/3 start a", "1/3 success a", "2/3 start b", "2/3 error b", "3/3 skipped c"]
+    assert heard.threads == {threading.get_ident()}
+
+
+def test_what_is_behind_a_failure_is_skipped_and_the_rest_goes_on() -> None:
+    assert statuses(DIAMOND, "b") == {"a": "success", "f": "success", "b": "error", "c": "success", "d": "skipped", "e": "skipped"}
+
+
+def test_fail_fast_skips_all_that_has_not_begun() -> None:
+    assert statuses({"a": [], "b": [], "c": ["b"]}, "a", fail_fast=True) == {"a": "error", "b": "skipped", "c": "skipped"}
+
+
+def test_a_data_test_comes_before_what_reads_the_tested_model() -> None:
+    graph = models({"a": [], "b": ["a"], "c": []})
+    tested = Graph({**graph.nodes, "z": Node("z", "test", ("a",), about=DataTest("", "a", "error"))})
+    assert list(run(tested)) == ["a", "c", "z", "b"]
+    assert run(tested, failing("z")) == {"a": "success", "c": "success", "z": "fail", "b": "skipped"}
+
+
+def test_a_unit_test_comes_before_its_model() -> None:
+    graph = models({"a": [], "b": ["a"], "c": []})
+    tested = Graph({**graph.nodes, "z": Node("z", "unit_test", ("b",), about=UnitTest("b", {}, ()))})
+    assert list(run(tested)) == ["a", "c", "z", "b"]
+    assert run(tested, failing("z"))["b"] == "skipped"
+
+
+def test_what_was_not_chosen_does_not_run() -> None:
+    graph = models(DIAMOND)
+    assert [result.name for result in Schedule(graph, ["e", "b"], succeed, lambda: None, Heard()).run()] == ["b", "e"]
+
+
+def test_a_bug_comes_to_the_one_who_asked() -> None:
+    def do(node: Node) -> Result:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(models(DIAMOND), do, threads=2)
+
+
+def test_a_run_that_is_broken_off_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_cut = threading.Event()
+    heard = Heard()
+
+    def do(node: Node) -> Result:
+        if node.name == "b":
+            assert is_cut.wait(20), "nobody ends what runs"
+        return succeed(node)
+
+    def finished(node: Node, *_: object) -> None:
+        if node.name == "c":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(heard, "finished", finished)
+    with pytest.raises(Interrupted) as caught:
+        Schedule(models(DIAMOND), DIAMOND, do, is_cut.set, heard, threads=2).run()
+    assert {result.name: (result.status, result.message) for result in caught.value.results} == {
+        "a": ("success", ""), "f": ("success", ""), "c": ("success", ""), "b": ("error", "interrupted"),
+        "d": ("skipped", "because the run was interrupted"), "e": ("skipped", "because the run was interrupted"),
+    }  # fmt: skip
