@@ -41,7 +41,8 @@ tblproperties ('delta.dataSkippingStatsColumns' = 'op,db_name,schema_name,table_
 {#- Tasks write what they have read: rows are not sorted by partition before. -#}
 {%- macro iceberg_changelog_made(target, table) -%}
 create table if not exists {{ iceberg_table(target, table) }} ({{ contract_columns() }}) using iceberg partitioned by (kind, landed_on)
-tblproperties ('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true', 'write.metadata.delete-after-commit.enabled' = 'true')
+tblproperties ('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true',
+  'write.metadata.delete-after-commit.enabled' = 'true', 'write.metadata.previous-versions-max' = '10')
 {%- endmacro -%}
 
 {#- New rows, each with a 1 for the times that its key comes; raises an error that names the first key that comes twice. -#}

@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fastavro
@@ -225,25 +225,30 @@ def main() -> None:
     (WORK / "project.yml").write_text(PROJECT.format(work=WORK, files="canal.jsonl", memory="2g"))
     write_avro(WORK / "oceanbase_avro", MEGABYTES)
     figures: dict[str, float] = {}
+    for found in all_figures(data):
+        for name, value in found.items():
+            print(f"{name:32} {value:10.2f}", flush=True)
+        figures |= found
+        # After each part: a figure that fails does not take the others with it.
+        (ROOT / "target" / "bench.json").write_text(json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=1) + "\n")
+    shutil.rmtree(WORK / "warehouse", ignore_errors=True)
+
+
+def all_figures(data: Path) -> Iterator[dict[str, float]]:
+    """The figures, part by part."""
+    from tests import bench_scale
+
     for format_name, figure, baseline in FIGURES:
         megabytes = MEGABYTES if baseline == "fastavro" else data.stat().st_size / 1e6
         rounds = json.loads(_python("-m", "tests.bench", format_name, figure).splitlines()[-1])
-        figures[f"{format_name}.{figure}_mb_s"] = megabytes / statistics.median(own for _, own in rounds)
-        figures[f"{format_name}.{figure}_vs_{baseline}"] = statistics.median(bare / own for bare, own in rounds)
-        figures[f"{format_name}.{baseline}_mb_s"] = megabytes / statistics.median(bare for bare, _ in rounds)
-    figures |= command_figures()
-    figures |= memory_figures(data)
-    figures |= scale_figures()
-    shutil.rmtree(WORK / "warehouse", ignore_errors=True)
-    for name, value in figures.items():
-        print(f"{name:28} {value:10.2f}")
-    (ROOT / "target" / "bench.json").write_text(json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=1) + "\n")
-
-
-def scale_figures() -> dict[str, float]:
-    from tests import bench_scale
-
-    return bench_scale.figures()
+        yield {
+            f"{format_name}.{figure}_mb_s": megabytes / statistics.median(own for _, own in rounds),
+            f"{format_name}.{figure}_vs_{baseline}": statistics.median(bare / own for bare, own in rounds),
+            f"{format_name}.{baseline}_mb_s": megabytes / statistics.median(bare for bare, _ in rounds),
+        }
+    yield command_figures()
+    yield memory_figures(data)
+    yield from bench_scale.figures()
 
 
 def command_figures() -> dict[str, float]:

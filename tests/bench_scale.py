@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, write_messages
@@ -29,7 +29,7 @@ WARM_UP = 1
 
 TARGETS = """
 targets:
-  parquet: {{path: {work}/parquet, jars: "{jars}", spark: &spark {{spark.master: "local[2]", spark.driver.memory: 4g}}}}
+  parquet: {{path: {work}/parquet, jars: "{jars}", spark: &spark {{spark.master: "local[2]", spark.driver.memory: 8g}}}}
   delta: {{storage: delta, path: {work}/delta, jars: "{jars}", spark: *spark}}
   iceberg: {{storage: iceberg, path: {work}/iceberg, jars: "{jars}", catalog: {{type: hadoop}}, spark: *spark}}
 """
@@ -70,7 +70,7 @@ def sources(folder: Path) -> dict[str, float]:
     with _jvm(project):
         rounds = [
             (_land(project, "parquet", FORMATS[:1]), _land(project, "parquet", FORMATS, threads=1), _land(project, "parquet", FORMATS, threads=4), _land(project, "parquet", FORMATS, full_refresh=False, threads=4))
-            for _ in range(WARM_UP + 3)
+            for _ in range(WARM_UP + 2)
         ][WARM_UP:]
     at_once, nothing_new = (statistics.median(column) for column in list(zip(*rounds))[2:])
     return {
@@ -153,13 +153,11 @@ def _literal(text: str) -> object:
     return functions.lit(text)
 
 
-def figures() -> dict[str, float]:
-    """All figures, each from a process of its own."""
-    out: dict[str, float] = {}
+def figures() -> Iterator[dict[str, float]]:
+    """All figures, part by part, each from a process of its own."""
     for name in FIGURES:
         ran = subprocess.run([sys.executable, "-m", "tests.bench_scale", name], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-        out |= json.loads(ran.stdout.splitlines()[-1])
-    return out
+        yield json.loads(ran.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":

@@ -283,6 +283,7 @@ CASES = [
     selecting("usage", None, "-s MODEL", "show"),
     selecting("usage", 'did you mean "compile"?', '"compil"', "compil"),
     selecting("usage", 'did you mean "json"?', '"jsn"', "ls", "--output", "jsn"),
+    selecting("usage", None, '"--threads" must be a number from 1, not "0"', "run", "--threads", "0"),
     selecting("usage", None, '"--limit" must be a whole number, not "x"', "show", "--limit", "x"),
     selecting("usage", "such as 500ms, 10s or 2m", '"--trigger" must be a time, not "1x"', "run", "--continuous", "--trigger", "1x"),
     selecting("usage", "runner run --continuous --trigger 5s", "--trigger goes with --continuous", "run", "--trigger", "5s"),

@@ -136,7 +136,7 @@ def kill_runs(folder: Path, storage: str, aims: Iterator[tuple[str, bool]], draw
 
 
 def summary(storage: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
-    assert main(["build", "-t", storage]) == 0, capsys.readouterr().err
+    assert main(["run", "-t", storage, "-s", "app_to_changelog"]) == 0, capsys.readouterr().err
     capsys.readouterr()
     assert main(["show", "-t", storage, "--output", "json", "--inline", SUMMARY]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]

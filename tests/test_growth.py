@@ -56,5 +56,7 @@ def test_a_thousand_batches(tmp_path: Path, spark: object, monkeypatch: pytest.M
         for batches, seconds, files, size, log_files, log_size in figures:
             print(f"\n{storage}: {batches} batches, {seconds:.2f} s each; checkpoint {files} files, {size / 1e6:.2f} MB; log {log_files} files, {log_size / 1e6:.2f} MB", end="")
         print()
+    # Each state of a table in Iceberg lists all snapshots: of old states the last ten are kept.
+    assert len(list(log.glob("*.metadata.json"))) <= 11
     # Spark keeps the last 100 batches in a checkpoint: each has a plan and a commit, with a checksum beside each.
     assert figures[-1][2] < 500

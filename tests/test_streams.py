@@ -285,7 +285,7 @@ def test_a_run_that_a_person_breaks_off_says_what_was_cut_and_the_next_one_goes_
 
     def interrupt() -> None:
         deadline = time.monotonic() + 100
-        while not all((checkpoints / f"{name}_to_changelog/offsets/0").exists() for name in ("app", "other")) and time.monotonic() < deadline:
+        while not list(checkpoints.glob("*/offsets/0")) and time.monotonic() < deadline:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
