@@ -28,11 +28,12 @@ run: setup ## set up, run the project, show the changelog
 	@echo "  .venv/bin/runner parse canal FILE   see what a file of yours becomes"
 	@echo "  .venv/bin/runner --help             everything else"
 
-# Tests start many queries and run each for a moment: Java's second compiler would cost more than it gives.
-SHORT_QUERIES := JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1
+# Tests start Java often, and run many queries for a moment each: its second compiler would cost more than it gives, and loading classes one by one too.
+QUICK_JAVA := JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:SharedArchiveFile='$(CURDIR)/.jars/classes.jsa' -Xlog:disable"
 
 test: jars ## all tests; among them are the sample project and every command of the README
-	$(SHORT_QUERIES) .venv/bin/python -m pytest -q
+	@bash tools/classes.sh
+	$(QUICK_JAVA) .venv/bin/python -m pytest -q
 
 bench: jars ## measure speed
 	.venv/bin/python -m tests.bench

@@ -87,9 +87,14 @@ class Execution:
         """Makes the views of all that a node reads and that this run has not built."""
         needed = self._needed(name, lambda model: model.materialized == "view")
         with self.preparing:
-            for parent in [n for n in self.graph.order() if n in needed and n not in self.prepared]:
+            for parent in self._unprepared(needed):
                 self.prepared.add(parent)
                 self.view_of(self.graph.nodes[parent])
+
+    def _unprepared(self, needed: set[str]) -> list[str]:
+        """Of what is needed, what has no view yet in this run, parents first."""
+        missing = needed - self.prepared
+        return [name for name in self.graph.order() if name in missing]
 
     def _needed(self, name: str, is_query: Callable[[Model], bool]) -> set[str]:
         """What must be there for a node to be read: behind a table nothing, behind a query what it reads in turn."""
@@ -167,7 +172,7 @@ class Execution:
         """Makes the views that a model reads, for their columns: a table that may not have been built is stood in for by its query."""
         needed = self._needed(name, lambda model: model.source is None)
         with self.preparing:
-            for parent in [n for n in self.graph.order() if n in needed and n not in self.prepared]:
+            for parent in self._unprepared(needed):
                 node = self.graph.nodes[parent]
                 if isinstance(node.about, Model) and node.about.materialized in ("table", "incremental"):
                     self.tables.view(parent, node.about.sql)

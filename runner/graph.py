@@ -14,6 +14,7 @@ from runner.nodes import Node
 class Graph:
     nodes: Mapping[str, Node]
     children: Mapping[str, set[str]] = field(init=False)
+    _order: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self._check_parents()
@@ -22,7 +23,7 @@ class Graph:
             for parent in node.parents:
                 children[parent].add(node.name)
         object.__setattr__(self, "children", children)
-        self.order()
+        object.__setattr__(self, "_order", self._sorted())
 
     @classmethod
     def of(cls, parents: Mapping[str, Iterable[str]]) -> Graph:
@@ -45,6 +46,9 @@ class Graph:
         Traceback (most recent call last):
         runner.errors.RunnerError: error[cycle]: models read each other in a circle: a -> b -> a
         """
+        return list(self._order)
+
+    def _sorted(self) -> list[str]:
         sorter = graphlib.TopologicalSorter({name: sorted(self.nodes[name].parents) for name in sorted(self.nodes)})
         try:
             return list(sorter.static_order())

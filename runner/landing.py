@@ -132,8 +132,9 @@ class Landing:
     def _files_again(self, source: Source) -> tuple[str, ...]:
         checkpoint = self.tables.checkpoint(source.model)
         files, since = checkpoint.committed_files(), checkpoint.kept_since()
-        gone = [f for f in files if not _is_there(f)]
-        files_again(self.spark, source.messages, self.reads(source.messages), [f for f in files if _is_there(f)], f"{source.name}_read_again")
+        there = [f for f in files if _is_there(f)]
+        gone = sorted(files.keys() - set(there))
+        files_again(self.spark, source.messages, self.reads(source.messages), there, f"{source.name}_read_again")
         notes = [f"{len(gone)} of {len(files)} files that were read are gone, so their messages cannot be counted again: {gone[0]}"] if gone else []
         if since:
             landed = {row["file"] for row in self.spark.rows(self.tables.macro("landed_files", source))[1]}

@@ -55,8 +55,7 @@ def what_comes_before(graph: Graph, names: Iterable[str]) -> dict[str, list[str]
                 if test.model in chosen:
                     before[test.model].add(name)
             case DataTest() as test:
-                readers = {n for n in graph.downstream({test.model}) & chosen if graph.nodes[n].resource_type == "model"}
-                for reader in readers - graph.upstream({name}):
+                for reader in (_models_below(graph, test.model) & chosen) - before[name]:
                     before[reader].add(name)
             case Case() as case:
                 leader = leaders.setdefault(case.query.sql, name)
@@ -142,10 +141,14 @@ def depending(graph: Graph, node: Node) -> set[str]:
         case Model():
             below = graph.downstream({node.name})
         case DataTest() as test:
-            models = {n for n in graph.downstream({test.model}) if graph.nodes[n].resource_type == "model"}
+            models = _models_below(graph, test.model)
             below = models | graph.downstream(models)
         case UnitTest() as test:
             below = {test.model} | graph.downstream({test.model})
         case _:
             below = set()
     return {n for n in below if graph.nodes[n].resource_type != "unit_test"}
+
+
+def _models_below(graph: Graph, name: str) -> set[str]:
+    return {below for below in graph.downstream({name}) if graph.nodes[below].resource_type == "model"}

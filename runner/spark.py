@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,11 +18,12 @@ from pyspark.sql import functions as F
 
 from runner import avro_files, avro_messages, avro_reader, avro_schema, avro_texts, avro_values, shell_text, udfs
 from runner.contract import SQL_SETTINGS
+from runner.errors import RunnerError, from_here
 from runner.layout import AvroFunction
 from runner.locks import Session
 from runner.nodes import Target
 from runner.spark_connect import connected
-from runner.spark_errors import SparkGone, query_errors
+from runner.spark_errors import QueryFailed, SparkGone, query_errors
 from runner.spark_values import nullable, plain, typed
 
 # Executors have nothing of this project: what its functions are made of goes to them with the query.
@@ -57,6 +59,8 @@ LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+    # A task of listing files is sent all of Hadoop's settings: more of them than cores only cost.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(os.cpu_count() or 2),
     # Delta reads its log in 50 tasks, which for small tables takes longer than all else.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
@@ -200,14 +204,43 @@ def _started(target: Target, log: Path) -> SparkSession:
     """A session in a JVM of its own."""
     is_local = str(target.spark.get("spark.master", "local")).startswith("local")
     settings = {**SETTINGS, **(LOCAL_SETTINGS if is_local else {}), "spark.sql.warehouse.dir": target.at("_catalog"), **target.spark, **SQL_SETTINGS}
-    with _java_log(log):
-        builder = SparkSession.builder.appName("runner")
-        for key, value in settings.items():
-            builder = builder.config(key, value)
+    builder = SparkSession.builder.appName("runner")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _start_explained(log), _java_log(log):
         session = builder.getOrCreate()
     if is_local and "spark.pyspark.python" not in target.spark:
         session.sparkContext.pythonExec = sys.executable
     return session
+
+
+@contextmanager
+def _start_explained(log: Path) -> Iterator[None]:
+    """What keeps Spark from starting, as `spark-start`."""
+    known = log.stat().st_size if log.exists() else 0
+    try:
+        with query_errors():
+            yield
+    except (QueryFailed, OSError) as failure:
+        # A JVM that did not start has told only its log why.
+        said = _first_reason(log.read_bytes()[known:].decode(errors="replace")) if "JAVA_GATEWAY_EXITED" in str(failure) else str(failure)
+        hint = f"it needs Java 17 or later (that of JAVA_HOME, or java) and settings it knows under spark in the target; {from_here(log)} has all it said"
+        raise RunnerError("spark-start", f"Spark did not start: {said}", hint=hint) from failure
+
+
+# What Java and Spark print at every start, and where in their code a failure was.
+SAYS_NO_REASON = re.compile(r"\s|Picked up |WARNING: |Using |Setting |To adjust |\S+ \S+ (WARN|INFO) ")
+
+
+def _first_reason(text: str) -> str:
+    """
+    Of what a JVM or its launcher prints, the line that says what is wrong.
+
+    >>> _first_reason("Picked up JAVA_TOOL_OPTIONS: -Da=b\\nWARNING: Using incubator modules\\nException in thread \\"main\\" x.Bad: number\\n\\tat a.b(C.java)")
+    'Exception in thread "main" x.Bad: number'
+    """
+    lines = [line for line in text.splitlines() if line and not SAYS_NO_REASON.match(line)]
+    return lines[0] if lines else "its Java ended without a word"
 
 
 @contextmanager

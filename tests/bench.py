@@ -147,7 +147,7 @@ def measure(format_name: str, figure: str) -> None:
     from runner.spark import Spark
     from runner.spark_messages import source_view
 
-    opened = _opened()
+    opened = opened_project(WORK)
     model = opened.graph.nodes[f"{format_name}_to_changelog"].about
     with Spark(opened.project.target, WORK / "spark.log") as spark:
         source = model.source
@@ -177,12 +177,12 @@ def _fastavro(format_name: str) -> Callable[[], float]:
     return lambda: 8 * _seconds(read)
 
 
-def _opened() -> object:
+def opened_project(folder: Path, target: str | None = None, full_refresh: bool = True) -> object:
     from argparse import Namespace
 
     from runner.opened import Opened
 
-    return Opened(Namespace(project_dir=WORK, target=None, vars={}, target_path=None, select=None, exclude=None, full_refresh=True))
+    return Opened(Namespace(project_dir=folder, target=target, vars={}, target_path=None, select=None, exclude=None, full_refresh=full_refresh))
 
 
 def _bare_schema(opened: object, source: object) -> str:

@@ -13,11 +13,10 @@ import statistics
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, write_messages
+from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, opened_project, write_messages
 from tests.engines import Broker, jars
 
 FIGURES = ("ten_times", "kafka", "sources", "huge")
@@ -117,18 +116,12 @@ class _jvm:
         from runner.spark import Spark
         from tests.spark_fixtures import EVERY_STORAGE
 
-        target = _opened(self.project, "parquet").project.target
+        target = opened_project(self.project, "parquet").project.target
         self.spark = Spark(replace(target, spark={**target.spark, **EVERY_STORAGE}), self.project / "spark.log")
         return self.spark.session
 
     def __exit__(self, *_: object) -> None:
         self.spark.session.stop()
-
-
-def _opened(project: Path, target: str, full_refresh: bool = True) -> object:
-    from runner.opened import Opened
-
-    return Opened(Namespace(project_dir=project, target=target, vars={}, target_path=None, select=None, exclude=None, full_refresh=full_refresh))
 
 
 def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool = True, threads: int = 1) -> float:
@@ -137,7 +130,7 @@ def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool =
     from runner.spark import Spark
     from runner.spark_commands import _execution
 
-    opened = _opened(project, target, full_refresh)
+    opened = opened_project(project, target, full_refresh)
     with Spark(opened.project.target, project / "spark.log") as spark:
         execution = _execution(opened, opened.graph, spark, "bench")
         began = time.perf_counter()

@@ -20,7 +20,7 @@ STATUS = {
     "NoSuchNamespaceException": 404, "NoSuchTableException": 404, "NoSuchViewException": 404, "AlreadyExistsException": 409, "CommitFailedException": 409,
     "NamespaceNotEmptyException": 409, "ValidationException": 400, "BadRequestException": 400, "IllegalArgumentException": 400,
 }  # fmt: skip
-NAMESPACE, TABLE, VIEW = "/namespaces/([^/]+)", "/namespaces/([^/]+)/tables/([^/]+)", "/namespaces/([^/]+)/views/([^/]+)"
+NAMESPACE, TABLE, VIEW = "/namespaces/{namespace}", "/namespaces/{namespace}/tables/{table}", "/namespaces/{namespace}/views/{view}"
 # Method and path -> what Iceberg's handler is called, and the class of the request's body.
 ROUTES = {
     ("GET", "/namespaces"): ("listNamespaces", None),
@@ -41,7 +41,6 @@ ROUTES = {
     ("POST", VIEW): ("updateView", "UpdateTableRequest"),
     ("DELETE", VIEW): ("dropView", None),
 }
-SHOWN = {NAMESPACE: "/namespaces/{namespace}", TABLE: "/namespaces/{namespace}/tables/{table}", VIEW: "/namespaces/{namespace}/views/{view}"}
 
 
 class RestCatalog:
@@ -69,10 +68,10 @@ class RestCatalog:
     def answer(self, method: str, path: str, query: str, body: bytes) -> tuple[int, str]:
         """Status and JSON."""
         if path == "/config":
-            endpoints = [f"{method} /v1/{{prefix}}{_shown(route)}" for method, route in ROUTES]
+            endpoints = [f"{method} /v1/{{prefix}}{route}" for method, route in ROUTES]
             return 200, json.dumps({"defaults": {}, "overrides": {}, "endpoints": endpoints})
         for (wanted, route), (handler, request) in ROUTES.items():
-            found = re.fullmatch(route, path)
+            found = re.fullmatch(re.sub(r"\{\w+\}", "([^/]+)", route), path)
             if method == wanted and found:
                 self.requests.add((method, handler))
                 return self._handled(handler, [unquote(part) for part in found.groups()], request, query, body)
@@ -121,12 +120,6 @@ def _mapper(jvm: Any) -> Any:
     mapper.setPropertyNamingStrategy(jackson.databind.PropertyNamingStrategies.KEBAB_CASE)
     jvm.org.apache.iceberg.rest.RESTSerializers.registerAll(mapper)
     return mapper
-
-
-def _shown(route: str) -> str:
-    for pattern, shown in reversed(SHOWN.items()):
-        route = route.replace(pattern, shown)
-    return route
 
 
 def _error(status: int, kind: str, message: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from runner.cli import main
+from runner.contract import SQL_SETTINGS
 from runner.targets import EXTENSIONS, ICEBERG_CATALOG, SESSION_CATALOGS
 from tests.engines import jars
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 # What of all storages a JVM must know from its start; a target's own settings come on top.
 EVERY_STORAGE = {"spark.jars": ",".join(map(str, jars("spark"))), "spark.sql.extensions": ",".join(EXTENSIONS.values()), "spark.sql.catalog.spark_catalog": SESSION_CATALOGS["delta"]}
+
+# Compiling a query to Java takes longer than running it on a few rows.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +35,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     target = Target("tests", str(folder), spark={"spark.master": "local[2]", **EVERY_STORAGE})
     with Spark(target, folder / "spark.log") as session:
         yield session
+
+
+@pytest.fixture(scope="module")
+def interpreted() -> Iterator[None]:
+    """For tests of where rows go, not of what is in them: queries of this module are not compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("runner.spark.SQL_SETTINGS", {**SQL_SETTINGS, **INTERPRETED})
+        yield
 
 
 def hadoop_catalog(session: SparkSession, name: str, warehouse: Path) -> None:

@@ -26,6 +26,7 @@ from runner.schedule import Result
 from tests.engines import Broker, Message
 from tests.spark_fixtures import rows
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 SECONDS_TO_WAIT = 150
 
 

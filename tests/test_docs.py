@@ -34,6 +34,7 @@ def words_of(line: str) -> list[str]:
 
 
 def test_commands_of_the_readme(copy: Path, spark: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")  # the tables that it shows are wide
     assert cli.main(["run"]) == 0
     ran, output = [], ""
     for language, _, text in blocks(ROOT / "README.md"):

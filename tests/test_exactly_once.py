@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
@@ -11,13 +10,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from runner.cli import main
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 ROOT = Path(__file__).parent.parent
 STORAGES = ("parquet", "delta", "iceberg")
 MESSAGES_OF_A_FILE = 2_000
@@ -86,7 +87,7 @@ class Run:
             if moment():
                 return True
             assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.001)
+            time.sleep(0.005)
         return False
 
     def kill(self, alone: bool) -> None:
@@ -119,8 +120,11 @@ def write_file(folder: Path, number: int) -> None:
     part.rename(folder / "in" / f"{number}.jsonl")
 
 
-def kill_runs(folder: Path, storage: str, aims: Iterator[tuple[str, bool]], draw: random.Random) -> Counter[str]:
+def kill_runs(folder: Path, storage: str, aims: Iterable[tuple[str, bool]], draw: random.Random) -> Counter[str]:
     """Starts and kills one run an aim, each with new messages; says at which moments they were killed."""
+    (folder / "in").mkdir()
+    (folder / "project.yml").write_text(PROJECT)
+    write_file(folder, 0)
     hit: Counter[str] = Counter()
     for number, (aim, alone) in enumerate(aims, 1):
         write_file(folder, number)
@@ -151,19 +155,38 @@ def many(draw: random.Random) -> Iterator[tuple[str, bool]]:
         yield draw.choice(["reading", "writing", "between commits", "any"]), draw.random() < 0.3
 
 
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Counter[str]]]:
+    """For each storage, all beside each other, the folder of a few killed runs and where they were hit."""
+    folders = {storage: tmp_path_factory.mktemp(storage) for storage in STORAGES}
+    with ThreadPoolExecutor(len(STORAGES)) as pool:
+        hits = pool.map(lambda storage: kill_runs(folders[storage], storage, FEW, random.Random(storage)), STORAGES)
+    return {storage: (folders[storage], hit) for storage, hit in zip(STORAGES, hits, strict=True)}
+
+
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("soak", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["few", "many"])
-def test_killed_runs_land_each_message_once(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str, soak: bool) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "project.yml").write_text(PROJECT)
-    write_file(tmp_path, 0)
+def test_killed_runs_land_each_message_once(killed: dict[str, tuple[Path, Counter[str]]], spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str) -> None:
+    folder, hit = killed[storage]
+    monkeypatch.chdir(folder)
+    check_landed(storage, hit, capsys)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("storage", STORAGES)
+def test_many_killed_runs_do(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str) -> None:
     draw = random.Random(storage)
-    hit = kill_runs(tmp_path, storage, many(draw) if soak else iter(FEW), draw)
+    hit = kill_runs(tmp_path, storage, many(draw), draw)
     monkeypatch.chdir(tmp_path)
+    files = check_landed(storage, hit, capsys)
+    with capsys.disabled():
+        print(f"\n{storage}: killed at {dict(hit)}; {files} files, {files * MESSAGES_OF_A_FILE} messages, each landed once")
+
+
+def check_landed(storage: str, hit: Counter[str], capsys: pytest.CaptureFixture[str]) -> int:
+    """Each message of the files has landed once and as in a run without kills, some of which were between the two commits; returns the number of files."""
     landed = summary(storage, capsys)
-    files = len(list((tmp_path / "in").iterdir()))
+    files = len(os.listdir("in"))
     assert [(row["kind"], row["n"], row["ids"], row["files"]) for row in landed] == [("dead_letter", 20 * files, 20 * files, files), ("row", 1980 * files, 1980 * files, files)], hit
     assert landed == summary("calm", capsys), hit
     assert hit["found between commits"], hit
-    with capsys.disabled() if soak else contextlib.nullcontext():
-        print(f"\n{storage}: killed at {dict(hit)}; {files} files, {files * MESSAGES_OF_A_FILE} messages, each landed once")
+    return files

@@ -22,6 +22,7 @@ from tests.engines import HOST, Broker, Message, broker_properties, free_port
 from tests.spark_fixtures import rows
 from tests.test_streams import message
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 ROOT = Path(__file__).parent.parent
 SECRET = "pa55-of-the-loader"
 FORMATS = sorted(path.name for path in (ROOT / "formats/cases").iterdir())
@@ -72,9 +73,18 @@ def numbered(numbers: Iterable[int], partition: int = 0, **other: object) -> lis
 
 def landed(capsys: pytest.CaptureFixture[str], name: str) -> list[str]:
     """The messages of a source that have landed, each as topic/partition/offset=id, in order."""
-    query = f"""select concat(origin.topic, '/', origin.partition, '/', origin.offset, '=', after['id']) as id
-        from {name}_to_changelog where seq.row = 0 order by origin.topic, origin.partition, origin.offset"""
-    return [row["id"] for row in rows(capsys, query)]
+    return all_landed(capsys, name)[name]
+
+
+def all_landed(capsys: pytest.CaptureFixture[str], *names: str) -> dict[str, list[str]]:
+    """The same of several sources, from one query."""
+    each = (f"select '{name}' as name, origin, after['id'] as id from {name}_to_changelog where seq.row = 0" for name in names)
+    query = f"""select name, concat(origin.topic, '/', origin.partition, '/', origin.offset, '=', id) as id
+        from ({" union all ".join(each)}) order by origin.topic, origin.partition, origin.offset"""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for row in rows(capsys, query):
+        found[row["name"]].append(row["id"])
+    return found
 
 
 # --- every format
@@ -176,10 +186,11 @@ def test_what_a_source_reads(broker: SecuredBroker, reach: list[str], spark: obj
         "early": all_six, "late": [], "instant": ["0/2=4", "1/1=3", "1/2=5"], "offsets": ["0/2=4", "1/1=3", "1/2=5"],
         "ends": ["0/0=0", *all_six[3:]], "ends_instant": ["0/0=0", "0/1=2", "1/0=1", "1/1=3"], "batched": all_six,
     }  # fmt: skip
-    for name, expected in first.items():
-        assert landed(capsys, name) == [f"{name}/{place}" for place in expected]
-    assert landed(capsys, "listed") == [f"listed_{which}/{place}" for which in "ab" for place in all_six]
-    assert landed(capsys, "matched") == [f"shop.orders/{place}" for place in all_six]
+    assert all_landed(capsys, *first, "listed", "matched") == {
+        **{name: [f"{name}/{place}" for place in expected] for name, expected in first.items()},
+        "listed": [f"listed_{which}/{place}" for which in "ab" for place in all_six],
+        "matched": [f"shop.orders/{place}" for place in all_six],
+    }
     assert rows(capsys, "select distinct seq.arrival as a from ends_instant_to_changelog where after['id'] = '3'") == [{"a": [BEGAN + 3000, 1, 1]}]
     assert len(list(Path("warehouse/_checkpoints/batched_to_changelog/commits").glob("[0-9]*"))) == 3
     # More messages, more partitions, more topics.
@@ -191,10 +202,12 @@ def test_what_a_source_reads(broker: SecuredBroker, reach: list[str], spark: obj
     broker.produce("shop.items", numbered([8]))
     ran = runner("build", "-s", "source:early+1 source:late+1 source:ends+1 source:matched+1")
     assert ran.code == 0 and "WARN=0" in ran.err, ran.err
-    assert landed(capsys, "early") == [f"early/{place}" for place in [*all_six[:3], "0/3=6", *all_six[3:], "2/0=7"]]
-    assert landed(capsys, "late") == ["late/0/3=6"]
-    assert landed(capsys, "ends") == [f"ends/{place}" for place in first["ends"]]
-    assert landed(capsys, "matched") == ["shop.items/0/0=8", *(f"shop.orders/{place}" for place in all_six)]
+    assert all_landed(capsys, "early", "late", "ends", "matched") == {
+        "early": [f"early/{place}" for place in [*all_six[:3], "0/3=6", *all_six[3:], "2/0=7"]],
+        "late": ["late/0/3=6"],
+        "ends": [f"ends/{place}" for place in first["ends"]],
+        "matched": ["shop.items/0/0=8", *(f"shop.orders/{place}" for place in all_six)],
+    }
     assert len(rows(capsys, "select distinct run_id from early_to_changelog")) == 2
     # The end cannot be moved: what was passed over is not read again.
     project(project_of(source(broker, "ends", ending={"ends": {0: 2}})))

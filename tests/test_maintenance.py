@@ -13,6 +13,7 @@ import pytest
 from runner.cli import main
 from tests.spark_fixtures import hadoop_catalog, rows
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 TARGETS = {
     "parquet": "{spark: {spark.sql.files.openCostInBytes: 134217728}}",
     "delta": "{storage: delta, spark: {spark.sql.files.openCostInBytes: 134217728}}",

@@ -14,6 +14,7 @@ from runner.cli import main
 from tests.pages import ROOT, Block, blocks, run_block, section, write_files
 from tests.spark_fixtures import hadoop_catalog
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 PAGE = ROOT / "docs/reading.md"
 SHOP = ROOT / "formats/cases/canal/shop.messages.jsonl"
 VIEWS = {"changelog", "ddl_events", "control_events", "dead_letters", "freshness", "freshness_by_table"}

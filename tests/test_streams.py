@@ -18,6 +18,7 @@ import pytest
 from runner.cli import main
 from tests.spark_fixtures import rows
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 PROJECT = """
 name: streams
 sources:
