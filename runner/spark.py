@@ -54,13 +54,15 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
 }
 
+CORES = str(os.cpu_count() or 2)
+
 # Settings for Spark on this machine alone.
 LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+    "spark.sql.shuffle.partitions": CORES,
     # A task of listing files is sent all of Hadoop's settings: more of them than cores only cost.
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(os.cpu_count() or 2),
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": CORES,
     # Delta reads its log in 50 tasks, which for small tables takes longer than all else.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
@@ -239,8 +241,7 @@ def _first_reason(text: str) -> str:
     >>> _first_reason("Picked up JAVA_TOOL_OPTIONS: -Da=b\\nWARNING: Using incubator modules\\nException in thread \\"main\\" x.Bad: number\\n\\tat a.b(C.java)")
     'Exception in thread "main" x.Bad: number'
     """
-    lines = [line for line in text.splitlines() if line and not SAYS_NO_REASON.match(line)]
-    return lines[0] if lines else "its Java ended without a word"
+    return next((line for line in text.splitlines() if line and not SAYS_NO_REASON.match(line)), "its Java ended without a word")
 
 
 @contextmanager

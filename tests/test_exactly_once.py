@@ -87,7 +87,7 @@ class Run:
             if moment():
                 return True
             assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.005)
+            time.sleep(0.001)
         return False
 
     def kill(self, alone: bool) -> None:
@@ -140,7 +140,7 @@ def kill_runs(folder: Path, storage: str, aims: Iterable[tuple[str, bool]], draw
 
 
 def summary(storage: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
-    assert main(["run", "-t", storage, "-s", "app_to_changelog"]) == 0, capsys.readouterr().err
+    assert main(["build", "-t", storage]) == 0, capsys.readouterr().err
     capsys.readouterr()
     assert main(["show", "-t", storage, "--output", "json", "--inline", SUMMARY]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
