@@ -3,7 +3,7 @@ SHELL := /bin/bash
 PYTHON ?=
 export PYTHON
 
-.PHONY: help setup jars run test bench soak lock wheel clean
+.PHONY: help setup jars run test snapshots bench soak lock wheel clean
 
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -e 's/:.*## /: /' -e 's/^/make /'
@@ -34,6 +34,9 @@ QUICK_JAVA := JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:SharedArchiveFile='
 test: jars ## all tests; among them are the sample project and every command of the README
 	@bash tools/classes.sh
 	$(QUICK_JAVA) .venv/bin/python -m pytest -q
+
+snapshots: setup ## write the compiled SQL of all formats and views anew
+	.venv/bin/python -m tests.snapshots
 
 bench: jars ## measure speed
 	.venv/bin/python -m tests.bench

@@ -1,0 +1,28 @@
+"""The compiled SQL of every built-in format and view, as files that a reviewer reads: `make snapshots` writes them anew."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from runner.cli import main
+
+FOLDER = Path(__file__).parent / "compiled"
+
+
+def compiled() -> dict[str, str]:
+    """File name -> SQL of all models of the project in tests/compiled, which are those of its sources and the views over them."""
+    with tempfile.TemporaryDirectory() as target:
+        assert main(["compile", "-s", "resource_type:model", "--project-dir", str(FOLDER), "--target-path", target, "--no-color"]) == 0
+        return {path.name: path.read_text(encoding="utf-8") for path in sorted((Path(target) / "compiled" / "compiled" / "models").glob("*.sql"))}
+
+
+def written() -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.sql"))}
+
+
+if __name__ == "__main__":
+    for old in FOLDER.glob("*.sql"):
+        old.unlink()
+    for name, sql in compiled().items():
+        (FOLDER / name).write_text(sql, encoding="utf-8")
