@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from runner.graph import Graph
-from runner.nodes import Case, DataTest, Model, Node, Project, UnitTest
+from runner.project.graph import Graph
+from runner.project.nodes import Case, DataTest, Model, Node, Project, UnitTest
 
 SCHEMA_VERSION = 1
 WRITTEN = ("compiled", "logs", "manifest.json", "run_results.json")
@@ -45,9 +45,30 @@ def write_compiled(project: Project, graph: Graph) -> None:
 
 
 def write_manifest(project: Project, graph: Graph) -> None:
-    nodes = {_unique_id(project, n): _manifest_node(project, graph, n) for n in graph.nodes.values() if n.resource_type != "source"}
-    sources = {_unique_id(project, n): {"name": n.name.removeprefix("source."), "description": n.description, "format": n.format} for n in graph.nodes.values() if n.resource_type == "source"}
-    write_if_changed(project.target_path / "manifest.json", _json({"metadata": {"schema_version": SCHEMA_VERSION, "project_name": project.name}, "nodes": nodes, "sources": sources}))
+    nodes = {
+        _unique_id(project, n): _manifest_node(project, graph, n)
+        for n in graph.nodes.values()
+        if n.resource_type != "source"
+    }
+    sources = {
+        _unique_id(project, n): {
+            "name": n.name.removeprefix("source."),
+            "description": n.description,
+            "format": n.format,
+        }
+        for n in graph.nodes.values()
+        if n.resource_type == "source"
+    }
+    write_if_changed(
+        project.target_path / "manifest.json",
+        _json(
+            {
+                "metadata": {"schema_version": SCHEMA_VERSION, "project_name": project.name},
+                "nodes": nodes,
+                "sources": sources,
+            }
+        ),
+    )
 
 
 def write_results(project: Project, graph: Graph, run_id: str, results: Iterable[Any]) -> None:
@@ -65,7 +86,15 @@ def write_results(project: Project, graph: Graph, run_id: str, results: Iterable
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     path = project.target_path / "run_results.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_json({"metadata": {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id}, "results": entries}), encoding="utf-8")
+    path.write_text(
+        _json(
+            {
+                "metadata": {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id},
+                "results": entries,
+            }
+        ),
+        encoding="utf-8",
+    )
 
 
 def write_if_changed(path: Path, text: str) -> None:

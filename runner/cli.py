@@ -12,7 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NoReturn
 
-from runner import commands, spark_commands
+from runner.commands import inspect as commands
+from runner.commands import run as spark_commands
 from runner.errors import RunnerError, RunnerErrors, nearest_or_all
 from runner.report import Report
 
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stdout = None  # type: ignore[assignment]
         return 0
-    except Exception:  # noqa: BLE001  a bug of ours: say so, and keep the traceback
+    except Exception:
         report.broken(f"{traceback.format_exc()}this is a bug in the runner: please report it with the lines above")
         return 1
 
@@ -64,7 +65,7 @@ def _variables(text: str | None) -> dict[str, str]:
     if not text:
         return {}
     try:
-        value = yaml.load(text, Loader=LOADER)  # noqa: S506  the loader makes texts only
+        value = yaml.load(text, Loader=LOADER)
     except yaml.YAMLError:
         value = None
     if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
@@ -73,7 +74,9 @@ def _variables(text: str | None) -> dict[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Arguments(prog="runner", description="Vendors' change messages to one changelog on Spark.", allow_abbrev=False)
+    parser = _Arguments(
+        prog="runner", description="Vendors' change messages to one changelog on Spark.", allow_abbrev=False
+    )
     parser.add_argument("--version", action="version", version=f"runner {_version()}")
     _common(parser, top=True)
     commands_ = parser.add_subparsers(dest="name_of_command", required=True, metavar="COMMAND")
@@ -90,7 +93,12 @@ def _common(parser: argparse.ArgumentParser, top: bool) -> None:
     def add(*names: str, default: object = None, **kwargs: object) -> None:
         parser.add_argument(*names, default=default if top else argparse.SUPPRESS, **kwargs)  # type: ignore[arg-type]
 
-    add("--project-dir", type=Path, default=_path_from_environment("RUNNER_PROJECT_DIR"), help="the folder with project.yml (default: here or above)")
+    add(
+        "--project-dir",
+        type=Path,
+        default=_path_from_environment("RUNNER_PROJECT_DIR"),
+        help="the folder with project.yml (default: here or above)",
+    )
     add("--target-path", type=Path, help="where compiled SQL, results and logs go (default: target)")
     add("-t", "--target", help="the target of project.yml to run on")
     add("--vars", metavar="YAML", help="variables, over those of project.yml")
@@ -105,7 +113,13 @@ def _path_from_environment(name: str) -> Path | None:
 
 
 def _selection(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-s", "--select", action="append", metavar="S", help="what to work on: names, name+, +name, tag:, path:, file:, source:, format:, resource_type:, config.x:")
+    parser.add_argument(
+        "-s",
+        "--select",
+        action="append",
+        metavar="S",
+        help="what to work on: names, name+, +name, tag:, path:, file:, source:, format:, resource_type:, config.x:",
+    )
     parser.add_argument("--exclude", action="append", metavar="S", help="what to leave out")
 
 
@@ -114,21 +128,44 @@ def _failing(parser: argparse.ArgumentParser) -> None:
 
 
 def _in_parallel(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--threads", type=int, metavar="N", default=4, help="how many models and tests run at a time (default: 4)")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", default=4, help="how many models and tests run at a time (default: 4)"
+    )
 
 
 def _refreshing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--full-refresh", action="store_true", help="forget what was read and landed, and read all again")
+    parser.add_argument(
+        "--full-refresh", action="store_true", help="forget what was read and landed, and read all again"
+    )
 
 
 def _continuing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--continuous", action="store_true", help="land what comes until Ctrl-C or SIGTERM, which let the batch in flight end; a second one does not wait")
-    parser.add_argument("--trigger", metavar="TIME", help=f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {spark_commands.TRIGGER})")
+    parser.add_argument(
+        "--continuous",
+        action="store_true",
+        help="land what comes until Ctrl-C or SIGTERM, which let the batch in flight end; a second one does not wait",
+    )
+    parser.add_argument(
+        "--trigger",
+        metavar="TIME",
+        help=f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {spark_commands.TRIGGER})",
+    )
 
 
 def _keeping(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--keep-days", type=int, metavar="N", help="remove rows of changelog tables that landed more than N days ago (default: none)")
-    parser.add_argument("--history-days", type=int, metavar="N", default=7, help="how long old states of tables stay readable (default: 7)")
+    parser.add_argument(
+        "--keep-days",
+        type=int,
+        metavar="N",
+        help="remove rows of changelog tables that landed more than N days ago (default: none)",
+    )
+    parser.add_argument(
+        "--history-days",
+        type=int,
+        metavar="N",
+        default=7,
+        help="how long old states of tables stay readable (default: 7)",
+    )
 
 
 def _testing(parser: argparse.ArgumentParser) -> None:
@@ -159,7 +196,14 @@ def _parsing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=("row", "ddl", "control", "dead_letter"))
     parser.add_argument("--limit", type=int)
     parser.add_argument("--zone", help="the zone of local times, as a source would declare it")
-    parser.add_argument("--schema", type=Path, action="append", default=[], metavar="FILE", help="the Avro schema of the messages, where the format has none; may stand more than once")
+    parser.add_argument(
+        "--schema",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="the Avro schema of the messages, where the format has none; may stand more than once",
+    )
     parser.add_argument("--output", choices=("table", "json"), help="default: a table on a terminal, else JSON")
 
 
@@ -173,9 +217,24 @@ def _naming(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    ("run", spark_commands.run, "land new messages and build models", (_selection, _failing, _in_parallel, _refreshing, _continuing)),
-    ("test", spark_commands.test, "run data tests, unit tests and cases of formats", (_selection, _failing, _in_parallel, _testing)),
-    ("build", spark_commands.build, "models and their tests, in order", (_selection, _failing, _in_parallel, _refreshing)),
+    (
+        "run",
+        spark_commands.run,
+        "land new messages and build models",
+        (_selection, _failing, _in_parallel, _refreshing, _continuing),
+    ),
+    (
+        "test",
+        spark_commands.test,
+        "run data tests, unit tests and cases of formats",
+        (_selection, _failing, _in_parallel, _testing),
+    ),
+    (
+        "build",
+        spark_commands.build,
+        "models and their tests, in order",
+        (_selection, _failing, _in_parallel, _refreshing),
+    ),
     ("maintain", spark_commands.maintain, "compact tables, remove what is old or left over", (_selection, _keeping)),
     ("compile", commands.compile_, "write the SQL of models to target/compiled", (_selection, _compiling)),
     ("check", commands.check, "read everything and say what is wrong", ()),

@@ -46,7 +46,8 @@ COLUMNS = {
 # The columns that the run adds, not the message.
 RUN_COLUMNS = ("run_id", "loaded_at", "landed_on")
 
-# What the macros of a format read, by its encoding: one row a message. A message in Avro may have the schema of its file; `damage` says why it is
+# What the macros of a format read, by its encoding: one row a message. A message in Avro may have the schema of its
+# file; `damage` says why it is
 # none, but a piece of a file that cannot be taken apart.
 MESSAGE_COLUMNS = {
     "json": {"raw": "string", "origin": ORIGIN, "arrival": "array<bigint>"},
@@ -67,7 +68,7 @@ SQL_SETTINGS = {
 }
 
 # What macros know of the contract, by name.
-MACRO_GLOBALS = {"contract": COLUMNS,  "sql_settings": SQL_SETTINGS}
+MACRO_GLOBALS = {"contract": COLUMNS, "sql_settings": SQL_SETTINGS}
 
 
 def schema(columns: dict[str, str]) -> str:
@@ -76,4 +77,3 @@ def schema(columns: dict[str, str]) -> str:
     '`a` string, `b` int'
     """
     return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
-

@@ -14,4 +14,9 @@ def read_text(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         line = content.count(b"\n", 0, e.start) + 1
-        raise RunnerError("file-encoding", f"not UTF-8: the byte 0x{content[e.start]:02x}", Where(path, line), "save the file as UTF-8") from None
+        raise RunnerError(
+            "file-encoding",
+            f"not UTF-8: the byte 0x{content[e.start]:02x}",
+            Where(path, line),
+            "save the file as UTF-8",
+        ) from None

@@ -35,14 +35,24 @@ def sql_inner(text: str) -> str:
 
 
 class Renderer:
-    """Renders models with the macros of some folders, the built-in one last; of macros with the same name, the one in the earlier folder counts."""
+    """Renders models with the macros of some folders, the built-in one last; of macros with the same name, the one in
+    the earlier folder counts.
+    """
 
     def __init__(self, macro_folders: Iterable[Path], globals_: Mapping[str, Any]) -> None:
         self.environment = jinja2.Environment(
-            undefined=jinja2.StrictUndefined, loader=jinja2.FunctionLoader(_source), extensions=["jinja2.ext.do"], keep_trailing_newline=False
+            undefined=jinja2.StrictUndefined,
+            loader=jinja2.FunctionLoader(_source),
+            extensions=["jinja2.ext.do"],
+            keep_trailing_newline=False,
         )
         self.environment.filters |= {"sql_text": sql_text, "sql_inner": sql_inner, "name": name}
-        self.environment.globals |= {"name": name, "text": sql_text, "macro": lambda called: self.macros[called], **globals_}
+        self.environment.globals |= {
+            "name": name,
+            "text": sql_text,
+            "macro": lambda called: self.macros[called],
+            **globals_,
+        }
         folders = list(macro_folders)
         self.built_in = folders[-1]
         files = [path for folder in reversed(folders) for path in sorted(folder.rglob("*.sql"))]
@@ -62,7 +72,12 @@ class Renderer:
         """What a macro prints."""
         template = self.environment.from_string("{{ macro(*arguments, **named) }}")
         file = Path(self.macros[macro]._func.__code__.co_filename)
-        return self._guard(file, lambda: template.render(macro=self.macros[macro], arguments=arguments, named=named)).strip() + "\n"
+        return (
+            self._guard(
+                file, lambda: template.render(macro=self.macros[macro], arguments=arguments, named=named)
+            ).strip()
+            + "\n"
+        )
 
     def expand(self, text: str, where: Where, context: Mapping[str, Any]) -> str:
         """A value of a YAML file with its `{{ }}` filled in."""
@@ -74,7 +89,9 @@ class Renderer:
         for node in (node for node in tree.body if isinstance(node, jinja2.nodes.Macro)):
             macro = node.name
             self.required[macro] = {argument.name for argument in node.args[: len(node.args) - len(node.defaults)]}
-            self.environment.globals[macro] = lambda *arguments, macro=macro, **named: self.macros[macro](*arguments, **named)
+            self.environment.globals[macro] = lambda *arguments, macro=macro, **named: self.macros[macro](
+                *arguments, **named
+            )
 
     def _load(self, path: Path) -> None:
         module = vars(self.environment.get_template(str(path)).module)
@@ -85,7 +102,7 @@ class Renderer:
             return action()
         except jinja2.TemplateSyntaxError as e:
             raise _mistake(e, Where(Path(e.filename or path), e.lineno), self.environment) from None
-        except Exception as e:  # noqa: BLE001  whatever goes wrong in a user's template is a mistake in it
+        except Exception as e:
             where = _innermost(e, path)
             if where.path.is_relative_to(self.built_in) and not isinstance(e, (jinja2.TemplateError, RunnerError)):
                 raise
@@ -96,11 +113,13 @@ def fill(environment: jinja2.Environment, text: str, where: Where, context: Mapp
     """A text with its `{{ }}` filled in."""
     try:
         return environment.from_string(text).render(context)
-    except Exception as e:  # noqa: BLE001  whatever goes wrong in a template is a mistake in it
+    except Exception as e:
         raise _mistake(e, where, environment, context) from e
 
 
-def _mistake(error: Exception, where: Where, environment: jinja2.Environment, context: Mapping[str, Any] | None = None) -> RunnerError:
+def _mistake(
+    error: Exception, where: Where, environment: jinja2.Environment, context: Mapping[str, Any] | None = None
+) -> RunnerError:
     """The error with its place, and the nearest name if it is about one."""
     if isinstance(error, RunnerError):
         return RunnerError(error.code, error.message, error.where or where, error.hint)
@@ -109,7 +128,12 @@ def _mistake(error: Exception, where: Where, environment: jinja2.Environment, co
     message = str(getattr(error, "message", None) or error).rstrip(".")
     undefined = re.fullmatch(r"'(\w+)' is undefined", message)
     if undefined:
-        return RunnerError("template", f'"{undefined[1]}" is not defined', where, did_you_mean(undefined[1], [*environment.globals, *(context or ())]))
+        return RunnerError(
+            "template",
+            f'"{undefined[1]}" is not defined',
+            where,
+            did_you_mean(undefined[1], [*environment.globals, *(context or ())]),
+        )
     return RunnerError("template", message[:1].lower() + message[1:], where)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import orjson
 
 from runner.errors import RunnerError
-from runner.nodes import Model, Node
+from runner.project.nodes import Model, Node
 
 WORDS = {"success": "OK", "error": "ERROR", "skipped": "SKIP", "pass": "PASS", "warn": "WARN", "fail": "FAIL"}
 COLOURS = {"OK": "32", "PASS": "32", "WARN": "33", "ERROR": "31", "FAIL": "31", "SKIP": "33"}
@@ -22,7 +22,14 @@ NARROW = 100
 class Report:
     """Says how a run goes. `log_format` is text or json; quiet leaves out all but errors and what is not good."""
 
-    def __init__(self, log_format: str = "text", quiet: bool = False, color: bool | None = None, stderr: TextIO | None = None, stdout: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        log_format: str = "text",
+        quiet: bool = False,
+        color: bool | None = None,
+        stderr: TextIO | None = None,
+        stdout: TextIO | None = None,
+    ) -> None:
         self.stderr, self.stdout = stderr or sys.stderr, stdout or sys.stdout
         self.log_format, self.quiet = log_format, quiet
         self.color = self.stderr.isatty() if color is None else color
@@ -35,7 +42,17 @@ class Report:
 
     def error(self, error: RunnerError) -> None:
         where = str(error.where) if error.where else None
-        self._line({"event": "error", "code": error.code, "message": error.message, "where": where, "hint": error.hint or None}, str(error), clock=False)
+        self._line(
+            {
+                "event": "error",
+                "code": error.code,
+                "message": error.message,
+                "where": where,
+                "hint": error.hint or None,
+            },
+            str(error),
+            clock=False,
+        )
 
     def debug(self, text: str) -> None:
         self._line({"event": "debug", "message": text}, text, clock=False)
@@ -45,15 +62,32 @@ class Report:
 
     def started(self, node: Node, number: int, total: int) -> None:
         if not self.quiet and isinstance(node.about, Model) and node.about.materialized != "view":
-            self._line({"event": "started", "name": node.name, "number": number, "total": total}, f"{number} of {total} START {_kind(node)} {node.name}")
+            self._line(
+                {"event": "started", "name": node.name, "number": number, "total": total},
+                f"{number} of {total} START {_kind(node)} {node.name}",
+            )
 
     def finished(self, node: Node, result: Any, number: int, total: int) -> None:
         if self.quiet and result.status in ("success", "pass"):
             return
         word = WORDS[result.status]
         text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.name} [{_counted(result.rows)}{result.seconds:.1f}s]"
-        lines = [text, *(f"      {line}" for line in [*result.message.splitlines(), *(n for note in result.notes for n in note.splitlines())])]
-        event = {"event": "finished", "name": node.name, "status": result.status, "seconds": round(result.seconds, 3), "message": result.message, "notes": list(result.notes), "rows": dict(result.rows)}
+        lines = [
+            text,
+            *(
+                f"      {line}"
+                for line in [*result.message.splitlines(), *(n for note in result.notes for n in note.splitlines())]
+            ),
+        ]
+        event = {
+            "event": "finished",
+            "name": node.name,
+            "status": result.status,
+            "seconds": round(result.seconds, 3),
+            "message": result.message,
+            "notes": list(result.notes),
+            "rows": dict(result.rows),
+        }
         self._line(event, "\n".join(lines))
 
     def progress(self, name: str, batch: Any) -> None:
@@ -62,8 +96,18 @@ class Report:
             return
         rows = {kind: count for kind, count in batch.landed.rows.items() if count}
         kinds = f" ({', '.join(f'{grouped(count)} {kind}' for kind, count in rows.items())})" if rows else ""
-        text = f"{name}: {grouped(batch.landed.messages)} messages{kinds} in {batch.seconds:.1f}s{_behind(batch.behind)}"
-        event = {"event": "progress", "name": name, "batch": batch.number, "messages": batch.landed.messages, "rows": dict(batch.landed.rows), "seconds": round(batch.seconds, 3), "behind": batch.behind}
+        text = (
+            f"{name}: {grouped(batch.landed.messages)} messages{kinds} in {batch.seconds:.1f}s{_behind(batch.behind)}"
+        )
+        event = {
+            "event": "progress",
+            "name": name,
+            "batch": batch.number,
+            "messages": batch.landed.messages,
+            "rows": dict(batch.landed.rows),
+            "seconds": round(batch.seconds, 3),
+            "behind": batch.behind,
+        }
         self._line(event, text)
 
     def idle(self, busy: Iterable[str], behind: int | None) -> None:
@@ -84,7 +128,11 @@ class Report:
     def _line(self, event: Mapping[str, Any], text: str, clock: bool = True) -> None:
         now = datetime.now()
         if self.log_format == "json":
-            print(json.dumps({"time": now.isoformat(timespec="seconds"), **event}, ensure_ascii=False), file=self.stderr, flush=True)
+            print(
+                json.dumps({"time": now.isoformat(timespec="seconds"), **event}, ensure_ascii=False),
+                file=self.stderr,
+                flush=True,
+            )
         else:
             print(f"{now:%H:%M:%S}  {text}" if clock else text, file=self.stderr, flush=True)
 

@@ -101,7 +101,9 @@ def read_yaml(path: Path) -> Yaml:
         return Yaml(_value(root, (), path, places) if root else {}, places)
     except yaml.MarkedYAMLError as e:
         mark, words = e.problem_mark, ", ".join(part for part in (e.context, e.problem) if part)
-        raise RunnerError("yaml-syntax", f"not YAML: {words}", Where(path, mark.line + 1, mark.column + 1) if mark else Where(path)) from None
+        raise RunnerError(
+            "yaml-syntax", f"not YAML: {words}", Where(path, mark.line + 1, mark.column + 1) if mark else Where(path)
+        ) from None
     except yaml.reader.ReaderError as e:
         line = text.encode().count(b"\n", 0, e.position) + 1
         raise RunnerError("yaml-syntax", f"not YAML: {e.reason}", Where(path, line)) from None

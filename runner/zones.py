@@ -20,7 +20,11 @@ def read_zone(yaml: Yaml | None) -> str | None:
     if OFFSET.fullmatch(text) or (NAME.fullmatch(text) and _exists(text)):
         return text
     hint = did_you_mean(text, zoneinfo.available_timezones()) if "/" in text else ""
-    raise yaml.error("spec-zone", f'"{text}" is no time zone', hint or 'write an IANA name such as Asia/Shanghai or an offset such as "+08:00"; abbreviations are ambiguous')
+    raise yaml.error(
+        "spec-zone",
+        f'"{text}" is no time zone',
+        hint or 'write an IANA name such as Asia/Shanghai or an offset such as "+08:00"; abbreviations are ambiguous',
+    )
 
 
 def _exists(name: str) -> bool:

@@ -1,7 +1,9 @@
 """Cases of Avro formats: `CASE.messages.jsonl`, which people read -> `CASE.messages.base64`, which the runner reads.
 
-`python -m tests.avro_cases` writes every `.messages.base64` anew. A line of the readable file is a record in Avro's JSON encoding, fields with a
-default may be left out; or `{"schema": PATH, "record": RECORD}`, a record of another schema, its path from the folder of formats; or
+`python -m tests.avro_cases` writes every `.messages.base64` anew. A line of the readable file is a record in Avro's
+JSON encoding, fields with a
+default may be left out; or `{"schema": PATH, "record": RECORD}`, a record of another schema, its path from the folder
+of formats; or
 `{"base64": TEXT, "about": TEXT}`, bytes as they are.
 """
 
@@ -30,7 +32,9 @@ def write_all(root: Path = ROOT) -> None:
 
 def readable_files(root: Path = ROOT) -> list[Path]:
     """The readable files of all formats whose messages are Avro."""
-    formats = [spec.stem for spec in sorted((root / "formats").glob("*.yml")) if _message(spec).get("encoding") == "avro"]
+    formats = [
+        spec.stem for spec in sorted((root / "formats").glob("*.yml")) if _message(spec).get("encoding") == "avro"
+    ]
     return [path for name in formats for path in sorted((root / "formats/cases" / name).glob(f"*{READABLE}"))]
 
 
@@ -89,7 +93,8 @@ def _yaml(path: Path) -> dict[str, Any]:
     return yaml.load(path.read_text("utf-8"), yaml.CBaseLoader) or {}
 
 
-# --- Avro ---------------------------------------------------------------------------------------------------------------------------
+# --- Avro
+# ---------------------------------------------------------------------------------------------------------------------------
 
 
 def encode(schema: Path, record: Any) -> bytes:
@@ -112,12 +117,19 @@ def decode(schema: Path, message: bytes) -> Any:
 
 @cache
 def _schema(path: Path) -> tuple[list[Any], str, dict[str, Any]]:
-    """A file's types as a union, the name of the record that messages are, and all named types. Records are written as a branch of that
-    union, whose index is no part of a message: so a published list of types, whose record comes last, is read like a single record."""
+    """A file's types as a union, the name of the record that messages are, and all named types. Records are written as
+    a branch of that
+    union, whose index is no part of a message: so a published list of types, whose record comes last, is read like a
+    single record.
+    """
     names: dict[str, Any] = {}
     written = json.loads(path.read_text("utf-8"))
     parsed = fastavro.parse_schema(written if isinstance(written, list) else [written], names)
-    (root,) = [one["name"] for one in parsed if not any(one["name"] in _used(other, names) for other in parsed if other is not one)]
+    (root,) = [
+        one["name"]
+        for one in parsed
+        if not any(one["name"] in _used(other, names) for other in parsed if other is not one)
+    ]
     return parsed, root, names
 
 
@@ -144,7 +156,8 @@ def _behind_index(message: bytes) -> bytes:
 
 
 def datum(value: Any, schema: Any, names: dict[str, Any]) -> Any:
-    """A value of Avro's JSON encoding -> what fastavro writes, values of unions as (name of the branch, value): left to itself it would
+    """A value of Avro's JSON encoding -> what fastavro writes, values of unions as (name of the branch, value): left to
+    itself it would
     choose the branch that fits best, not the one that was named.
 
     >>> datum({"long": 1}, ["null", "int", "long"], {})
@@ -211,9 +224,11 @@ def _primitive(value: Any, name: str) -> Any:
             return value
         case "bytes", str():
             return value.encode("latin-1")
-        case ("int" | "long"), int() if not isinstance(value, bool) and -RANGES[name] <= value < RANGES[name]:
+        case (("int" | "long"), int()) if not isinstance(value, bool) and -RANGES[name] <= value < RANGES[name]:
             return value
-        case ("float" | "double"), int() | float() | ("NaN" | "Infinity" | "-Infinity") if not isinstance(value, bool):
+        case (("float" | "double"), int() | float() | ("NaN" | "Infinity" | "-Infinity")) if not isinstance(
+            value, bool
+        ):
             return float(value)
     raise ValueError(f"{json.dumps(value)} is no {name}")
 

@@ -1,7 +1,9 @@
 """How each vendor writes a change in Avro, from its documents alone: nothing here knows how this project reads them.
 
-`AVRO_ENCODERS[name](change)` gives the messages of a change, as `encoders.ENCODERS` does for those that write JSON; what no document says stands
-under `assumed` in vendor_exceptions.yml, too. A value of a union is a pair of the branch's name and the value, since fastavro would choose another
+`AVRO_ENCODERS[name](change)` gives the messages of a change, as `encoders.ENCODERS` does for those that write JSON;
+what no document says stands
+under `assumed` in vendor_exceptions.yml, too. A value of a union is a pair of the branch's name and the value, since
+fastavro would choose another
 branch for some.
 """
 
@@ -21,8 +23,20 @@ import pyarrow.parquet
 
 from tests.avro_cases import encoded
 from tests.encoders import (
-    DDL_WORDS, JDBC_CODES, Writers, base_type, declared_fraction, geometry_bytes, image, joined, padded, plain_decimal, seconds_and_microseconds, text,
-    type_parameter, types_of,
+    DDL_WORDS,
+    JDBC_CODES,
+    Writers,
+    base_type,
+    declared_fraction,
+    geometry_bytes,
+    image,
+    joined,
+    padded,
+    plain_decimal,
+    seconds_and_microseconds,
+    text,
+    type_parameter,
+    types_of,
 )  # fmt: skip
 
 FORMATS = Path(__file__).parent.parent / "formats"
@@ -42,7 +56,8 @@ DTS_SCHEMA = read_schema(FORMATS / "schemas/dts.avsc")
 DRS_SCHEMA = read_schema(DRS_SCHEMA_FILE)
 
 
-# --- values -------------------------------------------------------------------------------------------------------------------------
+# --- values
+# -------------------------------------------------------------------------------------------------------------------------
 
 
 def given(branch: str, value: Any) -> Branch | None:
@@ -97,7 +112,8 @@ def decimal_size(column: Any) -> dict[str, int]:
     return {"precision": int(precision), "scale": int(scale)}
 
 
-# --- OceanBase's subscription, from a tenant in MySQL mode ----------------------------------------------------------------------------
+# --- OceanBase's subscription, from a tenant in MySQL mode
+# ----------------------------------------------------------------------------
 
 
 def oceanbase_object(name: str, **members: Any) -> Branch:
@@ -132,13 +148,17 @@ def oceanbase_date(column: Any, value: str) -> Branch:
 
 def oceanbase_time(column: Any, value: str) -> Branch:
     negative, (hours, minutes, seconds), microseconds = time_parts(value)
-    return oceanbase_object("TimeObject", negative=negative, hours=hours, minutes=minutes, seconds=seconds, nanos=microseconds * 1000)
+    return oceanbase_object(
+        "TimeObject", negative=negative, hours=hours, minutes=minutes, seconds=seconds, nanos=microseconds * 1000
+    )
 
 
 def oceanbase_datetime(column: Any, value: str) -> Branch:
     date, time = value.split(" ")
     _, (hours, minutes, seconds), microseconds = time_parts(time)
-    return oceanbase_object("DateTimeObject", **date_parts(date), hours=hours, minutes=minutes, seconds=seconds, nanos=microseconds * 1000)
+    return oceanbase_object(
+        "DateTimeObject", **date_parts(date), hours=hours, minutes=minutes, seconds=seconds, nanos=microseconds * 1000
+    )
 
 
 def oceanbase_timestamp(column: Any, value: datetime) -> Branch:
@@ -174,7 +194,10 @@ def oceanbase_images(change: Any, row: Mapping[str, Any] | None) -> Branch | Non
     if row is None:
         return None
     written = image(change, row, OCEANBASE_VALUES)
-    return "array", [{"type_info": "NULL" if written[c.name] is None else oceanbase_type(c), "value": written[c.name]} for c in change.table.columns]
+    return "array", [
+        {"type_info": "NULL" if written[c.name] is None else oceanbase_type(c), "value": written[c.name]}
+        for c in change.table.columns
+    ]
 
 
 def fields_of(change: Any, number: Callable[[Any], int]) -> list[dict[str, Any]]:
@@ -211,7 +234,8 @@ def oceanbase_record(change: Any) -> dict[str, Any] | None:
     }
 
 
-# --- Alibaba DTS, from MySQL ----------------------------------------------------------------------------------------------------------
+# --- Alibaba DTS, from MySQL
+# ----------------------------------------------------------------------------------------------------------
 
 # MySQL's own numbers of types.
 DTS_TYPES = {
@@ -244,7 +268,9 @@ def dts_characters(column: Any, value: str) -> Branch:
 
 
 def dts_text(column: Any, value: str | tuple[str, ...]) -> Branch:
-    return dts_object("TextObject", type=base_type(column), value=value if isinstance(value, str) else joined(column, value))
+    return dts_object(
+        "TextObject", type=base_type(column), value=value if isinstance(value, str) else joined(column, value)
+    )
 
 
 def dts_bytes(column: Any, value: bytes) -> Branch:
@@ -260,7 +286,9 @@ def dts_geometry(column: Any, value: tuple[int, bytes]) -> Branch:
 
 
 def dts_clock(**parts: int) -> Branch:
-    return dts_object("DateTime", **{part: parts.get(part) for part in ("year", "month", "day", "hour", "minute", "second", "millis")})
+    return dts_object(
+        "DateTime", **{part: parts.get(part) for part in ("year", "month", "day", "hour", "minute", "second", "millis")}
+    )
 
 
 def dts_time(column: Any, value: str) -> Branch:
@@ -324,7 +352,11 @@ def dts_record(change: Any) -> dict[str, Any] | None:
         "safeSourcePosition": position,
         "sourceTxid": change.transaction if is_row else "",
         "source": {"sourceType": "MySQL", "version": "8.0.30"},
-        "operation": {"ddl": "DDL", "row": "INIT" if change.op == "snapshot" else change.op.upper(), "control": change.op.upper()}[change.kind],
+        "operation": {
+            "ddl": "DDL",
+            "row": "INIT" if change.op == "snapshot" else change.op.upper(),
+            "control": change.op.upper(),
+        }[change.kind],
         "objectName": given("string", table and dts_name(table.database, table.name)),
         "processTimestamps": None,
         "tags": {"pk_uk_info": json.dumps(keys)} if keys else {},
@@ -335,7 +367,8 @@ def dts_record(change: Any) -> dict[str, Any] | None:
     }
 
 
-# --- Huawei DRS, from MySQL -----------------------------------------------------------------------------------------------------------
+# --- Huawei DRS, from MySQL
+# -----------------------------------------------------------------------------------------------------------
 
 
 def drs_text(column: Any, value: Any) -> Branch:
@@ -378,10 +411,15 @@ def drs_record(change: Any) -> dict[str, Any] | None:
     }
 
 
-# --- messages and files ---------------------------------------------------------------------------------------------------------------
+# --- messages and files
+# ---------------------------------------------------------------------------------------------------------------
 
 SCHEMAS = {"oceanbase_avro": OCEANBASE_SCHEMA, "dts_avro": DTS_SCHEMA, "drs_avro": DRS_SCHEMA}
-RECORDS: Mapping[str, Callable[[Any], dict[str, Any] | None]] = {"oceanbase_avro": oceanbase_record, "dts_avro": dts_record, "drs_avro": drs_record}
+RECORDS: Mapping[str, Callable[[Any], dict[str, Any] | None]] = {
+    "oceanbase_avro": oceanbase_record,
+    "dts_avro": dts_record,
+    "drs_avro": drs_record,
+}
 
 
 def encoder(vendor: str) -> Callable[[Any], list[bytes]]:
@@ -396,7 +434,9 @@ AVRO_ENCODERS: dict[str, Callable[[Any], list[bytes]]] = {vendor: encoder(vendor
 
 
 def decoded(vendor: str, message: bytes) -> tuple[Any, int]:
-    """The record at the beginning of some bytes, and how many of them it takes; records in unions as pairs of name and members."""
+    """The record at the beginning of some bytes, and how many of them it takes; records in unions as pairs of name and
+    members.
+    """
     stream = io.BytesIO(message)
     record = fastavro.schemaless_reader(stream, SCHEMAS[vendor], return_record_name=True)
     return record, stream.tell()

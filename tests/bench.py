@@ -1,7 +1,10 @@
-"""`make bench`: how fast, as ratios to the bare JSON parser of the same Spark in the same process, round by round; Avro beside fastavro alone.
+"""`make bench`: how fast, as ratios to the bare JSON parser of the same Spark in the same process, round by round; Avro
+beside fastavro alone.
 
-Prints a table and writes target/bench.json, flat: name -> number. Each figure runs in a JVM of its own, for a JVM that has run other
-queries runs the next ones slower; every round takes the baseline and the figure in turn, and the figure is the median of the rounds' ratios.
+Prints a table and writes target/bench.json, flat: name -> number. Each figure runs in a JVM of its own, for a JVM that
+has run other
+queries runs the next ones slower; every round takes the baseline and the figure in turn, and the figure is the median
+of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -32,14 +35,35 @@ MEGABYTES = int(os.environ.get("BENCH_MB", "140"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 WARM_UP = 2
 # Format, figure, and what it is compared with.
-FIGURES = (("canal", "sql", "bare"), ("canal", "run", "bare"), ("oms_default", "sql", "bare"), ("oceanbase_avro", "decode", "fastavro"), ("oceanbase_avro", "sql", "fastavro"))
+FIGURES = (
+    ("canal", "sql", "bare"),
+    ("canal", "run", "bare"),
+    ("oms_default", "sql", "bare"),
+    ("oceanbase_avro", "decode", "fastavro"),
+    ("oceanbase_avro", "sql", "fastavro"),
+)
 
 TYPES = {
     "id": "bigint(20)", "order_no": "varchar(32)", "customer_id": "bigint(20)", "status": "varchar(16)", "quantity": "int(11)",
     "currency": "char(3)", "sku": "varchar(64)", "title": "varchar(255)", "note": "varchar(255)", "paid": "tinyint(1)", "city": "varchar(64)",
     "weight": "double", "updated_at": "timestamp", "picture": "blob",
 }  # fmt: skip
-WORDS = "red green blue large small light heavy fast slow paper steel glass wooden round".split()
+WORDS = [
+    "red",
+    "green",
+    "blue",
+    "large",
+    "small",
+    "light",
+    "heavy",
+    "fast",
+    "slow",
+    "paper",
+    "steel",
+    "glass",
+    "wooden",
+    "round",
+]
 PROJECT = """
 name: bench
 targets: {{local: {{path: {work}/warehouse, spark: {{spark.master: "local[2]", spark.driver.memory: {memory}}}}}}}
@@ -54,7 +78,9 @@ sources:
 
 
 def write_messages(path: Path, megabytes: int, message: Callable[[int, random.Random], dict]) -> None:
-    """Messages of about 1 KB with 14 columns, a timestamp and a blob among them: 30 % inserts, 60 % updates, 10 % deletes."""
+    """Messages of about 1 KB with 14 columns, a timestamp and a blob among them: 30 % inserts, 60 % updates, 10 %
+    deletes.
+    """
     draw = random.Random(1)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -69,14 +95,23 @@ def _bare_number_message(number: int, draw: random.Random) -> dict:
     kind = draw.choices(["INSERT", "UPDATE", "DELETE"], [3, 6, 1])[0]
     row = _row(number, draw)
     row |= {name: int(row[name]) for name in ("id", "customer_id", "quantity", "paid")}
-    row |= {"weight": draw.randrange(10**6) / 100, "updated_at": f"{1700000000 + number}.250000", "picture": base64.b64encode(draw.randbytes(24)).decode()}
+    row |= {
+        "weight": draw.randrange(10**6) / 100,
+        "updated_at": f"{1700000000 + number}.250000",
+        "picture": base64.b64encode(draw.randbytes(24)).decode(),
+    }
     meta = {
         "checkpoint": str(1700000000 + number), "record_primary_key": "id", "record_primary_value": str(number), "source_identity": "s-1",
         "dbType": "OB_MYSQL", "storeDataSequence": 170000000000000 + number, "table_name": "orders", "db": "tenant.shop",
         "timestamp": str(1700000000 + number), "uniqueId": f"1002_{number}",
     }  # fmt: skip
     before = None if kind == "INSERT" else {**row, "status": "new", "weight": 0.5}
-    return {"prevStruct": before, "postStruct": None if kind == "DELETE" else row, "allMetaData": meta, "recordType": kind}
+    return {
+        "prevStruct": before,
+        "postStruct": None if kind == "DELETE" else row,
+        "allMetaData": meta,
+        "recordType": kind,
+    }
 
 
 def _message(number: int, draw: random.Random) -> dict:
@@ -97,7 +132,9 @@ def write_avro(folder: Path, megabytes: int) -> None:
     folder.mkdir(parents=True)
     for number in range(4):
         part = pyarrow.array(messages[number::4], pyarrow.binary())
-        table = pyarrow.table({"value": part, "offset": pyarrow.array(range(number, len(messages), 4), pyarrow.int64())})
+        table = pyarrow.table(
+            {"value": part, "offset": pyarrow.array(range(number, len(messages), 4), pyarrow.int64())}
+        )
         pyarrow.parquet.write_table(table, folder / f"{number}.parquet")
 
 
@@ -120,12 +157,25 @@ def _avro_message(number: int, draw: random.Random) -> dict:
 def _avro_row(number: int, draw: random.Random) -> list[dict]:
     row = _row(number, draw)
     day, clock = row["updated_at"].split(" ")
-    values = {**row, **{name: int(row[name]) for name in ("id", "customer_id", "quantity", "paid")}, "picture": draw.randbytes(24)}
+    values = {
+        **row,
+        **{name: int(row[name]) for name in ("id", "customer_id", "quantity", "paid")},
+        "picture": draw.randbytes(24),
+    }
     values["weight"] = ("oms.avro.DecimalObject", {"precision": 10, "scale": 2, "value": row["weight"]})
     parts = [int(part) for part in (*day.split("-"), *clock.split(":"))]
-    values["updated_at"] = ("oms.avro.DateTimeObject", {**dict(zip(("year", "month", "day", "hours", "minutes", "seconds"), parts)), "nanos": 250_000_000})
+    values["updated_at"] = (
+        "oms.avro.DateTimeObject",
+        {**dict(zip(("year", "month", "day", "hours", "minutes", "seconds"), parts)), "nanos": 250_000_000},
+    )
     kinds = {int: "LONG", str: "STRING", bytes: "BINARY"}
-    return [{"type_info": kinds.get(type(values[name]), "DECIMAL" if name == "weight" else "DATETIME"), "value": values[name]} for name in TYPES]
+    return [
+        {
+            "type_info": kinds.get(type(values[name]), "DECIMAL" if name == "weight" else "DATETIME"),
+            "value": values[name],
+        }
+        for name in TYPES
+    ]
 
 
 def _row(number: int, draw: random.Random) -> dict:
@@ -143,15 +193,17 @@ def _row(number: int, draw: random.Random) -> dict:
 
 def measure(format_name: str, figure: str) -> None:
     """Prints the seconds of the baseline and of the figure, round by round, as JSON."""
-    from runner.compile import reads
-    from runner.spark import Spark
-    from runner.spark_messages import source_view
+    from runner.compile.query import reads
+    from runner.engine.messages import source_view
+    from runner.engine.session import Spark
 
     opened = opened_project(WORK)
     model = opened.graph.nodes[f"{format_name}_to_changelog"].about
     with Spark(opened.project.target, WORK / "spark.log") as spark:
         source = model.source
-        source_view(spark, source.messages, reads(opened.renderer, source.messages), f"{format_name}_messages", streaming=False)
+        source_view(
+            spark, source.messages, reads(opened.renderer, source.messages), f"{format_name}_messages", streaming=False
+        )
         spark.know(model.functions)
         actions = {"sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened)}
         if model.functions:
@@ -168,7 +220,11 @@ def measure(format_name: str, figure: str) -> None:
 def _fastavro(format_name: str) -> Callable[[], float]:
     """The seconds that fastavro would take for all messages, alone in this process; it reads an eighth of them."""
     schema = _avro_schema()
-    messages = [value for path in sorted((WORK / format_name).glob("*")) for value in pyarrow.parquet.read_table(path)["value"].to_pylist()][::8]
+    messages = [
+        value
+        for path in sorted((WORK / format_name).glob("*"))
+        for value in pyarrow.parquet.read_table(path)["value"].to_pylist()
+    ][::8]
 
     def read() -> None:
         for message in messages:
@@ -180,14 +236,24 @@ def _fastavro(format_name: str) -> Callable[[], float]:
 def opened_project(folder: Path, target: str | None = None, full_refresh: bool = True) -> object:
     from argparse import Namespace
 
-    from runner.opened import Opened
+    from runner.commands.workspace import Opened
 
-    return Opened(Namespace(project_dir=folder, target=target, vars={}, target_path=None, select=None, exclude=None, full_refresh=full_refresh))
+    return Opened(
+        Namespace(
+            project_dir=folder,
+            target=target,
+            vars={},
+            target_path=None,
+            select=None,
+            exclude=None,
+            full_refresh=full_refresh,
+        )
+    )
 
 
 def _bare_schema(opened: object, source: object) -> str:
     """What the compiled SQL reads of a message, as one schema."""
-    from runner.plan import make_plan
+    from runner.compile.plan import make_plan
 
     return opened.renderer.call("field_type", make_plan(source.name, source.format, source.zone).fields, 0)
 
@@ -198,8 +264,8 @@ def _noop(spark: object, sql: str) -> None:
 
 def _land(spark: object, opened: object) -> None:
     """The whole landing: stream, checkpoint, Parquet files by kind and day."""
-    from runner.spark_commands import _execution
-    from runner.spark_messages import source_view
+    from runner.commands.run import _execution
+    from runner.engine.messages import source_view
 
     node = opened.graph.nodes["canal_to_changelog"]
     messages = node.about.source.messages
@@ -230,7 +296,9 @@ def main() -> None:
             print(f"{name:32} {value:10.2f}", flush=True)
         figures |= found
         # After each part: a figure that fails does not take the others with it.
-        (ROOT / "target" / "bench.json").write_text(json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=1) + "\n")
+        (ROOT / "target" / "bench.json").write_text(
+            json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=1) + "\n"
+        )
     shutil.rmtree(WORK / "warehouse", ignore_errors=True)
 
 
@@ -253,12 +321,21 @@ def all_figures(data: Path) -> Iterator[dict[str, float]]:
 
 def command_figures() -> dict[str, float]:
     """Seconds of commands that start no JVM, as whole processes."""
-    commands = {"cli.help_s": ["--help"], "cli.ls_s": ["ls"], "cli.compile_s": ["compile", "-s", "canal_to_changelog", "-q"], "cli.check_s": ["check"]}
-    return {name: statistics.median(_seconds(lambda: _runner(*words)) for _ in range(5)) for name, words in commands.items()}
+    commands = {
+        "cli.help_s": ["--help"],
+        "cli.ls_s": ["ls"],
+        "cli.compile_s": ["compile", "-s", "canal_to_changelog", "-q"],
+        "cli.check_s": ["check"],
+    }
+    return {
+        name: statistics.median(_seconds(lambda: _runner(*words)) for _ in range(5)) for name, words in commands.items()
+    }
 
 
 def memory_figures(data: Path) -> dict[str, float]:
-    """The most memory of the JVM in a whole `runner run`, and for ten times the data as a ratio to it, with a heap that is small for both."""
+    """The most memory of the JVM in a whole `runner run`, and for ten times the data as a ratio to it, with a heap that
+    is small for both.
+    """
     (WORK / "project.yml").write_text(PROJECT.format(work=WORK, files="one/*", memory="700m"))
     (WORK / "one").mkdir()
     os.link(data, WORK / "one" / "0.jsonl")
@@ -266,12 +343,32 @@ def memory_figures(data: Path) -> dict[str, float]:
     for number in range(1, 10):
         os.link(data, WORK / "one" / f"{number}.jsonl")
     ten, seconds_ten = _peak_of_run()
-    return {"canal.memory_mb": once, "canal.memory_10x_vs_1x": ten / once, "canal.cold_run_s": seconds, "canal.cold_run_10x_s": seconds_ten, "canal.time_10x_vs_1x": seconds_ten / seconds}
+    return {
+        "canal.memory_mb": once,
+        "canal.memory_10x_vs_1x": ten / once,
+        "canal.cold_run_s": seconds,
+        "canal.cold_run_10x_s": seconds_ten,
+        "canal.time_10x_vs_1x": seconds_ten / seconds,
+    }
 
 
 def _peak_of_run() -> tuple[float, float]:
     began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "runner.cli", "--project-dir", str(WORK), "-q", "run", "--full-refresh", "-s", "canal_to_changelog"], cwd=ROOT)
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "runner.cli",
+            "--project-dir",
+            str(WORK),
+            "-q",
+            "run",
+            "--full-refresh",
+            "-s",
+            "canal_to_changelog",
+        ],
+        cwd=ROOT,
+    )
     peak = 0.0
     while process.poll() is None:
         peak = max(peak, *(_peak_mb(pid) for pid in _descendants(process.pid)), 0.0)
@@ -283,7 +380,9 @@ def _peak_of_run() -> tuple[float, float]:
 
 def _descendants(pid: int) -> list[int]:
     try:
-        children = [int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()]
+        children = [
+            int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()
+        ]
     except OSError:
         return []
     return [pid, *(d for child in children for d in _descendants(child))]

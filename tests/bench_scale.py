@@ -1,6 +1,8 @@
-"""Figures of `make bench` about size: ten times the data, Kafka to each storage, many tables, many sources, a huge message.
+"""Figures of `make bench` about size: ten times the data, Kafka to each storage, many tables, many sources, a huge
+message.
 
-Each figure runs in a process of its own (`python -m tests.bench_scale FIGURE`) and prints JSON, name -> number. What a figure is compared with is
+Each figure runs in a process of its own (`python -m tests.bench_scale FIGURE`) and prints JSON, name -> number. What a
+figure is compared with is
 landed in turn with it, in the same JVM.
 """
 
@@ -35,40 +37,68 @@ targets:
 
 
 def ten_times(folder: Path) -> dict[str, float]:
-    """How many times as long ten files take as one of them, each time landed from their beginning in a JVM that is warm."""
+    """How many times as long ten files take as one of them, each time landed from their beginning in a JVM that is
+    warm.
+    """
     write_messages(folder / "one/0.jsonl", MEGABYTES // 2, _message)
     (folder / "ten").mkdir()
     for number in range(10):
         os.link(folder / "one/0.jsonl", folder / f"ten/{number}.jsonl")
-    project = _project(folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("one", "ten")])
+    project = _project(
+        folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("one", "ten")]
+    )
     with _jvm(project):
-        rounds = [(_land(project, "parquet", ["one"]), _land(project, "parquet", ["ten"])) for _ in range(WARM_UP + 3)][WARM_UP:]
+        rounds = [(_land(project, "parquet", ["one"]), _land(project, "parquet", ["ten"])) for _ in range(WARM_UP + 3)][
+            WARM_UP:
+        ]
     return {"scale.time_10x_vs_1x": statistics.median(ten / one for one, ten in rounds)}
 
 
 def kafka(folder: Path) -> dict[str, float]:
-    """Throughput from Kafka into each storage, and of 200 tables in one topic, as ratios to files into Parquet and to a topic of one table."""
+    """Throughput from Kafka into each storage, and of 200 tables in one topic, as ratios to files into Parquet and to a
+    topic of one table.
+    """
     write_messages(folder / "files/one.jsonl", MEGABYTES // 2, _message)
-    write_messages(folder / "many.jsonl", MEGABYTES // 2, lambda number, draw: _message(number, draw) | {"table": f"orders_{number % TABLES}"})
+    write_messages(
+        folder / "many.jsonl",
+        MEGABYTES // 2,
+        lambda number, draw: _message(number, draw) | {"table": f"orders_{number % TABLES}"},
+    )
     with Broker(folder / "broker") as broker:
         topics = {"one": folder / "files/one.jsonl", "many": folder / "many.jsonl"}
-        sources = [f"{{name: {name}, format: canal, kafka: {{servers: '{broker.servers}', topics: {name}}}}}" for name in topics]
+        sources = [
+            f"{{name: {name}, format: canal, kafka: {{servers: '{broker.servers}', topics: {name}}}}}"
+            for name in topics
+        ]
         project = _project(folder, [f"{{name: files, format: canal, files: '{folder}/files/*'}}", *sources])
         with _jvm(project) as session:
             for name, data in topics.items():
                 broker.create_topic(name, partitions=2)
                 frame = session.read.text(str(data)).withColumn("topic", _literal(name))
                 frame.write.format("kafka").option("kafka.bootstrap.servers", broker.servers).save()
-            figures = {"kafka.parquet": ("one", "parquet"), "kafka.delta": ("one", "delta"), "kafka.iceberg": ("one", "iceberg"), "kafka.parquet_200_tables": ("many", "parquet")}
+            figures = {
+                "kafka.parquet": ("one", "parquet"),
+                "kafka.delta": ("one", "delta"),
+                "kafka.iceberg": ("one", "iceberg"),
+                "kafka.parquet_200_tables": ("many", "parquet"),
+            }
             return _against(project, ("files", "parquet"), figures)
 
 
 def sources(folder: Path) -> dict[str, float]:
     """Seconds of 13 sources at once in one session, how many times those of one of them, and of all in turn."""
-    project = _project(folder, [f"{{name: {name}, format: {name}, files: {ROOT}/formats/cases/{name}/*.messages.jsonl}}" for name in FORMATS])
+    project = _project(
+        folder,
+        [f"{{name: {name}, format: {name}, files: {ROOT}/formats/cases/{name}/*.messages.jsonl}}" for name in FORMATS],
+    )
     with _jvm(project):
         rounds = [
-            (_land(project, "parquet", FORMATS[:1]), _land(project, "parquet", FORMATS, threads=1), _land(project, "parquet", FORMATS, threads=4), _land(project, "parquet", FORMATS, full_refresh=False, threads=4))
+            (
+                _land(project, "parquet", FORMATS[:1]),
+                _land(project, "parquet", FORMATS, threads=1),
+                _land(project, "parquet", FORMATS, threads=4),
+                _land(project, "parquet", FORMATS, full_refresh=False, threads=4),
+            )
             for _ in range(WARM_UP + 2)
         ][WARM_UP:]
     at_once, nothing_new = (statistics.median(column) for column in list(zip(*rounds))[2:])
@@ -84,15 +114,22 @@ def huge(folder: Path) -> dict[str, float]:
     write_messages(folder / "mixed/small.jsonl", 30, _message)
     picture = {"type": "INSERT", "table": "scans", "data": [{"id": "1", "scan": "x" * 50_000_000}], "pkNames": ["id"]}
     (folder / "mixed/huge.jsonl").write_text(json.dumps(picture) + "\n")
-    project = _project(folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("small", "mixed")])
+    project = _project(
+        folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("small", "mixed")]
+    )
     with _jvm(project):
-        rounds = [(_land(project, "parquet", ["small"]), _land(project, "parquet", ["mixed"])) for _ in range(WARM_UP + 3)][WARM_UP:]
+        rounds = [
+            (_land(project, "parquet", ["small"]), _land(project, "parquet", ["mixed"])) for _ in range(WARM_UP + 3)
+        ][WARM_UP:]
     return {"huge.50_mb_vs_small": statistics.median(mixed / small for small, mixed in rounds)}
 
 
 def _against(project: Path, baseline: tuple[str, str], figures: dict[str, tuple[str, str]]) -> dict[str, float]:
     """Throughput of each source and target as a ratio to the baseline's, the median of the rounds."""
-    times = [[_land(project, target, [source]) for source, target in (baseline, *figures.values())] for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
+    times = [
+        [_land(project, target, [source]) for source, target in (baseline, *figures.values())]
+        for _ in range(WARM_UP + ROUNDS)
+    ][WARM_UP:]
     ratios = [[row[0] / seconds for seconds in row[1:]] for row in times]
     return {f"{name}_vs_files": statistics.median(column) for name, column in zip(figures, zip(*ratios))}
 
@@ -113,7 +150,7 @@ class _jvm:
     def __enter__(self) -> object:
         from dataclasses import replace
 
-        from runner.spark import Spark
+        from runner.engine.session import Spark
         from tests.spark_fixtures import EVERY_STORAGE
 
         target = opened_project(self.project, "parquet").project.target
@@ -126,9 +163,9 @@ class _jvm:
 
 def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool = True, threads: int = 1) -> float:
     """The seconds of landing sources, in a session of their own."""
+    from runner.commands.run import _execution
+    from runner.engine.session import Spark
     from runner.report import Report
-    from runner.spark import Spark
-    from runner.spark_commands import _execution
 
     opened = opened_project(project, target, full_refresh)
     with Spark(opened.project.target, project / "spark.log") as spark:
@@ -149,7 +186,9 @@ def _literal(text: str) -> object:
 def figures() -> Iterator[dict[str, float]]:
     """All figures, part by part, each from a process of its own."""
     for name in FIGURES:
-        ran = subprocess.run([sys.executable, "-m", "tests.bench_scale", name], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.bench_scale", name], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+        )
         yield json.loads(ran.stdout.splitlines()[-1])
 
 

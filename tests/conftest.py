@@ -46,7 +46,9 @@ def _remembered(method: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Writes files, given as path -> text, into an empty folder and goes there; project.yml has one source unless it is given."""
+    """Writes files, given as path -> text, into an empty folder and goes there; project.yml has one source unless it is
+    given.
+    """
 
     def write(files: Mapping[str, str | bytes] = {}) -> Path:
         for name, content in {"project.yml": PROJECT, **files}.items():

@@ -1,7 +1,9 @@
 """How each vendor writes a change, from its documents alone: nothing here knows how this project reads them.
 
-`ENCODERS[name](change)` gives the messages of a change, none where the vendor has no message for it. A change is what `logical_changes`
-describes; nothing of it is imported. What no document says, and is assumed here, stands under `assumed` in vendor_exceptions.yml.
+`ENCODERS[name](change)` gives the messages of a change, none where the vendor has no message for it. A change is what
+`logical_changes`
+describes; nothing of it is imported. What no document says, and is assumed here, stands under `assumed` in
+vendor_exceptions.yml.
 """
 
 from __future__ import annotations
@@ -29,10 +31,18 @@ JDBC_CODES = {
     "varbinary": -3, "varchar": 12, "year": 12,
 }  # fmt: skip
 
-DDL_WORDS = {"create": "CREATE", "alter": "ALTER", "drop": "ERASE", "truncate": "TRUNCATE", "rename": "RENAME", "index": "CINDEX"}
+DDL_WORDS = {
+    "create": "CREATE",
+    "alter": "ALTER",
+    "drop": "ERASE",
+    "truncate": "TRUNCATE",
+    "rename": "RENAME",
+    "index": "CINDEX",
+}
 
 
-# --- JSON ---------------------------------------------------------------------------------------------------------------------------
+# --- JSON
+# ---------------------------------------------------------------------------------------------------------------------------
 
 
 class Digits(str):
@@ -68,7 +78,8 @@ def escaped_message(value: Any) -> list[bytes]:
     return [re.sub("[<>&=']", lambda found: f"\\u{ord(found[0]):04x}", json_text(value)).encode()]
 
 
-# --- values -------------------------------------------------------------------------------------------------------------------------
+# --- values
+# -------------------------------------------------------------------------------------------------------------------------
 
 
 Writers = Mapping[str, Callable[[Any, Any], Any]]  # class of a column -> what (column, value) is written as
@@ -228,7 +239,8 @@ def epoch_ms(value: datetime) -> Digits:
     return Digits((value - EPOCH) // timedelta(milliseconds=1))
 
 
-# --- Alibaba Canal, and OceanBase's subscription in the same format -------------------------------------------------------------------
+# --- Alibaba Canal, and OceanBase's subscription in the same format
+# -------------------------------------------------------------------
 
 
 def enum_ordinal(column: Any, value: str) -> str:
@@ -275,27 +287,60 @@ def upper_case_type(column: Any) -> str:
 
 
 def canal_message(change: Any, writers: Writers, type_name: Callable[[Any], str], es: int) -> dict[str, Any]:
-    names = {"database": change.table.database if change.table else "", "table": change.table.name if change.table else ""}
+    names = {
+        "database": change.table.database if change.table else "",
+        "table": change.table.name if change.table else "",
+    }
     times = {"es": es, "ts": change.written}
     if change.kind != "row":
         word = "MHEARTBEAT" if change.op == "heartbeat" else DDL_WORDS[change.op]
-        return {"data": None, **names, **times, "isDdl": change.kind == "ddl", "mysqlType": None, "old": None, "pkNames": None, "sql": change.statement or "", "sqlType": None, "type": word}
-    return {**canal_rows(change, writers), **names, **times, **canal_columns(change, type_name, writers), "isDdl": False, "sql": "", "type": "INSERT" if change.op == "snapshot" else change.op.upper()}
+        return {
+            "data": None,
+            **names,
+            **times,
+            "isDdl": change.kind == "ddl",
+            "mysqlType": None,
+            "old": None,
+            "pkNames": None,
+            "sql": change.statement or "",
+            "sqlType": None,
+            "type": word,
+        }
+    return {
+        **canal_rows(change, writers),
+        **names,
+        **times,
+        **canal_columns(change, type_name, writers),
+        "isDdl": False,
+        "sql": "",
+        "type": "INSERT" if change.op == "snapshot" else change.op.upper(),
+    }
 
 
 def canal_rows(change: Any, writers: Writers) -> dict[str, Any]:
     """`data` holds the row after the change, or the deleted one; `old` what an update changed, as it was before."""
     data = [image(change, change.after or change.before, writers)]
-    old = [some_columns(image(change, change.before, writers), changed_columns(change))] if change.op == "update" else None
+    old = (
+        [some_columns(image(change, change.before, writers), changed_columns(change))]
+        if change.op == "update"
+        else None
+    )
     return {"data": data, "old": old}
 
 
 def canal_columns(change: Any, type_name: Callable[[Any], str], writers: Writers) -> dict[str, Any]:
-    codes = {column.name: JDBC_CODES.get(base_type(column), 12) for column in change.table.columns if column.kind in writers}
-    return {"mysqlType": types_of(change, type_name, writers), "pkNames": list(change.table.key) or None, "sqlType": codes}
+    codes = {
+        column.name: JDBC_CODES.get(base_type(column), 12) for column in change.table.columns if column.kind in writers
+    }
+    return {
+        "mysqlType": types_of(change, type_name, writers),
+        "pkNames": list(change.table.key) or None,
+        "sqlType": codes,
+    }
 
 
-# --- OceanBase OMS ------------------------------------------------------------------------------------------------------------------
+# --- OceanBase OMS
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def oms_type(column: Any) -> str:
@@ -350,7 +395,9 @@ def light_types(change: Any) -> dict[str, Any]:
 
 def oms_envelope(change: Any, writers: Writers, word: str | None) -> dict[str, Any]:
     is_row = change.kind == "row"
-    post = image(change, change.after, writers) if is_row else {"ddl": change.statement} if change.kind == "ddl" else None
+    post = (
+        image(change, change.after, writers) if is_row else {"ddl": change.statement} if change.kind == "ddl" else None
+    )
     prev = image(change, change.before, writers) if is_row else None
     word = word or ("DDL" if change.kind == "ddl" else change.op.upper())
     return {"prevStruct": prev, "postStruct": post, "allMetaData": oms_meta(change), "recordType": word}
@@ -358,24 +405,47 @@ def oms_envelope(change: Any, writers: Writers, word: str | None) -> dict[str, A
 
 def oms_meta(change: Any) -> dict[str, Any]:
     second = change.instant // 1000
-    meta = {"checkpoint": str(second), "record_primary_key": None, "record_primary_value": None, "source_identity": "subtopic-1", "dbType": "OB_MYSQL", "table_name": None, "db": None}
+    meta = {
+        "checkpoint": str(second),
+        "record_primary_key": None,
+        "record_primary_value": None,
+        "source_identity": "subtopic-1",
+        "dbType": "OB_MYSQL",
+        "table_name": None,
+        "db": None,
+    }
     if change.op == "heartbeat":
         return meta
     meta["table_name"] = change.table.name
     if change.kind == "ddl":
         words = {"index": "CREATE_INDEX"}
-        return {**meta, "db": change.table.database, "timestamp": str(second), "ddlType": words.get(change.op, f"{change.op.upper()}_TABLE"), "storeDataSequence": None, "uniqueId": None}
+        return {
+            **meta,
+            "db": change.table.database,
+            "timestamp": str(second),
+            "ddlType": words.get(change.op, f"{change.op.upper()}_TABLE"),
+            "storeDataSequence": None,
+            "uniqueId": None,
+        }
     meta |= {"db": f"{change.table.tenant}.{change.table.database}", **oms_key(change)}
     if change.op == "snapshot":
         return {**meta, "checkpoint": f"id={change.order}"}
-    return {**meta, "timestamp": str(second), "storeDataSequence": Digits(f"{second}{change.order}"), "uniqueId": change.transaction}
+    return {
+        **meta,
+        "timestamp": str(second),
+        "storeDataSequence": Digits(f"{second}{change.order}"),
+        "uniqueId": change.transaction,
+    }
 
 
 def oms_key(change: Any) -> dict[str, Any]:
     if not change.table.key:
         return {"record_primary_key": None, "record_primary_value": None}
     row = change.after or change.before
-    return {"record_primary_key": SEPARATOR.join(change.table.key), "record_primary_value": SEPARATOR.join(str(row[name]) for name in change.table.key)}
+    return {
+        "record_primary_key": SEPARATOR.join(change.table.key),
+        "record_primary_value": SEPARATOR.join(str(row[name]) for name in change.table.key),
+    }
 
 
 def oms_canal(change: Any) -> list[bytes]:
@@ -386,7 +456,9 @@ def oms_canal(change: Any) -> list[bytes]:
 
 
 def numbered_or_text(column: Any, value: str) -> Digits | str:
-    """A wall clock with a fraction as 13 digits, a dot and nine digits of nanoseconds; any other as text: the document shows both."""
+    """A wall clock with a fraction as 13 digits, a dot and nine digits of nanoseconds; any other as text: the document
+    shows both.
+    """
     if "." not in value:
         return value
     whole, fraction = value.split(".")
@@ -404,15 +476,28 @@ OMS_DATAWORKS_VALUES: Writers = {
 def oms_dataworks(change: Any) -> list[bytes]:
     if change.op == "heartbeat":
         return message({"version": "2.0", "payload": {"timestamp": {"eventTime": change.instant}, "op": "HEARTBEAT"}})
-    columns = [{"name": name, "type": type_name} for name, type_name in types_of(change, oms_type, OMS_DATAWORKS_VALUES).items()]
+    columns = [
+        {"name": name, "type": type_name}
+        for name, type_name in types_of(change, oms_type, OMS_DATAWORKS_VALUES).items()
+    ]
     is_row = change.kind == "row"
-    source = {"dbType": "ob_mysql", "dbVersion": None, "dbName": change.table.database, "schema": None, "table": change.table.name}
+    source = {
+        "dbType": "ob_mysql",
+        "dbVersion": None,
+        "dbName": change.table.database,
+        "schema": None,
+        "table": change.table.name,
+    }
     word = DDL_WORDS[change.op] if not is_row else "INSERT" if change.op == "snapshot" else change.op.upper()
     payload = {
         "before": {"data": image(change, change.before, OMS_DATAWORKS_VALUES)} if change.before else None,
         "after": {"data": image(change, change.after, OMS_DATAWORKS_VALUES)} if change.after else None,
         "op": word,
-        "timestamp": {"eventTime": change.instant, "systemTime": change.written, "checkpointTime": change.instant // 1000},
+        "timestamp": {
+            "eventTime": change.instant,
+            "systemTime": change.written,
+            "checkpointTime": change.instant // 1000,
+        },
         "ddl": None if is_row else {"text": change.statement},
         "scn": str(change.order) if is_row else "null",
     }
@@ -429,7 +514,13 @@ def oms_shareplex(change: Any) -> list[bytes]:
     data = image(change, change.after or change.before, OMS_VALUES)
     if change.op != "update":
         return message({"data": data, "meta": meta})
-    return message({"data": some_columns(data, changed_columns(change)), "meta": meta, "key": image(change, change.before, OMS_VALUES)})
+    return message(
+        {
+            "data": some_columns(data, changed_columns(change)),
+            "meta": meta,
+            "key": image(change, change.before, OMS_VALUES),
+        }
+    )
 
 
 def shareplex_meta(change: Any) -> dict[str, Any]:
@@ -456,7 +547,8 @@ def local_clock(epoch_milliseconds: int) -> str:
     return datetime.fromtimestamp(epoch_milliseconds // 1000, LOCAL).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-# --- Huawei DRS ---------------------------------------------------------------------------------------------------------------------
+# --- Huawei DRS
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def seconds_and_milliseconds(column: Any, value: datetime) -> str:
@@ -491,9 +583,25 @@ def drs_json_c(change: Any) -> list[bytes]:
 
 
 def drs_message(change: Any, writers: Writers, type_name: Callable[[Any], str]) -> dict[str, Any]:
-    head = {"id": change.order, "es": change.instant, "ts": change.written, "database": change.table.database, "table": change.table.name}
+    head = {
+        "id": change.order,
+        "es": change.instant,
+        "ts": change.written,
+        "database": change.table.database,
+        "table": change.table.name,
+    }
     if change.kind == "ddl":
-        return {"mysqlType": None, **head, "type": "DDL", "isDdl": True, "sql": change.statement, "sqlType": None, "data": None, "old": None, "pkNames": None}
+        return {
+            "mysqlType": None,
+            **head,
+            "type": "DDL",
+            "isDdl": True,
+            "sql": change.statement,
+            "sqlType": None,
+            "data": None,
+            "old": None,
+            "pkNames": None,
+        }
     columns = canal_columns(change, type_name, writers)
     word = "INIT" if change.op == "snapshot" else change.op.upper()
     return {**columns, **head, "type": word, "isDdl": False, "sql": "", **drs_rows(change, writers)}
@@ -501,7 +609,10 @@ def drs_message(change: Any, writers: Writers, type_name: Callable[[Any], str]) 
 
 def drs_rows(change: Any, writers: Writers) -> dict[str, Any]:
     """`data` holds the row after the change, `old` the whole row before it."""
-    return {"data": [image(change, change.after, writers)] if change.after else None, "old": [image(change, change.before, writers)] if change.before else None}
+    return {
+        "data": [image(change, change.after, writers)] if change.after else None,
+        "old": [image(change, change.before, writers)] if change.before else None,
+    }
 
 
 ORACLE_TYPES = {
@@ -542,7 +653,13 @@ POSTGRESQL_TYPES = {
 
 
 def postgresql_type(column: Any) -> str:
-    return "boolean" if column.kind == "boolean" else "bigint" if column.type == "bigint" else POSTGRESQL_TYPES[base_type(column)]
+    return (
+        "boolean"
+        if column.kind == "boolean"
+        else "bigint"
+        if column.type == "bigint"
+        else POSTGRESQL_TYPES[base_type(column)]
+    )
 
 
 SQL_VALUES: Writers = {
@@ -588,7 +705,8 @@ def drs_sql(change: Any) -> list[bytes]:
     )
 
 
-# --- Huawei DRS from MongoDB: documents as text of the shell ------------------------------------------------------------------------
+# --- Huawei DRS from MongoDB: documents as text of the shell
+# ------------------------------------------------------------------------
 
 
 class Shell(str):
@@ -658,7 +776,9 @@ def drs_mongodb(change: Any) -> list[bytes]:
 
 
 def mongodb_value(change: Any) -> tuple[dict[str, Any], dict[str, Any] | None, str]:
-    """`value`, `where` and `recordType`: a document where it is new or replaced, else what is set in it, or only its `_id`."""
+    """`value`, `where` and `recordType`: a document where it is new or replaced, else what is set in it, or only its
+    `_id`.
+    """
     identity = {"_id": Shell(f'ObjectId("{change.document_id}")')}
     if change.op == "delete":
         return identity, None, "doc"
@@ -676,7 +796,8 @@ def is_replaced(change: Any) -> bool:
     return not changed or bool(changed & set(change.table.key))
 
 
-# --- Alibaba DataWorks --------------------------------------------------------------------------------------------------------------
+# --- Alibaba DataWorks
+# --------------------------------------------------------------------------------------------------------------
 
 
 DATAWORKS_TYPES = {
@@ -714,17 +835,35 @@ def dataworks_single(change: Any) -> list[bytes]:
 def dataworks_messages(change: Any, writers: Writers) -> list[bytes]:
     if change.op == "heartbeat":
         times = {"eventTime": change.instant, "checkpointTime": change.instant}
-        payload = {"before": None, "after": None, "sequenceId": None, "timestamp": times, "op": "MHEARTBEAT", "ddl": None}
-        return message({"schema": {"dataColumn": None, "primaryKey": None, "source": None}, "payload": payload, "version": "0.0.1"})
+        payload = {
+            "before": None,
+            "after": None,
+            "sequenceId": None,
+            "timestamp": times,
+            "op": "MHEARTBEAT",
+            "ddl": None,
+        }
+        return message(
+            {"schema": {"dataColumn": None, "primaryKey": None, "source": None}, "payload": payload, "version": "0.0.1"}
+        )
     if change.table.name in DATAWORKS_HAS_NONE:
         return []
     words = {**DDL_WORDS, "snapshot": "INSERT", "update": "UPDATE_AFTER"}
     return message(dataworks_message(change, writers, words.get(change.op, change.op.upper())))
 
 
-def dataworks_message(change: Any, writers: Writers, word: str, with_before: bool = True, with_after: bool = True) -> dict[str, Any]:
+def dataworks_message(
+    change: Any, writers: Writers, word: str, with_before: bool = True, with_after: bool = True
+) -> dict[str, Any]:
     is_row, is_snapshot = change.kind == "row", change.op == "snapshot"
-    columns = [{"name": name, "type": type_name} for name, type_name in types_of(change, lambda c: DATAWORKS_TYPES[c.kind], writers).items()] if is_row else None
+    columns = (
+        [
+            {"name": name, "type": type_name}
+            for name, type_name in types_of(change, lambda c: DATAWORKS_TYPES[c.kind], writers).items()
+        ]
+        if is_row
+        else None
+    )
     if is_row and not change.table.key:
         columns.append({"name": HIDDEN_ROW_ID, "type": "LONG"})
     event_time = -1 if is_snapshot else change.instant

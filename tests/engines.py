@@ -1,4 +1,6 @@
-"""Real engines for tests: a Kafka broker, a Spark cluster, a Spark Connect server. Each is a context manager that stops all it has started, even if the test run is killed."""
+"""Real engines for tests: a Kafka broker, a Spark cluster, a Spark Connect server. Each is a context manager that stops
+all it has started, even if the test run is killed.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ class Message(NamedTuple):
 
 
 class Broker:
-    """A Kafka broker that is its own controller. It runs in a JVM that obeys this process, so that a call to its client for administration takes milliseconds."""
+    """A Kafka broker that is its own controller. It runs in a JVM that obeys this process, so that a call to its client
+    for administration takes milliseconds.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.log = folder, folder / "broker.log"
@@ -135,7 +139,11 @@ class Broker:
             )  # fmt: skip
         except ValueError as error:  # it ended without naming its port
             raise EngineError(f"the broker's JVM did not start:\n{tail(self.log)}") from error
-        self._gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True, read_timeout=SECONDS_TO_START))
+        self._gateway = JavaGateway(
+            gateway_parameters=GatewayParameters(
+                port=port, auth_token=token, auto_convert=True, read_timeout=SECONDS_TO_START
+            )
+        )
         self._kafka = self._gateway.jvm.org.apache.kafka
 
     def _start(self, properties: Mapping[str, str]) -> None:
@@ -148,14 +156,17 @@ class Broker:
             array[index] = word
         if kafka.tools.StorageTool.execute(array, java.lang.System.err):
             raise EngineError(f"the broker's storage could not be formatted:\n{tail(self.log)}")
-        kafka.server.KafkaRaftServer(kafka.server.KafkaConfig(dict(properties)), self._kafka.common.utils.Time.SYSTEM).startup()
+        kafka.server.KafkaRaftServer(
+            kafka.server.KafkaConfig(dict(properties)), self._kafka.common.utils.Time.SYSTEM
+        ).startup()
         self._admin = self._kafka.clients.admin.AdminClient.create({"bootstrap.servers": self.servers})
         self._producer = self._kafka.clients.producer.KafkaProducer(producer_settings(self.servers))
         self._admin.describeCluster().nodes().get()
 
     def _stop(self) -> None:
         atexit.unregister(self._stop)
-        # Else the finalizer of each Java object asks the JVM that is gone, in whatever code runs then, and logs that it cannot.
+        # Else the finalizer of each Java object asks the JVM that is gone, in whatever code runs then, and logs that it
+        # cannot.
         self._gateway._gateway_client.is_connected = False
         self._gateway.close()
         stop_group(self._process)
@@ -176,8 +187,15 @@ class Broker:
     def delete_records(self, name: str, before: Mapping[int, int]) -> None:
         """Deletes what is before an offset of each partition, as retention would."""
         # py4j does not see a static method beside another of the same name that is not static, but it can call it.
-        before_offset = JavaMember("beforeOffset", None, f"{STATIC_PREFIX}org.apache.kafka.clients.admin.RecordsToDelete", self._gateway._gateway_client)
-        self._admin.deleteRecords({self._partition(name, number): before_offset(offset) for number, offset in before.items()}).all().get()
+        before_offset = JavaMember(
+            "beforeOffset",
+            None,
+            f"{STATIC_PREFIX}org.apache.kafka.clients.admin.RecordsToDelete",
+            self._gateway._gateway_client,
+        )
+        self._admin.deleteRecords(
+            {self._partition(name, number): before_offset(offset) for number, offset in before.items()}
+        ).all().get()
 
     def produce(self, topic: str, messages: Iterable[Message]) -> None:
         """Returns when the broker has them all; some 1,000 a second."""
@@ -197,7 +215,13 @@ class Broker:
             while any(consumer.position(partition) < end for partition, end in ends.items()):
                 for record in consumer.poll(self._gateway.jvm.java.time.Duration.ofSeconds(1)).iterator():
                     headers = [(header.key(), header.value()) for header in record.headers().iterator()]
-                    found.append((record.partition(), record.offset(), Message(record.value(), record.key(), headers, record.partition(), record.timestamp())))
+                    found.append(
+                        (
+                            record.partition(),
+                            record.offset(),
+                            Message(record.value(), record.key(), headers, record.partition(), record.timestamp()),
+                        )
+                    )
         finally:
             consumer.close()
         return [message for _, _, message in sorted(found, key=lambda each: each[:2])]
@@ -231,7 +255,9 @@ class Broker:
 
     def _record(self, topic: str, message: Message) -> Any:
         headers = [self._kafka.common.header.internals.RecordHeader(name, value) for name, value in message.headers]
-        return self._kafka.clients.producer.ProducerRecord(topic, message.partition, message.timestamp, message.key, message.value, headers)
+        return self._kafka.clients.producer.ProducerRecord(
+            topic, message.partition, message.timestamp, message.key, message.value, headers
+        )
 
 
 def broker_properties(folder: Path, port: int, controller_port: int) -> dict[str, str]:
@@ -252,14 +278,22 @@ def consumer_settings(servers: str) -> dict[str, str]:
 
 
 def producer_settings(servers: str) -> dict[str, str]:
-    """One request at a time: where a new partition refuses the first one, not being ready, and takes the second, the first is refused for ever."""
+    """One request at a time: where a new partition refuses the first one, not being ready, and takes the second, the
+    first is refused for ever.
+    """
     as_it_is = "org.apache.kafka.common.serialization.ByteArraySerializer"
-    sizes = {"max.request.size": "104857600", "buffer.memory": "209715200", "max.in.flight.requests.per.connection": "1"}
+    sizes = {
+        "max.request.size": "104857600",
+        "buffer.memory": "209715200",
+        "max.in.flight.requests.per.connection": "1",
+    }
     return {"bootstrap.servers": servers, "key.serializer": as_it_is, "value.serializer": as_it_is, **sizes}
 
 
 class StandaloneCluster:
-    """A Spark master and its workers, each with one core and 1 GB. Their Python has the installed packages but not this project: what a job needs must come with it."""
+    """A Spark master and its workers, each with one core and 1 GB. Their Python has the installed packages but not this
+    project: what a job needs must come with it.
+    """
 
     def __init__(self, folder: Path, workers: int = 2) -> None:
         self.folder, self.workers = folder, workers
@@ -274,7 +308,19 @@ class StandaloneCluster:
             self._programs[0].wait_until(lambda: alive_workers(web_port) == 0)
             for number in range(self.workers):
                 name = f"worker-{number}"
-                self._run(name, "worker.Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(self.folder / name), self.master)
+                self._run(
+                    name,
+                    "worker.Worker",
+                    "--cores",
+                    "1",
+                    "--memory",
+                    "1g",
+                    "--webui-port",
+                    "0",
+                    "--work-dir",
+                    str(self.folder / name),
+                    self.master,
+                )
             self._programs[-1].wait_until(lambda: alive_workers(web_port) == self.workers)
         except BaseException:
             self.__exit__()
@@ -286,12 +332,20 @@ class StandaloneCluster:
             program.stop()
 
     def _run(self, name: str, spark_class: str, *arguments: str) -> None:
-        command = [str(spark_home() / "bin" / "spark-class"), f"org.apache.spark.deploy.{spark_class}", "--host", HOST, *arguments]
+        command = [
+            str(spark_home() / "bin" / "spark-class"),
+            f"org.apache.spark.deploy.{spark_class}",
+            "--host",
+            HOST,
+            *arguments,
+        ]
         self._programs.append(Program(command, self.folder / f"{name}.log", environment(self.folder)))
 
 
 class ConnectServer:
-    """A Spark Connect server on two local cores, unless `conf` names another `spark.master`. Its Python has the installed packages but not this project."""
+    """A Spark Connect server on two local cores, unless `conf` names another `spark.master`. Its Python has the
+    installed packages but not this project.
+    """
 
     def __init__(self, folder: Path, jars: Iterable[Path] = (), conf: Mapping[str, str] = {}) -> None:
         self.folder, self.jars, self.conf = folder, list(jars), conf
@@ -304,7 +358,11 @@ class ConnectServer:
             "spark.master": "local[2]", "spark.ui.enabled": "false", "spark.driver.host": HOST, "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
             **self.conf, "spark.connect.grpc.binding.address": HOST, "spark.connect.grpc.binding.port": str(port),
         }  # fmt: skip
-        command = [str(spark_home() / "bin" / "spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+        command = [
+            str(spark_home() / "bin" / "spark-submit"),
+            "--class",
+            "org.apache.spark.sql.connect.service.SparkConnectServer",
+        ]
         command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         command += ["--jars", ",".join(map(str, self.jars))] if self.jars else []
         self._program = Program([*command, "spark-internal"], self.folder / "connect.log", environment(self.folder))
@@ -327,11 +385,17 @@ def spark_home() -> Path:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """What a Spark process of its own gets to see: nothing that leads to this project, which the environment of tests has installed as a path to its source."""
+    """What a Spark process of its own gets to see: nothing that leads to this project, which the environment of tests
+    has installed as a path to its source.
+    """
     hook = folder / "python" / "sitecustomize.py"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"import sys\n\nsys.path[:] = [path for path in sys.path if path != {str(ROOT)!r}]\n")
-    kept = {name: os.environ[name] for name in ("HOME", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "LANG", "TMPDIR", "USER") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("HOME", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "LANG", "TMPDIR", "USER")
+        if name in os.environ
+    }
     return kept | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]), "PYTHONPATH": str(hook.parent), "PYSPARK_PYTHON": sys.executable,
         "SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": HOST, "SPARK_LOCAL_DIRS": str(folder / "local"), "SPARK_DAEMON_MEMORY": "512m",

@@ -78,7 +78,8 @@ class Change:
         return sha1(self.row.encode()).hexdigest()[:24]
 
 
-# --- tables -------------------------------------------------------------------------------------------------------------------------
+# --- tables
+# -------------------------------------------------------------------------------------------------------------------------
 
 
 def integer(name: str, type_: str = "bigint") -> Column:
@@ -95,8 +96,14 @@ def labelled(name: str, kind: str, *labels: str) -> Column:
 
 
 ID = integer("id")
-ORDERS = Table("orders", (ID, string("label", "varchar(20)"), Column("amount", "decimal", "decimal(10,2)"), string("note", "text")))
-ORDER_LINES = Table("order_lines", (integer("order_id", "int"), string("line", "varchar(10)"), integer("quantity", "smallint")), ("order_id", "line"))
+ORDERS = Table(
+    "orders", (ID, string("label", "varchar(20)"), Column("amount", "decimal", "decimal(10,2)"), string("note", "text"))
+)
+ORDER_LINES = Table(
+    "order_lines",
+    (integer("order_id", "int"), string("line", "varchar(10)"), integer("quantity", "smallint")),
+    ("order_id", "line"),
+)
 VISITS = Table("visits", (string("page", "varchar(20)"), integer("seconds", "int")), ())
 NUMBERS = Table(
     "numbers",
@@ -115,12 +122,20 @@ NUMBERS = Table(
         Column("measure", "double", "double"),
     ),
 )
-DECIMALS = Table("decimals", (ID, Column("price", "decimal", "decimal(10,2)"), Column("small", "decimal", "decimal(20,15)"), Column("plain", "decimal", "decimal(10,0)")))
+DECIMALS = Table(
+    "decimals",
+    (
+        ID,
+        Column("price", "decimal", "decimal(10,2)"),
+        Column("small", "decimal", "decimal(20,15)"),
+        Column("plain", "decimal", "decimal(10,0)"),
+    ),
+)
 WIDE_DECIMALS = Table("wide_decimals", (ID, Column("total", "decimal", "decimal(65,30)")))
 HOSTILE_TEXTS = {
     "empty": "",
     "blanks": "  a b  ",
-    "quotes": "it's \"quoted\" `so`",
+    "quotes": 'it\'s "quoted" `so`',
     "backslashes": "C:\\temp\\new \\",
     "lines": "one\ntwo\r\nthree\rfour\ttab",
     "controls": "\x01\x02\x08\x0b\x0c\x1b\x1f\x7f\x85",
@@ -139,19 +154,42 @@ TEXTS = Table("texts", (ID, *(string(name, "text") for name in HOSTILE_TEXTS)))
 BITS_OF_A_SET = tuple(f"l{number}" for number in range(64))
 LABELS = Table(
     "labels",
-    (ID, labelled("size", "enum", "small", "it's", "x,y", "(大)"), labelled("tags", "set", "red", "green", "it's", "blue"), labelled("many", "set", *BITS_OF_A_SET)),
+    (
+        ID,
+        labelled("size", "enum", "small", "it's", "x,y", "(大)"),
+        labelled("tags", "set", "red", "green", "it's", "blue"),
+        labelled("many", "set", *BITS_OF_A_SET),
+    ),
 )
 DOCUMENTS = Table("documents", (ID, Column("body", "json", "json")))
 FILES = Table(
     "files",
-    (ID, Column("content", "binary", "blob"), Column("code", "binary", "varbinary(16)"), Column("flags", "bit", "bit(10)"), Column("all_flags", "bit", "bit(64)"), Column("flag", "bit", "bit(1)")),
+    (
+        ID,
+        Column("content", "binary", "blob"),
+        Column("code", "binary", "varbinary(16)"),
+        Column("flags", "bit", "bit(10)"),
+        Column("all_flags", "bit", "bit(64)"),
+        Column("flag", "bit", "bit(1)"),
+    ),
 )
 PLACES = Table("places", (ID, Column("shape", "geometry", "geometry")))
-CALENDAR = Table("calendar", (ID, Column("day", "date", "date"), Column("clock", "time", "time(6)"), Column("seen", "datetime", "datetime(6)"), Column("moment", "timestamp", "timestamp(6)")))
+CALENDAR = Table(
+    "calendar",
+    (
+        ID,
+        Column("day", "date", "date"),
+        Column("clock", "time", "time(6)"),
+        Column("seen", "datetime", "datetime(6)"),
+        Column("moment", "timestamp", "timestamp(6)"),
+    ),
+)
 LONG_TIMES = Table("long_times", (ID, Column("clock", "time", "time(3)")))
 ZERO_DATES = Table("zero_dates", (ID, Column("day", "date", "date"), Column("seen", "datetime", "datetime")))
 ZERO_MOMENTS = Table("zero_moments", (ID, Column("moment", "timestamp", "timestamp")))
-ODD_NAMES = Table("Odd name ", (ID, string("a b"), string("名字"), string("x.y"), string("it's \"so\""), string("Label")))
+ODD_NAMES = Table(
+    "Odd name ", (ID, string("a b"), string("名字"), string("x.y"), string('it\'s "so"'), string("Label"))
+)
 
 # A point at (1, 2): byte order, type, x, y.
 POINT = pack("<BIdd", 1, 1, 1.0, 2.0)
@@ -161,7 +199,8 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
 
 
-# --- what happened ------------------------------------------------------------------------------------------------------------------
+# --- what happened
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def _insert(name: str, table: Table, **after: Any) -> Change:
@@ -214,45 +253,146 @@ def _lives_of_visits() -> list[Change]:
 
 
 def _numbers() -> list[Change]:
-    largest = dict(id=1, tiny=127, small_unsigned=65535, medium=8388607, whole=2147483647, whole_unsigned=4294967295, big=2**63 - 1, big_unsigned=2**64 - 1, built=2155, paid=1, ratio=1.2222, measure=9.999999999999999e-308)
-    least = dict(id=1, tiny=-128, small_unsigned=0, medium=-8388608, whole=-2147483648, whole_unsigned=0, big=-(2**63), big_unsigned=0, built=1901, paid=0, ratio=-0.5, measure=-12510357.0)
+    largest = dict(
+        id=1,
+        tiny=127,
+        small_unsigned=65535,
+        medium=8388607,
+        whole=2147483647,
+        whole_unsigned=4294967295,
+        big=2**63 - 1,
+        big_unsigned=2**64 - 1,
+        built=2155,
+        paid=1,
+        ratio=1.2222,
+        measure=9.999999999999999e-308,
+    )
+    least = dict(
+        id=1,
+        tiny=-128,
+        small_unsigned=0,
+        medium=-8388608,
+        whole=-2147483648,
+        whole_unsigned=0,
+        big=-(2**63),
+        big_unsigned=0,
+        built=1901,
+        paid=0,
+        ratio=-0.5,
+        measure=-12510357.0,
+    )
     return [
         Change("numbers_insert", "insert", NUMBERS, None, largest, "numbers/1"),
         Change("numbers_update", "update", NUMBERS, largest, least, "numbers/1"),
         Change("numbers_null", "update", NUMBERS, least, {**_nulls(NUMBERS), "id": 1}, "numbers/1"),
         _insert("long_double", NUMBERS, **{**_nulls(NUMBERS), "id": 2, "ratio": 0.0, "measure": 0.30000000000000004}),
-        _insert("decimals", DECIMALS, id=1, price=Decimal("1.50"), small=Decimal("0.000000100000000"), plain=Decimal("100")),
-        _insert("decimals_negative", DECIMALS, id=2, price=Decimal("-99999999.90"), small=Decimal("-0.000000000000001"), plain=Decimal("-9999999999")),
-        _insert("decimals_zero", DECIMALS, id=3, price=Decimal("0.00"), small=Decimal("0.000000000000000"), plain=Decimal("0")),
-        _insert("wide_decimal", WIDE_DECIMALS, id=1, total=Decimal("-" + "9" * 35 + "." + "1234567890" * 2 + "1234500000")),
+        _insert(
+            "decimals", DECIMALS, id=1, price=Decimal("1.50"), small=Decimal("0.000000100000000"), plain=Decimal("100")
+        ),
+        _insert(
+            "decimals_negative",
+            DECIMALS,
+            id=2,
+            price=Decimal("-99999999.90"),
+            small=Decimal("-0.000000000000001"),
+            plain=Decimal("-9999999999"),
+        ),
+        _insert(
+            "decimals_zero",
+            DECIMALS,
+            id=3,
+            price=Decimal("0.00"),
+            small=Decimal("0.000000000000000"),
+            plain=Decimal("0"),
+        ),
+        _insert(
+            "wide_decimal", WIDE_DECIMALS, id=1, total=Decimal("-" + "9" * 35 + "." + "1234567890" * 2 + "1234500000")
+        ),
     ]
 
 
 def _others() -> list[Change]:
     labels = dict(id=1, size="it's", tags=("red", "it's"), many=("l0", "l63"))
     file = dict(id=1, content=bytes(range(256)), code=b"\x00\x01\xff\x00", flags=513, all_flags=2**64 - 1, flag=1)
-    calendar = dict(id=1, day="2024-02-29", clock="23:59:59.123456", seen="2024-05-01 10:20:30.123456", moment=moment("2024-05-01 02:20:30.123456"))
+    calendar = dict(
+        id=1,
+        day="2024-02-29",
+        clock="23:59:59.123456",
+        seen="2024-05-01 10:20:30.123456",
+        moment=moment("2024-05-01 02:20:30.123456"),
+    )
     return [
         _insert("texts", TEXTS, id=1, **HOSTILE_TEXTS),
         _insert("labels_insert", LABELS, **labels),
-        Change("labels_update", "update", LABELS, labels, dict(id=1, size="(大)", tags=(), many=()), "labels/labels_insert"),
+        Change(
+            "labels_update", "update", LABELS, labels, dict(id=1, size="(大)", tags=(), many=()), "labels/labels_insert"
+        ),
         _insert("all_labels", LABELS, id=2, size="x,y", tags=("red", "green", "it's", "blue"), many=BITS_OF_A_SET),
-        _insert("document", DOCUMENTS, id=1, body='{"a": {"b": [1.10, 1E-7, 9007199254740993, true, null]}, "text": "ISODate(\\"x\\") 日本", "": {}}'),
+        _insert(
+            "document",
+            DOCUMENTS,
+            id=1,
+            body='{"a": {"b": [1.10, 1E-7, 9007199254740993, true, null]}, "text": "ISODate(\\"x\\") 日本", "": {}}',
+        ),
         _insert("document_list", DOCUMENTS, id=2, body='[0.00, {"z": 1, "a": 2}, []]'),
         Change("file_insert", "insert", FILES, None, file, "files/1"),
-        Change("file_update", "update", FILES, file, dict(id=1, content=b"", code=b"hello world", flags=0, all_flags=1, flag=0), "files/1"),
-        Change("file_delete", "delete", FILES, dict(id=1, content=b"", code=b"hello world", flags=0, all_flags=1, flag=0), None, "files/1"),
+        Change(
+            "file_update",
+            "update",
+            FILES,
+            file,
+            dict(id=1, content=b"", code=b"hello world", flags=0, all_flags=1, flag=0),
+            "files/1",
+        ),
+        Change(
+            "file_delete",
+            "delete",
+            FILES,
+            dict(id=1, content=b"", code=b"hello world", flags=0, all_flags=1, flag=0),
+            None,
+            "files/1",
+        ),
         _insert("place", PLACES, id=1, shape=(4326, POINT)),
         Change("calendar_insert", "insert", CALENDAR, None, calendar, "calendar/1"),
-        Change("calendar_update", "update", CALENDAR, calendar, dict(id=1, day="1969-07-20", clock="00:00:00", seen="1969-07-20 20:17:40.5", moment=moment("2038-01-19 03:14:07")), "calendar/1"),
-        _insert("last_day", CALENDAR, id=2, day="9999-12-31", clock="12:00:00.5", seen="9999-12-31 00:00:00", moment=moment("1970-01-01 00:00:01.000001")),
+        Change(
+            "calendar_update",
+            "update",
+            CALENDAR,
+            calendar,
+            dict(
+                id=1,
+                day="1969-07-20",
+                clock="00:00:00",
+                seen="1969-07-20 20:17:40.5",
+                moment=moment("2038-01-19 03:14:07"),
+            ),
+            "calendar/1",
+        ),
+        _insert(
+            "last_day",
+            CALENDAR,
+            id=2,
+            day="9999-12-31",
+            clock="12:00:00.5",
+            seen="9999-12-31 00:00:00",
+            moment=moment("1970-01-01 00:00:01.000001"),
+        ),
         _insert("negative_time", LONG_TIMES, id=1, clock="-838:59:59"),
         _insert("long_time", LONG_TIMES, id=2, clock="100:00:00.5"),
         _insert("zero_dates", ZERO_DATES, id=1, day="0000-00-00", seen="0000-00-00 00:00:00"),
         _insert("zero_moment", ZERO_MOMENTS, id=1, moment=ZERO_MOMENT),
-        *(_insert(f"nulls_of_{table.name}", table, **_nulls(table)) for table in (TEXTS, LABELS, DOCUMENTS, DECIMALS, FILES, PLACES, CALENDAR)),
-        _insert("odd_names", ODD_NAMES, **{"id": 1, "a b": "1", "名字": "李", "x.y": "3", "it's \"so\"": "4", "Label": "upper"}),
-        Change("alter", "alter", ORDERS, statement="alter table orders add column colour varchar(10) default 'it''s <b>'"),
+        *(
+            _insert(f"nulls_of_{table.name}", table, **_nulls(table))
+            for table in (TEXTS, LABELS, DOCUMENTS, DECIMALS, FILES, PLACES, CALENDAR)
+        ),
+        _insert(
+            "odd_names",
+            ODD_NAMES,
+            **{"id": 1, "a b": "1", "名字": "李", "x.y": "3", 'it\'s "so"': "4", "Label": "upper"},
+        ),
+        Change(
+            "alter", "alter", ORDERS, statement="alter table orders add column colour varchar(10) default 'it''s <b>'"
+        ),
         Change("index", "index", ORDERS, statement="create unique index by_label on orders (label)"),
         Change("truncate", "truncate", VISITS, statement="/* 清空 */ truncate table visits"),
         Change("heartbeat", "heartbeat"),
@@ -263,7 +403,15 @@ def _numbered(changes: list[Change]) -> tuple[Change, ...]:
     out = []
     for order, change in enumerate(changes, 1):
         instant = FIRST_INSTANT + STEP * (order - 1)
-        out.append(replace(change, order=order, instant=instant, written=instant + WRITTEN_AFTER, transaction=f"transaction-{order}"))
+        out.append(
+            replace(
+                change,
+                order=order,
+                instant=instant,
+                written=instant + WRITTEN_AFTER,
+                transaction=f"transaction-{order}",
+            )
+        )
     return tuple(out)
 
 
@@ -271,7 +419,8 @@ CHANGES = _numbered([*_lives_of_orders(), *_lives_of_lines(), *_lives_of_visits(
 TABLES = tuple({change.table.name: change.table for change in CHANGES if change.table}.values())
 
 
-# --- the changelog row --------------------------------------------------------------------------------------------------------------
+# --- the changelog row
+# --------------------------------------------------------------------------------------------------------------
 
 
 def canonical_text(column: Column, value: Any) -> str | None:
@@ -315,11 +464,15 @@ def milliseconds_text(epoch_ms: int) -> str:
     >>> milliseconds_text(1714528800250)
     '2024-05-01T02:00:00.25Z'
     """
-    return instant_text(datetime.fromtimestamp(epoch_ms // 1000, timezone.utc).replace(microsecond=epoch_ms % 1000 * 1000))
+    return instant_text(
+        datetime.fromtimestamp(epoch_ms // 1000, timezone.utc).replace(microsecond=epoch_ms % 1000 * 1000)
+    )
 
 
 def canonical_image(table: Table, image: Mapping[str, Any] | None) -> dict[str, str | None] | None:
-    return None if image is None else {column.name: canonical_text(column, image[column.name]) for column in table.columns}
+    return (
+        None if image is None else {column.name: canonical_text(column, image[column.name]) for column in table.columns}
+    )
 
 
 Image = Mapping[str, "str | None"]
@@ -359,7 +512,12 @@ def changelog_row(change: Change, before: Image | None, after: Image | None) -> 
 
 def _of_a_row(change: Change, before: Image | None, after: Image | None) -> dict[str, Any]:
     key = key_of(change, after or before)
-    out = {"key": key, "key_text": key_text(key), "before_image": "full" if before else "none", "after_image": "full" if after else "none"}
+    out = {
+        "key": key,
+        "key_text": key_text(key),
+        "before_image": "full" if before else "none",
+        "after_image": "full" if after else "none",
+    }
     if change.op == "update":
         old_key = key_of(change, before)
         out["old_key"] = old_key if old_key != key else None

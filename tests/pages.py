@@ -59,9 +59,17 @@ def commands(found: list[Block]) -> list[list[str]]:
 
 
 def run_block(block: Block, folder: Path, **environment: str) -> str:
-    """Runs a block of commands in a shell that stops at the first that fails, each `runner` that of this checkout; returns what they print, raises with it if one fails."""
+    """Runs a block of commands in a shell that stops at the first that fails, each `runner` that of this checkout;
+    returns what they print, raises with it if one fails.
+    """
     path = f"{ROOT}/.venv/bin:{os.environ['PATH']}"
     text = re.sub(r"(?<![\w/])(?:\.\./)?\.venv/bin/runner\b", "runner", block.text)
-    ran = subprocess.run(["bash", "-ec", text], cwd=folder, env={**os.environ, "PATH": path, **environment}, capture_output=True, text=True)
+    ran = subprocess.run(
+        ["bash", "-ec", text],
+        cwd=folder,
+        env={**os.environ, "PATH": path, **environment},
+        capture_output=True,
+        text=True,
+    )
     assert ran.returncode == 0, f"{block.text}\n{ran.stdout}\n{ran.stderr}"
     return ran.stdout

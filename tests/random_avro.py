@@ -21,7 +21,9 @@ LETTERS = "abcdefghij 'é中😀\0"
 
 
 class RandomSchema:
-    """`text` is the schema as it is published; `parsed` is fastavro's, without its logical types, so that values are what is written."""
+    """`text` is the schema as it is published; `parsed` is fastavro's, without its logical types, so that values are
+    what is written.
+    """
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
@@ -61,8 +63,17 @@ class RandomSchema:
 
     def _schema(self, space: str, depth: int, may_recur: bool) -> Any:
         """`may_recur`: a value need not hold one of this, so that it may be a record that is not yet complete."""
-        references = [name for name in self._defined if (may_recur or name not in self._open) and ("." in name or not space)]
-        kinds = ["primitive", "primitive", "enum", "fixed", *["reference"] * (2 if references else 0), *(["array", "map", "union", "union", "record"] if depth < 4 else [])]
+        references = [
+            name for name in self._defined if (may_recur or name not in self._open) and ("." in name or not space)
+        ]
+        kinds = [
+            "primitive",
+            "primitive",
+            "enum",
+            "fixed",
+            *["reference"] * (2 if references else 0),
+            *(["array", "map", "union", "union", "record"] if depth < 4 else []),
+        ]
         match self.draw.choice(kinds):
             case "primitive":
                 return self._primitive()
@@ -98,7 +109,11 @@ class RandomSchema:
     def _fixed(self, space: str) -> dict[str, Any]:
         written, full = self._names("fixed", space)
         self._defined.append(full)
-        return {**written, "size": self.draw.choice([0, 1, 4, 16, 300]), **({"logicalType": "decimal", "precision": 2, "scale": 1} if self.draw.random() < 0.2 else {})}
+        return {
+            **written,
+            "size": self.draw.choice([0, 1, 4, 16, 300]),
+            **({"logicalType": "decimal", "precision": 2, "scale": 1} if self.draw.random() < 0.2 else {}),
+        }
 
     def _union(self, space: str, depth: int) -> list[Any]:
         has_null = self.draw.random() < 0.8
@@ -112,7 +127,9 @@ class RandomSchema:
                 branches[branch_name(branch)] = branch
         others = [branch for name, branch in branches.items() if name != "null"]
         if has_null or not others:
-            others.insert(self.draw.randrange(len(others) + 1), "null")  # the others keep their order: types are used behind where they are defined
+            others.insert(
+                self.draw.randrange(len(others) + 1), "null"
+            )  # the others keep their order: types are used behind where they are defined
         return others
 
     # --- values
@@ -158,7 +175,12 @@ class RandomSchema:
             case "float":
                 return struct.unpack("<f", self.draw.randbytes(4))[0]
             case "double":
-                return struct.unpack("<d", self.draw.choice([self.draw.randbytes(8), b"\0" * 6 + b"\xf8\x7f", b"\0" * 6 + b"\xf0\xff", b"\0" * 7 + b"\x80"]))[0]
+                return struct.unpack(
+                    "<d",
+                    self.draw.choice(
+                        [self.draw.randbytes(8), b"\0" * 6 + b"\xf8\x7f", b"\0" * 6 + b"\xf0\xff", b"\0" * 7 + b"\x80"]
+                    ),
+                )[0]
             case "bytes":
                 return self.draw.randbytes(self.draw.choice([0, 1, 5, 200]))
         return self._text()
@@ -211,7 +233,9 @@ def mutated(draw: random.Random, data: bytes) -> bytes:
             case 1:
                 del out[position : position + draw.randrange(1, 4)]
             case 2:
-                out[position:position] = draw.choice([draw.randbytes(3), b"\xff" * 9, b"\x80" * 10, long_bytes(2**62), long_bytes(-1)])
+                out[position:position] = draw.choice(
+                    [draw.randbytes(3), b"\xff" * 9, b"\x80" * 10, long_bytes(2**62), long_bytes(-1)]
+                )
             case _ if position < len(out):
                 out[position] ^= 1 << draw.randrange(8)
     return bytes(out)

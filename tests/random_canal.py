@@ -24,80 +24,257 @@ class Members(list):
 
 LABELS_64 = ",".join(f"'l{number}'" for number in range(64))
 TEXTS = [
-    "", "a", "null", " blanks ", "日本語", "😀", 'quo"te', "back\\slash", "tab\t", "new\nline\r", "line\u2028", "\0", "/",
-    "'", "{}", "[1", "1.0", "é", "e\u0301", "<&>", "true", "x" * 300]
+    "",
+    "a",
+    "null",
+    " blanks ",
+    "日本語",
+    "😀",
+    'quo"te',
+    "back\\slash",
+    "tab\t",
+    "new\nline\r",
+    "line\u2028",
+    "\0",
+    "/",
+    "'",
+    "{}",
+    "[1",
+    "1.0",
+    "é",
+    "e\u0301",
+    "<&>",
+    "true",
+    "x" * 300,
+]
 NESTED = [
-    {"b": [Bare("1.0"), "1", None, True], "a": "é"}, {}, [], [Bare("1E+2"), {"x": Bare("-0.50")}], {"z": {"y": "\"\\"}}]
+    {"b": [Bare("1.0"), "1", None, True], "a": "é"},
+    {},
+    [],
+    [Bare("1E+2"), {"x": Bare("-0.50")}],
+    {"z": {"y": '"\\'}},
+]
 FRACTIONS = ["", "", ".0", ".000", ".100", ".120000", ".000001", ".5", ".123456"]
 
 # (type texts, values that fit, values that do not)
 COLUMN_TYPES = [
-    (["int", "INT(11)", "bigint(20) unsigned", "smallint(5) UNSIGNED ZEROFILL", "mediumint(9)", "tinyint(1)", "year(4)",
-      "serial", "BOOL", "boolean", "integer unsigned", "Year"],
-     ["0", "-1", "00042", "18446744073709551615", Bare("7"), Bare("123456789012345678901234567890"), Bare("-0")],
-     ["abc", "", True, Bare("1E+2"), Bare("1.0"), "1e5", {"a": Bare("1")}]),
-    (["decimal(10,2)", "DECIMAL(65,30) UNSIGNED", "numeric(5)", "dec", "fixed(3,1) unsigned zerofill", "Decimal"],
-     ["1.50", "0.00", "-12.000", Bare("1.50"), Bare("12345678901234567890123456789012345678901234567890.10"), "1.50E+1",
-      "1E-3", Bare("1E+2"), "-1.5e-07", "12.5E1", "0.05E+1", "1E0", "1E+10000", "9" * 60 + "." + "1" * 30],
-     ["1E+10001", "1E-10001", "1.5E99999999999999999999", "abc", "", " 1", "1,5", "1E", "E5", "--1", "1.2.3", "0x1F",
-      True, "Infinity", "１", {"a": Bare("1")}]),
-    (["double", "FLOAT(7,4)", "real", "double unsigned"],
-     ["1.5", "1.0E10", Bare("0.10"), Bare("1e-7"), Bare("3")], ["NaN", "", "abc", False]),
+    (
+        [
+            "int",
+            "INT(11)",
+            "bigint(20) unsigned",
+            "smallint(5) UNSIGNED ZEROFILL",
+            "mediumint(9)",
+            "tinyint(1)",
+            "year(4)",
+            "serial",
+            "BOOL",
+            "boolean",
+            "integer unsigned",
+            "Year",
+        ],
+        ["0", "-1", "00042", "18446744073709551615", Bare("7"), Bare("123456789012345678901234567890"), Bare("-0")],
+        ["abc", "", True, Bare("1E+2"), Bare("1.0"), "1e5", {"a": Bare("1")}],
+    ),
+    (
+        ["decimal(10,2)", "DECIMAL(65,30) UNSIGNED", "numeric(5)", "dec", "fixed(3,1) unsigned zerofill", "Decimal"],
+        [
+            "1.50",
+            "0.00",
+            "-12.000",
+            Bare("1.50"),
+            Bare("12345678901234567890123456789012345678901234567890.10"),
+            "1.50E+1",
+            "1E-3",
+            Bare("1E+2"),
+            "-1.5e-07",
+            "12.5E1",
+            "0.05E+1",
+            "1E0",
+            "1E+10000",
+            "9" * 60 + "." + "1" * 30,
+        ],
+        [
+            "1E+10001",
+            "1E-10001",
+            "1.5E99999999999999999999",
+            "abc",
+            "",
+            " 1",
+            "1,5",
+            "1E",
+            "E5",
+            "--1",
+            "1.2.3",
+            "0x1F",
+            True,
+            "Infinity",
+            "１",
+            {"a": Bare("1")},
+        ],
+    ),
+    (
+        ["double", "FLOAT(7,4)", "real", "double unsigned"],
+        ["1.5", "1.0E10", Bare("0.10"), Bare("1e-7"), Bare("3")],
+        ["NaN", "", "abc", False],
+    ),
     (["bit(1)", "BIT(64)", "bit"], ["0", "1", "18446744073709551615", Bare("5")], ["b'1'", "", True]),
-    (["varchar(10)", "TEXT", "char(3)", "longtext", "nvarchar(5)", "varchar(255)"],
-     TEXTS, [Bare("1.50"), True, False, *NESTED]),
+    (
+        ["varchar(10)", "TEXT", "char(3)", "longtext", "nvarchar(5)", "varchar(255)"],
+        TEXTS,
+        [Bare("1.50"), True, False, *NESTED],
+    ),
     (["json", "JSON"], ['{"a": 1.0}', "[]", "null", '"x"', Bare("1.10"), *NESTED], ["{", "", True]),
-    (["enum('a','b')", "ENUM('it''s','x,y','(p)','日本')", "enum('A','a','unsigned')", "Enum('b','a')"],
-     ["1", "2", "0", "a", Bare("1")],
-     ["99", "nope", "-1", "1.0", "A,a", "99999999999999999999", True, "it's", "日本", "(p)"]),
+    (
+        ["enum('a','b')", "ENUM('it''s','x,y','(p)','日本')", "enum('A','a','unsigned')", "Enum('b','a')"],
+        ["1", "2", "0", "a", Bare("1")],
+        ["99", "nope", "-1", "1.0", "A,a", "99999999999999999999", True, "it's", "日本", "(p)"],
+    ),
     (["enum('1','2','10')", "enum('5','6')"], ["1", "2", "0", "5", "10"], ["7", "x"]),
     (["enum", "set", "set()"], ["1", "x"], ["2"]),
-    (["set('a','b','c')", "SET('it''s','日 本','(x)')", "set('c','a','b')"],
-     ["0", "1", "3", "5", "7", "a", "a,b", Bare("6")],
-     ["8", "-1", "a,nope", "a, b", ",", "日 本", "it's,(x)", "1.0", False]),
-    ([f"set({LABELS_64})"],
-     ["18446744073709551615", "9223372036854775808", "1", "0", "l0,l63"], ["18446744073709551616"]),
-    (["blob", "VARBINARY(16)", "binary(2)", "tinyblob", "LONGBLOB", "mediumblob"],
-     ["", "abc", "\0\x01\xff", "é", "\x80\x9f\xa0", "a\r\n", "\x85"], ["日本", "😀", "Āb", Bare("12"), True, {"a": None}]),
-    (["geometry", "POINT", "polygon", "multilinestring", "geomcollection", "geometrycollection"],
-     ["\0\0\0\0\x01\x01\0\0\0\0\0\0\0\0\0\xf0?\0\0\0\0\0\0\0@", "\xe6\x10\0\0\x01"], ["POINT(1 1) 点"]),
+    (
+        ["set('a','b','c')", "SET('it''s','日 本','(x)')", "set('c','a','b')"],
+        ["0", "1", "3", "5", "7", "a", "a,b", Bare("6")],
+        ["8", "-1", "a,nope", "a, b", ",", "日 本", "it's,(x)", "1.0", False],
+    ),
+    (
+        [f"set({LABELS_64})"],
+        ["18446744073709551615", "9223372036854775808", "1", "0", "l0,l63"],
+        ["18446744073709551616"],
+    ),
+    (
+        ["blob", "VARBINARY(16)", "binary(2)", "tinyblob", "LONGBLOB", "mediumblob"],
+        ["", "abc", "\0\x01\xff", "é", "\x80\x9f\xa0", "a\r\n", "\x85"],
+        ["日本", "😀", "Āb", Bare("12"), True, {"a": None}],
+    ),
+    (
+        ["geometry", "POINT", "polygon", "multilinestring", "geomcollection", "geometrycollection"],
+        ["\0\0\0\0\x01\x01\0\0\0\0\0\0\0\0\0\xf0?\0\0\0\0\0\0\0@", "\xe6\x10\0\0\x01"],
+        ["POINT(1 1) 点"],
+    ),
     (["date", "DATE"], ["2024-02-29", "0000-00-00", "9999-12-31"], ["2024-02-30", "", "x", Bare("20240101")]),
-    (["hyperloglog(3)", "double precision", "varchar(5) binary", "", "unsigned", Bare("3"), None, {"t": "int"}],
-     ["x", "1.50", "", "日本", "1E+2"], [Bare("1.50"), True, *NESTED]),
+    (
+        ["hyperloglog(3)", "double precision", "varchar(5) binary", "", "unsigned", Bare("3"), None, {"t": "int"}],
+        ["x", "1.50", "", "日本", "1E+2"],
+        [Bare("1.50"), True, *NESTED],
+    ),
 ]
 TIME_TYPES = ["timestamp", "TIMESTAMP(6)", "datetime(3)", "DATETIME", "time(6)", "Time"]
 DATES = ["2024-05-01", "1999-12-31", "2024-02-29", "1970-01-01", "2037-07-01"]
 CLOCKS = ["00:00:00", "10:20:30", "23:59:59"]
 SHIFTED = [  # gaps and overlaps of several zones
-    "2024-03-10 02:30:00", "2024-11-03 01:30:00", "2024-03-31 02:30:00", "2024-10-27 02:30:00", "1986-05-04 02:30:00",
-    "1991-09-15 00:30:00", "2024-10-06 02:15:00", "2011-12-30 12:00:00"]
+    "2024-03-10 02:30:00",
+    "2024-11-03 01:30:00",
+    "2024-03-31 02:30:00",
+    "2024-10-27 02:30:00",
+    "1986-05-04 02:30:00",
+    "1991-09-15 00:30:00",
+    "2024-10-06 02:15:00",
+    "2011-12-30 12:00:00",
+]
 NO_TIMES = [
-    "0000-00-00 00:00:00", "2024-02-30 10:00:00", "2023-13-01 00:00:00", "2024-01-01 24:00:00", "2024-01-01 23:59:60",
-    "not a time", "", "2024-01-01", "2024-01-01T10:00:00Z", Bare("1704067200"), True, {"a": Bare("1")}]
+    "0000-00-00 00:00:00",
+    "2024-02-30 10:00:00",
+    "2023-13-01 00:00:00",
+    "2024-01-01 24:00:00",
+    "2024-01-01 23:59:60",
+    "not a time",
+    "",
+    "2024-01-01",
+    "2024-01-01T10:00:00Z",
+    Bare("1704067200"),
+    True,
+    {"a": Bare("1")},
+]
 COLUMN_NAMES = [
-    "id", "name", "v", "名字", "a b", "x,y", "A", "a", 'quo"te', "back\\slash", "p.q", "p[0]", "$", "$x", "`tick`",
-    "it's", "😀", "é", "key", "data", "type", "*", "{n}", "select", "#id", "\t"]
+    "id",
+    "name",
+    "v",
+    "名字",
+    "a b",
+    "x,y",
+    "A",
+    "a",
+    'quo"te',
+    "back\\slash",
+    "p.q",
+    "p[0]",
+    "$",
+    "$x",
+    "`tick`",
+    "it's",
+    "😀",
+    "é",
+    "key",
+    "data",
+    "type",
+    "*",
+    "{n}",
+    "select",
+    "#id",
+    "\t",
+]
 HIDDEN_ROW_ID = "__#alibaba_rds_row_id#__"
 STATEMENTS = [
-    "create table t (a int)", "CREATE UNIQUE INDEX i ON t (a)", "/* by hand */ alter table t add b int",
-    "dropping", "drop index i on t", "-- why\nDROP TABLE t", "# why\n  truncate table t", "rename table a to b",
-    "grant select on t to u", "create\tindex i on t(a)", "/* a */ -- b\n/* c\n */Alter table `索引` drop index i",
-    "insert into t values (1)", "CREATE DATABASE index_d", "alter table t comment 'create index'",
-    "/*+ hint */drop view v"]
+    "create table t (a int)",
+    "CREATE UNIQUE INDEX i ON t (a)",
+    "/* by hand */ alter table t add b int",
+    "dropping",
+    "drop index i on t",
+    "-- why\nDROP TABLE t",
+    "# why\n  truncate table t",
+    "rename table a to b",
+    "grant select on t to u",
+    "create\tindex i on t(a)",
+    "/* a */ -- b\n/* c\n */Alter table `索引` drop index i",
+    "insert into t values (1)",
+    "CREATE DATABASE index_d",
+    "alter table t comment 'create index'",
+    "/*+ hint */drop view v",
+]
 DDL_TYPES = ["CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"]
 CONTROL_TYPES = ["XACOMMIT", "XAROLLBACK", "MHEARTBEAT", "GTID"]
 TIMES = [Bare("1683008290000"), Bare("1683008290626"), "1683008290620", Bare("1"), Bare("253402300799999")]
 ODD_TIMES = [
-    Bare("0"), "0", None, Bare("-1"), "", "x", Bare("1.5"), Bare("1683008290000.0"), Bare("1E12"), " 1683008290000", [],
-    Bare("253402300800000"), Bare("99999999999999999999999999"), "2023-05-02 06:18:10", True, {"a": Bare("1")}]
-NAMES = ["d", "Shop", "数据库", "a.b", " d ", "quo\"te", "null", "😀"]
+    Bare("0"),
+    "0",
+    None,
+    Bare("-1"),
+    "",
+    "x",
+    Bare("1.5"),
+    Bare("1683008290000.0"),
+    Bare("1E12"),
+    " 1683008290000",
+    [],
+    Bare("253402300800000"),
+    Bare("99999999999999999999999999"),
+    "2023-05-02 06:18:10",
+    True,
+    {"a": Bare("1")},
+]
+NAMES = ["d", "Shop", "数据库", "a.b", " d ", 'quo"te', "null", "😀"]
 ODD_NAMES = ["", None, Bare("5"), Bare("1.0"), True, {"a": [Bare("1.0"), "é"]}, []]
 HOSTILE_FIELDS = {
-    "es": ODD_TIMES, "ts": ODD_TIMES, "database": ODD_NAMES, "table": ODD_NAMES,
+    "es": ODD_TIMES,
+    "ts": ODD_TIMES,
+    "database": ODD_NAMES,
+    "table": ODD_NAMES,
     "type": [None, "insert", "FOO", Bare("1"), "TRANSACTIONBEGIN", True, {"a": "INSERT"}, " INSERT"],
-    "gtid": ["", "null", None, Bare("7"), {"a": "b"}], "id": [None, "null", "", Bare("1.0"), "x", [Bare("1")]],
-    "pkNames": [None, "id", [], ["missing"], ["id", "missing"], ["id", "id"], {"id": "id"}, [Bare("1")], Bare("1"),
-                [HIDDEN_ROW_ID]],
+    "gtid": ["", "null", None, Bare("7"), {"a": "b"}],
+    "id": [None, "null", "", Bare("1.0"), "x", [Bare("1")]],
+    "pkNames": [
+        None,
+        "id",
+        [],
+        ["missing"],
+        ["id", "missing"],
+        ["id", "id"],
+        {"id": "id"},
+        [Bare("1")],
+        Bare("1"),
+        [HIDDEN_ROW_ID],
+    ],
     "mysqlType": [None, "int", [], {}, Bare("1"), True, [{"id": "int"}]],
     "sqlType": [None, "x", [], Bare("1")],
     "data": [None, [], [None], ["x"], "x", Bare("1"), True, [[]], [{}], {}, [{"id": "1"}, None], [{}, Bare("1")]],
@@ -127,8 +304,14 @@ def well_formed(random: Random) -> dict:
     """A header that the contract understands; values of columns may still be hostile."""
     kinds = [changed_rows, ddl, control]
     header = random.choices(kinds, weights=[85, 10, 5])[0](random)
-    header |= {"database": random.choice(NAMES), "table": random.choice(NAMES), "es": random.choice(TIMES),
-               "ts": random.choice(TIMES), "id": Bare(random.randrange(10**6)), "gtid": random.choice(["", "uuid:1-5"])}
+    header |= {
+        "database": random.choice(NAMES),
+        "table": random.choice(NAMES),
+        "es": random.choice(TIMES),
+        "ts": random.choice(TIMES),
+        "id": Bare(random.randrange(10**6)),
+        "gtid": random.choice(["", "uuid:1-5"]),
+    }
     for field in ("gtid", "id", "sqlType", "pkNames", "isDdl", "ts"):
         if random.random() < 0.05:
             header.pop(field, None)
@@ -140,9 +323,16 @@ def changed_rows(random: Random) -> dict:
     types = table(random)
     type_text = random.choices(["INSERT", "UPDATE", "DELETE", "INIT", "ROW"], weights=[25, 50, 17, 4, 4])[0]
     data = [row_of(random, types) for _ in range(random.choice([1, 1, 1, 2, 3, 4]))]
-    header = {"type": type_text, "isDdl": False, "sql": random.choice(["", "", None]), "data": data, "old": None,
-              "sqlType": {name: Bare("4") for name in types}, "mysqlType": known_types(random, types),
-              "pkNames": list(types)[:random.choice([0, 1, 1, 1, 2])] or random.choice([None, []])}
+    header = {
+        "type": type_text,
+        "isDdl": False,
+        "sql": random.choice(["", "", None]),
+        "data": data,
+        "old": None,
+        "sqlType": {name: Bare("4") for name in types},
+        "mysqlType": known_types(random, types),
+        "pkNames": list(types)[: random.choice([0, 1, 1, 1, 2])] or random.choice([None, []]),
+    }
     if type_text == "UPDATE":
         header["old"] = old_of(random, types, data)
     if type_text == "DELETE" and random.random() < 0.3:
@@ -188,7 +378,7 @@ def known_types(random: Random, types: dict) -> dict:
 def row_of(random: Random, types: dict) -> dict | Members:
     """A row of a table; now and then without a column, or with a member that stands twice."""
     row = {name: value(random, *column) for name, column in types.items() if random.random() < 0.98}
-    row = row or {name: "1" for name in types}
+    row = row or dict.fromkeys(types, "1")
     if random.random() < 0.01:
         return Members([(next(iter(row)), "overwritten"), *row.items()])
     return row
@@ -220,7 +410,7 @@ def old_of(random: Random, types: dict, data: list):
     choice = random.random()
     if choice < 0.05:
         return None
-    return old[:random.randint(0, len(old))] if choice < 0.12 else old
+    return old[: random.randint(0, len(old))] if choice < 0.12 else old
 
 
 def old_row(random: Random, types: dict, row: dict) -> dict | None:
@@ -239,8 +429,16 @@ def ddl(random: Random) -> dict:
     """The fields of a DDL message; its type may be a DML's or unknown, since `isDdl` decides."""
     type_text = random.choice([*DDL_TYPES, "QUERY", "QUERY", "INSERT", "UPDATE", "FOO"])
     named = type_text in DDL_TYPES and random.random() < 0.3
-    return {"type": type_text, "isDdl": not named, "sql": random.choice(STATEMENTS), "data": None, "old": None,
-            "sqlType": None, "mysqlType": None, "pkNames": None}
+    return {
+        "type": type_text,
+        "isDdl": not named,
+        "sql": random.choice(STATEMENTS),
+        "data": None,
+        "old": None,
+        "sqlType": None,
+        "mysqlType": None,
+        "pkNames": None,
+    }
 
 
 def control(random: Random) -> dict:
@@ -260,8 +458,11 @@ def with_hostile_fields(random: Random, header: dict) -> Members:
         header["old"] = header["old"] + [{"id": "9"}] * 4  # longer than data
     if random.random() < 0.15:
         del header[random.choice(list(header))]
-    twice = [(field, random.choice([None, "INSERT", [], Bare("1")])) for field in header
-             if field not in broken and random.random() < 0.02]
+    twice = [
+        (field, random.choice([None, "INSERT", [], Bare("1")]))
+        for field in header
+        if field not in broken and random.random() < 0.02
+    ]
     return Members([*twice, *header.items()])
 
 
@@ -276,14 +477,18 @@ def written(random: Random, header: dict | Members) -> str:
 
 def json_text(random: Random, value, blanks: list[str], escapes: str) -> str:
     """A value as JSON text."""
+
     def blank() -> str:
         return random.choice(blanks)
+
     if isinstance(value, str):
         return value if isinstance(value, Bare) else string_text(random, value, escapes)
     if isinstance(value, (dict, Members)):
         pairs = value.items() if isinstance(value, dict) else value
-        parts = [f"{string_text(random, name, escapes)}{blank()}:{blank()}{json_text(random, member, blanks, escapes)}"
-                 for name, member in pairs]
+        parts = [
+            f"{string_text(random, name, escapes)}{blank()}:{blank()}{json_text(random, member, blanks, escapes)}"
+            for name, member in pairs
+        ]
         return "{" + blank() + f"{blank()},{blank()}".join(parts) + blank() + "}"
     if isinstance(value, list):
         return "[" + ",".join(blank() + json_text(random, member, blanks, escapes) for member in value) + blank() + "]"
@@ -301,7 +506,7 @@ def string_text(random: Random, text: str, escapes: str) -> str:
 def truncated(random: Random, header: dict) -> bytes:
     """The beginning of a message."""
     text = written(random, header).strip()
-    return text[:random.randint(1, len(text) - 1)].encode("utf-8")
+    return text[: random.randint(1, len(text) - 1)].encode("utf-8")
 
 
 def with_trailing_text(random: Random, header: dict) -> bytes:
@@ -326,8 +531,27 @@ def no_object(random: Random, header: dict) -> bytes:
 def no_json(random: Random, header: dict) -> bytes:
     """A text that is nearly JSON."""
     text = json_text(random, header, [""], "plain")
-    member = random.choice([
-        '"n":NaN,', '"n":-Infinity,', '"n":01,', '"n":.5,', '"n":1.,', '"n":+1,', '"n":"\t",', "'n':1,", "n:1,", ",",
-        '"n":1 ', '"n":"\\x",', '"n":"\\u12",', '"n":True,', "/* n */", '"n":,', '"n" 1,', '"n":0x1,'])
+    member = random.choice(
+        [
+            '"n":NaN,',
+            '"n":-Infinity,',
+            '"n":01,',
+            '"n":.5,',
+            '"n":1.,',
+            '"n":+1,',
+            '"n":"\t",',
+            "'n':1,",
+            "n:1,",
+            ",",
+            '"n":1 ',
+            '"n":"\\x",',
+            '"n":"\\u12",',
+            '"n":True,',
+            "/* n */",
+            '"n":,',
+            '"n" 1,',
+            '"n":0x1,',
+        ]
+    )
     texts = ["{" + member + text[1:], text[:-1] + ",}", "garbage", text.replace('"', "'"), text[1:]]
     return random.choice(texts).encode("utf-8")

@@ -22,12 +22,23 @@ UNKNOWN_TIMES = {"es": {0}, "ts": {0}}
 HIDDEN_ROW_IDS = ("__#alibaba_rds_row_id#__", "#alibaba_rds_row_id#")
 
 OPS = {
-    "INSERT": ("row", "insert"), "UPDATE": ("row", "update"), "DELETE": ("row", "delete"),
-    "INIT": ("row", "snapshot"), "ROW": ("row", "snapshot"),
-    "CREATE": ("ddl", "create"), "ALTER": ("ddl", "alter"), "ERASE": ("ddl", "drop"), "TRUNCATE": ("ddl", "truncate"),
-    "RENAME": ("ddl", "rename"), "CINDEX": ("ddl", "index"), "DINDEX": ("ddl", "index"),
-    "XACOMMIT": ("control", "commit"), "XAROLLBACK": ("control", "rollback"),
-    "MHEARTBEAT": ("control", "heartbeat"), "GTID": ("control", "other")}
+    "INSERT": ("row", "insert"),
+    "UPDATE": ("row", "update"),
+    "DELETE": ("row", "delete"),
+    "INIT": ("row", "snapshot"),
+    "ROW": ("row", "snapshot"),
+    "CREATE": ("ddl", "create"),
+    "ALTER": ("ddl", "alter"),
+    "ERASE": ("ddl", "drop"),
+    "TRUNCATE": ("ddl", "truncate"),
+    "RENAME": ("ddl", "rename"),
+    "CINDEX": ("ddl", "index"),
+    "DINDEX": ("ddl", "index"),
+    "XACOMMIT": ("control", "commit"),
+    "XAROLLBACK": ("control", "rollback"),
+    "MHEARTBEAT": ("control", "heartbeat"),
+    "GTID": ("control", "other"),
+}
 
 COMMENTS = re.compile(r"/\*.*?\*/|--[^\n]*|#[^\n]*", re.DOTALL)
 INDEX_STATEMENT = re.compile(r"(create|drop)\s+((or|replace|online|offline|unique|fulltext|spatial)\s+)*index\b", re.I)
@@ -61,8 +72,9 @@ def rows(message: bytes, zone: str | None = None) -> list[dict]:
 
 def read_object(message: bytes) -> dict:
     """The one JSON object that the message is; the last of equally named members wins."""
-    decoder = json.JSONDecoder(parse_int=Number, parse_float=Number, object_pairs_hook=dict,
-                               parse_constant=int)  # raises a ValueError: NaN and Infinity are no JSON
+    decoder = json.JSONDecoder(
+        parse_int=Number, parse_float=Number, object_pairs_hook=dict, parse_constant=int
+    )  # raises a ValueError: NaN and Infinity are no JSON
     try:
         text = message.decode("utf-8").strip(JSON_BLANKS)
         value, end = decoder.raw_decode(text)
@@ -144,7 +156,9 @@ def statement_op(statement: str) -> str:
 
 
 def elements(header: dict, op: str) -> list[tuple]:
-    """(row, old) of each row, in step; old is None where there is none. Only an update looks at `old` for more than rows."""
+    """(row, old) of each row, in step; old is None where there is none. Only an update looks at `old` for more than
+    rows.
+    """
     no_rows = DeadLetter("statement-without-rows" if text_at(header, "sql") else "no-row-image")
     rows = as_rows(header.get("data"), allowed=(dict,))
     if op == "delete" and not any(rows):
@@ -175,18 +189,31 @@ def change(header: dict, op: str, zone, row: int, data: dict, old: dict | None) 
     sent = header.get("mysqlType")
     types = {name: text_of(value) for name, value in visible(sent).items()} if isinstance(sent, dict) else None
     (before, before_kept), (after, after_kept) = (
-        canonical_image(image, types or {}, zone) for image in images(op, data, old))
+        canonical_image(image, types or {}, zone) for image in images(op, data, old)
+    )
     names = key_names(header)
     key = key_of(names, before if op == "delete" else after)
     old_key = key_of(names, before) if op == "update" and key is not None else None
     return landed(
-        header, "row", op, row=row, types=types, before=before, after=after,
-        before_image="none" if before is None else "full", after_image="none" if after is None else "full",
+        header,
+        "row",
+        op,
+        row=row,
+        types=types,
+        before=before,
+        after=after,
+        before_image="none" if before is None else "full",
+        after_image="none" if after is None else "full",
         changed=changed_columns(old, before, after) if op == "update" else None,
-        key=key, key_text=None if key is None else compact(dict(sorted(key.items()))),
+        key=key,
+        key_text=None if key is None else compact(dict(sorted(key.items()))),
         old_key=None if old_key == key else old_key,
-        meta={"as_sent": ",".join(sorted({*before_kept, *after_kept})), "rowid": hidden_row_id(data, old),
-              "key_columns": ",".join(names) if key is None else None})
+        meta={
+            "as_sent": ",".join(sorted({*before_kept, *after_kept})),
+            "rowid": hidden_row_id(data, old),
+            "key_columns": ",".join(names) if key is None else None,
+        },
+    )
 
 
 def images(op: str, data: dict, old: dict | None) -> tuple:
@@ -225,20 +252,49 @@ def key_of(names: list[str], image: dict | None) -> dict | None:
 
 def hidden_row_id(data: dict, old: dict | None) -> str | None:
     """The hidden row id, after the change if it is known there."""
-    return next((text_of(row[name]) for row in (data, old or {}) for name in HIDDEN_ROW_IDS if row.get(name) is not None), None)
+    return next(
+        (text_of(row[name]) for row in (data, old or {}) for name in HIDDEN_ROW_IDS if row.get(name) is not None), None
+    )
 
 
 def landed(header: dict, kind: str, op: str | None, row: int = 0, meta: dict | None = None, **given) -> dict:
     """A row of the changelog: what every kind takes from the header, and what was given; the rest is None."""
-    nothing = dict.fromkeys(("key", "old_key", "key_text", "before", "after", "before_image", "after_image", "changed",
-                             "types", "tx_id", "pair_id", "statement", "reason", "raw"))
+    nothing = dict.fromkeys(
+        (
+            "key",
+            "old_key",
+            "key_text",
+            "before",
+            "after",
+            "before_image",
+            "after_image",
+            "changed",
+            "types",
+            "tx_id",
+            "pair_id",
+            "statement",
+            "reason",
+            "raw",
+        )
+    )
     seq = {"generation": 0, "phase": 0 if op == "snapshot" else 1, "position": [], "row": row}
     extras = {"gtid": text_at(header, "gtid"), "message_id": text_at(header, "id")} | (meta or {})
-    return nothing | {
-        "kind": kind, "op": op, "tenant": None, "schema_name": None,
-        "db_name": text_at(header, "database") or None, "table_name": text_at(header, "table") or None,
-        "event_time": time_at(header, "es"), "produced_at": time_at(header, "ts"),
-        "seq": seq, "meta": {name: text for name, text in extras.items() if text not in (None, "", "null")}} | given
+    return (
+        nothing
+        | {
+            "kind": kind,
+            "op": op,
+            "tenant": None,
+            "schema_name": None,
+            "db_name": text_at(header, "database") or None,
+            "table_name": text_at(header, "table") or None,
+            "event_time": time_at(header, "es"),
+            "produced_at": time_at(header, "ts"),
+            "seq": seq,
+            "meta": {name: text for name, text in extras.items() if text not in (None, "", "null")},
+        }
+        | given
+    )
 
 
 def canonical_image(image: dict | None, types: dict, zone) -> tuple[dict | None, list]:
@@ -347,10 +403,28 @@ def read_zone(zone: str):
 
 
 LATIN1_TYPES = (
-    "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "geometry", "point", "linestring", "polygon",
-    "multipoint", "multilinestring", "multipolygon", "geometrycollection", "geomcollection")
+    "binary",
+    "varbinary",
+    "tinyblob",
+    "blob",
+    "mediumblob",
+    "longblob",
+    "geometry",
+    "point",
+    "linestring",
+    "polygon",
+    "multipoint",
+    "multilinestring",
+    "multipolygon",
+    "geometrycollection",
+    "geomcollection",
+)
 READERS = {  # types that are not here have no reader: their text is as sent
     **dict.fromkeys(("decimal", "numeric", "fixed", "dec"), read_decimal),
     **dict.fromkeys(LATIN1_TYPES, read_latin1),
-    "enum": read_enum, "set": read_set,
-    "timestamp": read_timestamp, "time": read_wall_clock, "datetime": read_wall_clock}
+    "enum": read_enum,
+    "set": read_set,
+    "timestamp": read_timestamp,
+    "time": read_wall_clock,
+    "datetime": read_wall_clock,
+}

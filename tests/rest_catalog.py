@@ -1,4 +1,6 @@
-"""A REST catalog of Iceberg: HTTP here, and behind it what Iceberg's own jar has for the server's side of the protocol, over a catalog in a file."""
+"""A REST catalog of Iceberg: HTTP here, and behind it what Iceberg's own jar has for the server's side of the protocol,
+over a catalog in a file.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ STATUS = {
     "NoSuchNamespaceException": 404, "NoSuchTableException": 404, "NoSuchViewException": 404, "AlreadyExistsException": 409, "CommitFailedException": 409,
     "NamespaceNotEmptyException": 409, "ValidationException": 400, "BadRequestException": 400, "IllegalArgumentException": 400,
 }  # fmt: skip
-NAMESPACE, TABLE, VIEW = "/namespaces/{namespace}", "/namespaces/{namespace}/tables/{table}", "/namespaces/{namespace}/views/{view}"
+NAMESPACE, TABLE, VIEW = (
+    "/namespaces/{namespace}",
+    "/namespaces/{namespace}/tables/{table}",
+    "/namespaces/{namespace}/views/{view}",
+)
 # Method and path -> what Iceberg's handler is called, and the class of the request's body.
 ROUTES = {
     ("GET", "/namespaces"): ("listNamespaces", None),
@@ -44,14 +50,23 @@ ROUTES = {
 
 
 class RestCatalog:
-    """A context manager. `jvm` is a gateway to a JVM with Iceberg's jar; `secret` is what a client must show for a token."""
+    """A context manager. `jvm` is a gateway to a JVM with Iceberg's jar; `secret` is what a client must show for a
+    token.
+    """
 
     def __init__(self, jvm: Any, folder: Path, secret: str) -> None:
         self.jvm, self.secret, self.requests = jvm, secret, set[tuple[str, str]]()
         self.iceberg = jvm.org.apache.iceberg
         self.catalog = self.iceberg.jdbc.JdbcCatalog()
         self.catalog.setConf(jvm.org.apache.hadoop.conf.Configuration())
-        self.catalog.initialize("served", {"uri": f"jdbc:sqlite:{folder}/served.db", "warehouse": f"file:{folder}/served", "jdbc.schema-version": "V1"})
+        self.catalog.initialize(
+            "served",
+            {
+                "uri": f"jdbc:sqlite:{folder}/served.db",
+                "warehouse": f"file:{folder}/served",
+                "jdbc.schema-version": "V1",
+            },
+        )
         self.mapper = _mapper(jvm)
 
     def __enter__(self) -> RestCatalog:
@@ -98,14 +113,24 @@ class RestCatalog:
         if handler == "listNamespaces":
             arguments = [self.iceberg.catalog.Namespace.empty()]
         if handler == "loadTable":
-            arguments.append(next(mode for mode in self._class("RESTCatalogProperties$SnapshotMode").getEnumConstants() if str(mode) == "ALL"))
+            arguments.append(
+                next(
+                    mode
+                    for mode in self._class("RESTCatalogProperties$SnapshotMode").getEnumConstants()
+                    if str(mode) == "ALL"
+                )
+            )
         return getattr(self.iceberg.rest.CatalogHandlers, handler)(self.catalog, *arguments)
 
     def _class(self, name: str) -> Any:
-        return self.jvm.java.lang.Class.forName(f"org.apache.iceberg.rest.{name}", True, self.jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        return self.jvm.java.lang.Class.forName(
+            f"org.apache.iceberg.rest.{name}", True, self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        )
 
     def _strings(self, texts: list[str]) -> Any:
-        array = self.jvm.java.lang.reflect.Array.newInstance(self.jvm.java.lang.Class.forName("java.lang.String"), len(texts))
+        array = self.jvm.java.lang.reflect.Array.newInstance(
+            self.jvm.java.lang.Class.forName("java.lang.String"), len(texts)
+        )
         for number, text in enumerate(texts):
             array[number] = text
         return array
@@ -138,7 +163,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, path: str, query: str, body: bytes) -> tuple[int, str]:
         if path == "/oauth/tokens":
             known = f"client_secret={self.catalog.secret}" in body.decode()
-            return (200, json.dumps({"access_token": TOKEN, "token_type": "bearer"})) if known else (401, json.dumps({"error": "invalid_client"}))
+            return (
+                (200, json.dumps({"access_token": TOKEN, "token_type": "bearer"}))
+                if known
+                else (401, json.dumps({"error": "invalid_client"}))
+            )
         if self.headers.get("Authorization") != f"Bearer {TOKEN}":
             return 401, _error(401, "NotAuthorizedException", "no token")
         return self.catalog.answer(self.command, path, query, body)

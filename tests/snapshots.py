@@ -1,4 +1,6 @@
-"""The compiled SQL of every built-in format and view, as files that a reviewer reads: `make snapshots` writes them anew."""
+"""The compiled SQL of every built-in format and view, as files that a reviewer reads: `make snapshots` writes them
+anew.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,29 @@ FOLDER = Path(__file__).parent / "compiled"
 
 
 def compiled() -> dict[str, str]:
-    """File name -> SQL of all models of the project in tests/compiled, which are those of its sources and the views over them."""
+    """File name -> SQL of all models of the project in tests/compiled, which are those of its sources and the views
+    over them.
+    """
     with tempfile.TemporaryDirectory() as target:
-        assert main(["compile", "-s", "resource_type:model", "--project-dir", str(FOLDER), "--target-path", target, "--no-color"]) == 0
-        return {path.name: path.read_text(encoding="utf-8") for path in sorted((Path(target) / "compiled" / "compiled" / "models").glob("*.sql"))}
+        assert (
+            main(
+                [
+                    "compile",
+                    "-s",
+                    "resource_type:model",
+                    "--project-dir",
+                    str(FOLDER),
+                    "--target-path",
+                    target,
+                    "--no-color",
+                ]
+            )
+            == 0
+        )
+        return {
+            path.name: path.read_text(encoding="utf-8")
+            for path in sorted((Path(target) / "compiled" / "compiled" / "models").glob("*.sql"))
+        }
 
 
 def written() -> dict[str, str]:

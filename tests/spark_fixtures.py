@@ -1,4 +1,6 @@
-"""One Spark for the whole test run: commands that are called in this process find it and use a session of their own in it."""
+"""One Spark for the whole test run: commands that are called in this process find it and use a session of their own in
+it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 
 from runner.cli import main
 from runner.contract import SQL_SETTINGS
-from runner.targets import EXTENSIONS, ICEBERG_CATALOG, SESSION_CATALOGS
+from runner.project.targets import EXTENSIONS, ICEBERG_CATALOG, SESSION_CATALOGS
 from tests.engines import jars
 
 if TYPE_CHECKING:
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
 
 
 # What of all storages a JVM must know from its start; a target's own settings come on top.
-EVERY_STORAGE = {"spark.jars": ",".join(map(str, jars("spark"))), "spark.sql.extensions": ",".join(EXTENSIONS.values()), "spark.sql.catalog.spark_catalog": SESSION_CATALOGS["delta"]}
+EVERY_STORAGE = {
+    "spark.jars": ",".join(map(str, jars("spark"))),
+    "spark.sql.extensions": ",".join(EXTENSIONS.values()),
+    "spark.sql.catalog.spark_catalog": SESSION_CATALOGS["delta"],
+}
 
 # Compiling a query to Java takes longer than running it on a few rows.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
@@ -27,8 +33,8 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    from runner.nodes import Target
-    from runner.spark import Spark
+    from runner.engine.session import Spark
+    from runner.project.nodes import Target
 
     folder: Path = tmp_path_factory.mktemp("spark")
     # Two tasks and small blocks: files of some kilobytes are read in parallel, as big ones are in use.
@@ -41,7 +47,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 def interpreted() -> Iterator[None]:
     """For tests of where rows go, not of what is in them: queries of this module are not compiled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("runner.spark.SQL_SETTINGS", {**SQL_SETTINGS, **INTERPRETED})
+        patch.setattr("runner.engine.session.SQL_SETTINGS", {**SQL_SETTINGS, **INTERPRETED})
         yield
 
 

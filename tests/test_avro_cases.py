@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.avro_cases import ROOT, decode, encoded_file, encoded_text, message_bytes, readable_files, schema_of, write_all
+from tests.avro_cases import (
+    ROOT,
+    decode,
+    encoded_file,
+    encoded_text,
+    message_bytes,
+    readable_files,
+    schema_of,
+    write_all,
+)
 
 OCEANBASE = ROOT / "formats/cases/oceanbase_avro/case.messages.jsonl"
 ANY_ORDER = {
@@ -32,7 +41,9 @@ ANY_ORDER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("readable", readable_files(), ids=lambda path: f"{path.parent.name}.{path.name.partition('.')[0]}")
+@pytest.mark.parametrize(
+    "readable", readable_files(), ids=lambda path: f"{path.parent.name}.{path.name.partition('.')[0]}"
+)
 def test_messages_are_what_the_readable_file_says(readable: Path) -> None:
     assert encoded_file(readable).read_text("ascii") == encoded_text(readable)
 
@@ -41,7 +52,9 @@ def test_no_encoded_file_without_a_readable_one() -> None:
     assert sorted(map(encoded_file, readable_files())) == sorted((ROOT / "formats/cases").rglob("*.messages.base64"))
 
 
-@pytest.mark.parametrize("readable", readable_files(), ids=lambda path: f"{path.parent.name}.{path.name.partition('.')[0]}")
+@pytest.mark.parametrize(
+    "readable", readable_files(), ids=lambda path: f"{path.parent.name}.{path.name.partition('.')[0]}"
+)
 def test_records_are_read_back(readable: Path) -> None:
     """By another reader than the runner's: what is no special line is a whole record."""
     for line in readable.read_text("utf-8").split("\n"):
@@ -76,7 +89,17 @@ def test_branches_are_the_ones_that_are_named(tmp_path: Path, value: Any, encode
 
 @pytest.mark.parametrize(
     "written",
-    [{}, {"v": 1}, {"v": {"n.C": {}}}, {"v": {"int": 1 << 31}}, {"v": {"int": True}}, {"v": {"n.E": "U"}}, {"v": {"n.A": {}}}, {"v": None, "w": 1}, {"base64": "", "about": ""}],
+    [
+        {},
+        {"v": 1},
+        {"v": {"n.C": {}}},
+        {"v": {"int": 1 << 31}},
+        {"v": {"int": True}},
+        {"v": {"n.E": "U"}},
+        {"v": {"n.A": {}}},
+        {"v": None, "w": 1},
+        {"base64": "", "about": ""},
+    ],
 )
 def test_what_fits_no_schema_is_refused(tmp_path: Path, written: Any) -> None:
     with pytest.raises(ValueError):
@@ -85,7 +108,10 @@ def test_what_fits_no_schema_is_refused(tmp_path: Path, written: Any) -> None:
 
 def test_special_lines(tmp_path: Path) -> None:
     case = a_case(tmp_path)
-    types = [{"type": "record", "name": "In", "fields": [{"name": "x", "type": "int"}]}, {"type": "record", "name": "Out", "fields": [{"name": "in", "type": {"type": "array", "items": "In"}}]}]
+    types = [
+        {"type": "record", "name": "In", "fields": [{"name": "x", "type": "int"}]},
+        {"type": "record", "name": "Out", "fields": [{"name": "in", "type": {"type": "array", "items": "In"}}]},
+    ]
     (tmp_path / "formats/schemas/list.avsc").write_text(json.dumps(types))
     assert message_bytes({"schema": "schemas/list.avsc", "record": {"in": [{"x": 1}]}}, case) == b"\x02\x02\x00"
     assert message_bytes({"base64": "AP8=", "about": "two bytes"}, case) == b"\x00\xff"
@@ -120,6 +146,9 @@ def a_case(tmp_path: Path) -> Path:
 
 
 def test_the_two_schemas_of_one_vendor_differ_in_their_last_field() -> None:
-    newer, older = (json.loads((ROOT / f"formats/schemas/{name}.avsc").read_text()) for name in ("dts", "dts_without_born_timestamp"))
+    newer, older = (
+        json.loads((ROOT / f"formats/schemas/{name}.avsc").read_text())
+        for name in ("dts", "dts_without_born_timestamp")
+    )
     assert [field["name"] for field in newer["fields"]][-1] == "bornTimestamp"
     assert {**newer, "fields": newer["fields"][:-1]} == older

@@ -1,4 +1,6 @@
-"""Files of messages in Avro: containers written by fastavro, or by hand for what it cannot pack here, whole and damaged. Without Spark."""
+"""Files of messages in Avro: containers written by fastavro, or by hand for what it cannot pack here, whole and
+damaged. Without Spark.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,20 @@ import fastavro
 import pyarrow
 import pytest
 
-from runner import avro_files
-from runner.avro_files import FileMessage, count_messages, messages_of_file, opened
+from runner.functions.avro import files as avro_files
+from runner.functions.avro.files import FileMessage, count_messages, messages_of_file, opened
 from tests.avro_cases import encoded
 from tests.random_avro import RandomSchema, long_bytes, mutated, text_bytes
 
-SCHEMA = {"type": "record", "name": "message", "fields": [{"name": "id", "type": "long"}, {"name": "text", "type": ["null", "string"]}, {"name": "raw", "type": "bytes"}]}
+SCHEMA = {
+    "type": "record",
+    "name": "message",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "text", "type": ["null", "string"]},
+        {"name": "raw", "type": "bytes"},
+    ],
+}
 NODE = {"type": "record", "name": "node", "fields": [{"name": "next", "type": ["null", "node"]}]}
 MARK = bytes(range(100, 116))
 DECLARED = json.dumps(SCHEMA)
@@ -61,11 +71,20 @@ def block(count: int, packed: bytes, mark: bytes = MARK, size: int | None = None
 
 
 def container(blocks: list[list[bytes]], codec: str = "null", schema: str = DECLARED) -> bytes:
-    return header(schema, codec) + b"".join(block(len(records), PACKINGS[codec](b"".join(records))) for records in blocks)
+    return header(schema, codec) + b"".join(
+        block(len(records), PACKINGS[codec](b"".join(records))) for records in blocks
+    )
 
 
 def records(draw: random.Random, count: int) -> list[bytes]:
-    values = [{"id": draw.getrandbits(draw.choice([5, 40])), "text": draw.choice([None, "", "é" * draw.randrange(80)]), "raw": draw.randbytes(draw.randrange(9))} for _ in range(count)]
+    values = [
+        {
+            "id": draw.getrandbits(draw.choice([5, 40])),
+            "text": draw.choice([None, "", "é" * draw.randrange(80)]),
+            "raw": draw.randbytes(draw.randrange(9)),
+        }
+        for _ in range(count)
+    ]
     return [encoded(SCHEMA, value) for value in values]
 
 
@@ -101,7 +120,9 @@ def test_containers_of_fastavro(codec: str) -> None:
         found = found_in(out.getvalue())
         assert [one.raw for one in found] == expected
         assert {one.damage for one in found} == {None}
-        assert json.loads(found[0].schema or "") == json.loads(fastavro.reader(io.BytesIO(out.getvalue())).metadata["avro.schema"])
+        assert json.loads(found[0].schema or "") == json.loads(
+            fastavro.reader(io.BytesIO(out.getvalue())).metadata["avro.schema"]
+        )
         used += len({one.block for one in found}) > 1
     assert used > 20
 
@@ -185,7 +206,9 @@ def test_containers_with_random_damage(codec: str) -> None:
 
 
 def bytes_are_kept(content: bytes, found: list[FileMessage]) -> bool:
-    """Whether all pieces stand in the file, one behind the other, with nothing but marks and numbers left out between them."""
+    """Whether all pieces stand in the file, one behind the other, with nothing but marks and numbers left out between
+    them.
+    """
     position, left_out = found[0].block if found else 0, 0
     for one in found:
         at = content.find(one.raw, position)
@@ -208,7 +231,11 @@ def test_a_block_that_cannot_be_unpacked(codec: str) -> None:
     assert whole(found)[:3] == before and whole(found)[-3:] == behind
     lost = found[3:-3]
     if codec == "null":
-        assert [(one.number, (one.damage or "")[:15]) for one in lost] == [(0, "record 1 of 3 i"), (1, "record 2 of 3 i"), (2, "record 3 of 3 i")]
+        assert [(one.number, (one.damage or "")[:15]) for one in lost] == [
+            (0, "record 1 of 3 i"),
+            (1, "record 2 of 3 i"),
+            (2, "record 3 of 3 i"),
+        ]
     else:
         assert [one.raw for one in lost] == [broken] and "with 3 records: " in (lost[0].damage or "")
 
@@ -216,23 +243,36 @@ def test_a_block_that_cannot_be_unpacked(codec: str) -> None:
 @pytest.mark.parametrize("count", [0, 1, 4, 5, 6, 500])
 @pytest.mark.parametrize("codec", PACKINGS)
 def test_wrong_counts(codec: str, count: int) -> None:
-    """Too few: what is left makes the last one too long, and it shows as such. Too many: those that are not there are pieces, as long as they might be."""
+    """Too few: what is left makes the last one too long, and it shows as such. Too many: those that are not there are
+    pieces, as long as they might be.
+    """
     draw = random.Random(6)
     sent, behind = records(draw, 5), records(draw, 2)
-    found = found_in(header(codec=codec) + block(count, PACKINGS[codec](b"".join(sent))) + block(2, PACKINGS[codec](b"".join(behind))))
+    found = found_in(
+        header(codec=codec)
+        + block(count, PACKINGS[codec](b"".join(sent)))
+        + block(2, PACKINGS[codec](b"".join(behind)))
+    )
     assert whole(found)[-2:] == behind
     if count in (0, 500):
         assert len(found) == 3 and found[0].damage and f"with {count} records" in found[0].damage
     else:
         assert len(found) == count + 2
-        assert [one.raw for one in found[: min(count, 5)]] == [*sent[:count][: count - 1 if count < 5 else 5], *([b"".join(sent[count - 1 :])] if count < 5 else [])]
+        assert [one.raw for one in found[: min(count, 5)]] == [
+            *sent[:count][: count - 1 if count < 5 else 5],
+            *([b"".join(sent[count - 1 :])] if count < 5 else []),
+        ]
         assert all(one.damage for one in found[5:-2])
 
 
 @pytest.mark.parametrize("count", [-1, -(2**63), 2**40, 2**63 - 1])
 def test_counts_that_lie(count: int) -> None:
     found = found_in(header() + block(count, b"abc"))
-    assert len(found) == 1 and found[0].damage and (f"a block of {count} records" if count < 0 else f"{count} records in 3 bytes") in found[0].damage
+    assert (
+        len(found) == 1
+        and found[0].damage
+        and (f"a block of {count} records" if count < 0 else f"{count} records in 3 bytes") in found[0].damage
+    )
 
 
 @pytest.mark.parametrize("size", [-1, 2**60, -(2**63), 4, 2])
@@ -276,21 +316,42 @@ def test_a_wrong_mark() -> None:
 def test_headers_that_cannot_be_used(content: bytes, words: str) -> None:
     found = found_in(content)
     assert [(one.block, one.number, one.raw, one.schema) for one in found] == [(0, 0, content, None)]
-    assert (found[0].damage or "").startswith("a container whose header cannot be used: ") and words in (found[0].damage or "")
+    assert (found[0].damage or "").startswith("a container whose header cannot be used: ") and words in (
+        found[0].damage or ""
+    )
 
 
 @pytest.mark.parametrize("depth", [*range(50, 1000, 50), *range(1000, 10_000, 1000)])
 def test_schemas_that_are_deep(depth: int) -> None:
     """They are used, or refused, but nothing else: parts of the reader go down in them, each to another depth."""
-    for before, behind in (('{"type": "array", "items": ', "}"), ('["null", {"type": "map", "values": ', "}]"), ('{"type": "record", "name": "NAME", "fields": [{"name": "f", "type": ', "}]}")):
+    for before, behind in (
+        ('{"type": "array", "items": ', "}"),
+        ('["null", {"type": "map", "values": ', "}]"),
+        ('{"type": "record", "name": "NAME", "fields": [{"name": "f", "type": ', "}]}"),
+    ):
         inner = "".join(before.replace("NAME", f"r{number}") for number in range(depth)) + '"long"' + behind * depth
-        found = found_in(header(schema='{"type": "record", "name": "r", "fields": [{"name": "f", "type": ' + inner + "}]}") + block(1, b"\0"))
+        found = found_in(
+            header(schema='{"type": "record", "name": "r", "fields": [{"name": "f", "type": ' + inner + "}]}")
+            + block(1, b"\0")
+        )
         assert len(found) == 1
 
 
 def test_schemas_of_which_each_part_is_used_twice() -> None:
-    """Whoever goes over all uses of all parts does not come to an end. That such a record has more bytes than this block must be seen at once."""
-    parts = [{"name": f"f{n}", "type": {"type": "record", "name": f"r{n}", "fields": [{"name": name, "type": f"r{n - 1}" if n else "long"} for name in "ab"]}} for n in range(25)]
+    """Whoever goes over all uses of all parts does not come to an end. That such a record has more bytes than this
+    block must be seen at once.
+    """
+    parts = [
+        {
+            "name": f"f{n}",
+            "type": {
+                "type": "record",
+                "name": f"r{n}",
+                "fields": [{"name": name, "type": f"r{n - 1}" if n else "long"} for name in "ab"],
+            },
+        }
+        for n in range(25)
+    ]
     started = time.perf_counter()
     content = header(schema=json.dumps({"type": "record", "name": "r", "fields": parts})) + block(1, bytes(100))
     assert [one.damage is None for one in found_in(content)] == [False]
@@ -304,7 +365,9 @@ def test_a_record_that_cannot_be_stepped_over() -> None:
     found = found_in(header() + block(5, b"".join(good[:2]) + rest) + block(2, b"".join(behind)))
     assert [one.raw for one in found] == [*good[:2], rest, b"", b"", *behind]
     assert [one.damage is None for one in found] == [True, True, False, False, False, True, True]
-    assert (found[2].damage or "").startswith("record 3 of 5 in the block at byte ") and "branch 3 of a union of 2" in (found[2].damage or "")
+    assert (found[2].damage or "").startswith("record 3 of 5 in the block at byte ") and "branch 3 of a union of 2" in (
+        found[2].damage or ""
+    )
 
 
 def test_a_record_that_is_too_deep() -> None:
@@ -317,7 +380,12 @@ def test_a_record_that_is_too_deep() -> None:
 def test_a_block_that_unpacks_to_more_than_is_allowed(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(avro_files, "MOST_BYTES_OF_A_BLOCK", 1 << 20)
     packed, good = PACKINGS[codec](bytes(100 << 20)), records(random.Random(10), 2)
-    content = header(codec=codec) + block(2, PACKINGS[codec](b"".join(good))) + block(1, packed) + block(2, PACKINGS[codec](b"".join(good)))
+    content = (
+        header(codec=codec)
+        + block(2, PACKINGS[codec](b"".join(good)))
+        + block(1, packed)
+        + block(2, PACKINGS[codec](b"".join(good)))
+    )
     # bz2 and lzma take what they need from elsewhere: of what Python holds, nothing is much larger than is allowed.
     tracemalloc.start()
     found = found_in(content)
@@ -338,8 +406,16 @@ def test_a_sum_that_is_not_that_of_the_block() -> None:
 
 def test_files_that_are_not_read_into_memory(tmp_path: Path) -> None:
     draw = random.Random(16)
-    contents = [b"", b"abc", header()[:-3], b"QQ==\r\n\nQ\nQg==", *(container([records(draw, 5), records(draw, 3)], codec) for codec in PACKINGS)]
-    for content, name in itertools.product([*contents, *(mutated(draw, content) for content in contents)], ["a b.avro", "a.base64"]):
+    contents = [
+        b"",
+        b"abc",
+        header()[:-3],
+        b"QQ==\r\n\nQ\nQg==",
+        *(container([records(draw, 5), records(draw, 3)], codec) for codec in PACKINGS),
+    ]
+    for content, name in itertools.product(
+        [*contents, *(mutated(draw, content) for content in contents)], ["a b.avro", "a.base64"]
+    ):
         (tmp_path / name).write_bytes(content)
         with opened((tmp_path / name).as_uri(), None) as mapped:
             assert list(messages_of_file(name, mapped)) == found_in(content, name)
@@ -358,13 +434,22 @@ def test_lines_of_base64() -> None:
             found = found_in(content + behind, "a.base64")
             assert whole(found) == messages
             assert {(one.number, one.schema) for one in found} == {(0, None)}
-            assert [content[one.block :].split()[0] for one in found] == [base64.b64encode(message) for message in messages]
+            assert [content[one.block :].split()[0] for one in found] == [
+                base64.b64encode(message) for message in messages
+            ]
 
 
-@pytest.mark.parametrize("line", [b"no base64!", b"QQ", b"QQ=", b"Q", b"=", b"====", b"QQ==QQ==", b"Q-_Q", b"\xff\xfe", b"{}", b"Q Q=", b"QQ==x"])
+@pytest.mark.parametrize(
+    "line",
+    [b"no base64!", b"QQ", b"QQ=", b"Q", b"=", b"====", b"QQ==QQ==", b"Q-_Q", b"\xff\xfe", b"{}", b"Q Q=", b"QQ==x"],
+)
 def test_a_line_that_is_no_base64(line: bytes) -> None:
     found = found_in(b"QQ==\n" + line + b"\r\nQg==\n", "a.base64")
-    assert found == [FileMessage(0, 0, b"A"), FileMessage(5, 0, line, damage="a line that is not base64"), FileMessage(7 + len(line), 0, b"B")]
+    assert found == [
+        FileMessage(0, 0, b"A"),
+        FileMessage(5, 0, line, damage="a line that is not base64"),
+        FileMessage(7 + len(line), 0, b"B"),
+    ]
 
 
 def test_files_without_lines() -> None:
@@ -380,7 +465,11 @@ def test_a_file_that_is_one_message() -> None:
 def test_random_bytes() -> None:
     draw = random.Random(13)
     for _ in range(2000):
-        found_in(draw.choice([b"", b"Obj\x01", header(codec=draw.choice(list(PACKINGS)))]) + draw.randbytes(draw.randrange(60)), draw.choice(["a", "a.base64"]))
+        found_in(
+            draw.choice([b"", b"Obj\x01", header(codec=draw.choice(list(PACKINGS)))])
+            + draw.randbytes(draw.randrange(60)),
+            draw.choice(["a", "a.base64"]),
+        )
 
 
 # --- packed as a whole

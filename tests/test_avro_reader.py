@@ -1,4 +1,6 @@
-"""Records of Avro against fastavro, for random schemas and values; and bytes that are none, by accident or by intent. Without Spark."""
+"""Records of Avro against fastavro, for random schemas and values; and bytes that are none, by accident or by intent.
+Without Spark.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +20,35 @@ import fastavro
 import numpy
 import pytest
 
-from runner import avro_reader
-from runner.avro_messages import Found, Layout, Slot, message_decoder, reach, record_decoder
-from runner.avro_reader import Malformed, plain, read_long, skip_long, skipper
-from runner.avro_schema import Record, Schema, parse_schema
-from runner.avro_texts import AsSent, text_reader
-from runner.avro_values import double_text, float_text
+from runner.functions.avro import reader as avro_reader
+from runner.functions.avro.messages import Found, Layout, Slot, message_decoder, reach, record_decoder
+from runner.functions.avro.reader import Malformed, plain, read_long, skip_long, skipper
+from runner.functions.avro.schema import Record, Schema, parse_schema
+from runner.functions.avro.texts import AsSent, text_reader
+from runner.functions.avro.values import double_text, float_text
 from tests.avro_cases import encoded
 from tests.random_avro import RandomSchema, decoded, long_bytes, mutated, text_bytes
 
 SLOT_KINDS = ("text", "scalar", "number", "texts", "numbers", "map", "row", "positional")
 REFUSED = (Malformed, IndexError, RecursionError)
-NODE = {"type": "record", "name": "node", "fields": [{"name": "value", "type": "long"}, {"name": "next", "type": ["null", "node"]}]}
+NODE = {
+    "type": "record",
+    "name": "node",
+    "fields": [{"name": "value", "type": "long"}, {"name": "next", "type": ["null", "node"]}],
+}
 LEAST_LONG, LARGEST_LONG = -(2**63), 2**63 - 1
 
 
 def record_of(**fields: Any) -> Record:
-    return parse_schema(json.dumps({"type": "record", "name": "message", "fields": [{"name": name, "type": one} for name, one in fields.items()]}))
+    return parse_schema(
+        json.dumps(
+            {
+                "type": "record",
+                "name": "message",
+                "fields": [{"name": name, "type": one} for name, one in fields.items()],
+            }
+        )
+    )
 
 
 def schema_of(written: Any) -> Schema:
@@ -67,7 +81,11 @@ def test_what_stands_around_a_value_does_not_matter() -> None:
     for seed in range(60):
         made = RandomSchema(seed)
         schema = parse_schema(made.text)
-        data, before, behind = encoded(made.parsed, made.value()), draw.randbytes(draw.randrange(9)), draw.randbytes(draw.randrange(9))
+        data, before, behind = (
+            encoded(made.parsed, made.value()),
+            draw.randbytes(draw.randrange(9)),
+            draw.randbytes(draw.randrange(9)),
+        )
         value, end = plain(schema)(before + data + behind, len(before))
         assert repr(value) == repr(decoded(made.parsed, data))
         assert end == skipper(schema)(before + data + behind, len(before)) == len(before) + len(data)
@@ -85,12 +103,28 @@ def test_a_beginning_is_no_value() -> None:
 
 def test_blocks_of_lists() -> None:
     """Several blocks, with and without their length in bytes, as fastavro never writes them."""
-    schema = {"type": "record", "name": "message", "fields": [{"name": "a", "type": {"type": "array", "items": "string"}}, {"name": "m", "type": {"type": "map", "values": "long"}}]}
-    items, entries = [text_bytes(text) for text in ("", "a", "中" * 50)], [text_bytes(key) + long_bytes(number) for key, number in (("a", 1), ("b", -(2**60)), ("a", 3))]
-    for with_lengths, sizes in itertools.product(itertools.product([False, True], repeat=2), ([3], [1, 2], [2, 1], [1, 1, 1])):
+    schema = {
+        "type": "record",
+        "name": "message",
+        "fields": [
+            {"name": "a", "type": {"type": "array", "items": "string"}},
+            {"name": "m", "type": {"type": "map", "values": "long"}},
+        ],
+    }
+    items, entries = (
+        [text_bytes(text) for text in ("", "a", "中" * 50)],
+        [text_bytes(key) + long_bytes(number) for key, number in (("a", 1), ("b", -(2**60)), ("a", 3))],
+    )
+    for with_lengths, sizes in itertools.product(
+        itertools.product([False, True], repeat=2), ([3], [1, 2], [2, 1], [1, 1, 1])
+    ):
         data = blocks(items, sizes, with_lengths[0]) + blocks(entries, sizes, with_lengths[1])
         value, end = plain(parse_schema(json.dumps(schema)))(data, 0)
-        assert value == decoded(fastavro.parse_schema(schema), data) == {"a": ["", "a", "中" * 50], "m": {"a": 3, "b": -(2**60)}}
+        assert (
+            value
+            == decoded(fastavro.parse_schema(schema), data)
+            == {"a": ["", "a", "中" * 50], "m": {"a": 3, "b": -(2**60)}}
+        )
         assert end == skipper(parse_schema(json.dumps(schema)))(data, 0) == len(data)
 
 
@@ -155,7 +189,9 @@ def test_damaged_values(first_seed: int) -> None:
             outcomes.add(found.reason)
             if why not in NOT_ALWAYS:
                 assert skipped == end
-                assert found.reason == ("bad-avro" if end is None else "schema-mismatch" if end < len(data) else None), (seed, found)
+                assert found.reason == (
+                    "bad-avro" if end is None else "schema-mismatch" if end < len(data) else None
+                ), (seed, found)
             assert len(found.values) == len(layout.slots) and (found.reason is None) == (found.detail is None)
             assert found.reason != "bad-avro" or set(found.values) <= {None}
     assert outcomes == {None, "bad-avro", "schema-mismatch"}
@@ -200,27 +236,61 @@ LENGTHS = (2**60, LARGEST_LONG, 2**31, 1_000_000, -1, -(2**60), LEAST_LONG)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("written", ["string", "bytes", {"type": "map", "values": "null"}, {"type": "map", "values": "string"}, {"type": "array", "items": "string"}], ids=str)
+@pytest.mark.parametrize(
+    "written",
+    [
+        "string",
+        "bytes",
+        {"type": "map", "values": "null"},
+        {"type": "map", "values": "string"},
+        {"type": "array", "items": "string"},
+    ],
+    ids=str,
+)
 def test_lengths_that_lie(written: Any, length: int) -> None:
     """Of a text, of some bytes, of a text in a list, of a key; and of the block before it."""
     schema = schema_of(written)
-    attacks = [long_bytes(length) + b"abc", b"\x02" + long_bytes(length) + b"abc", b"\x01" + long_bytes(length) + b"\x02a\0"] if isinstance(written, dict) else [long_bytes(length) + b"abc"]
+    attacks = (
+        [long_bytes(length) + b"abc", b"\x02" + long_bytes(length) + b"abc", b"\x01" + long_bytes(length) + b"\x02a\0"]
+        if isinstance(written, dict)
+        else [long_bytes(length) + b"abc"]
+    )
     for data in attacks:
         with bounded(200_000, 10):
-            for read in (plain(schema), lambda data, position: skipper(schema)(data, position), text_reader(schema, {})):
+            for read in (
+                plain(schema),
+                lambda data, position: skipper(schema)(data, position),
+                text_reader(schema, {}),
+            ):
                 with pytest.raises((Malformed, IndexError)):
                     read(data, 0)
 
 
-@pytest.mark.parametrize("items", ["null", {"type": "fixed", "name": "F", "size": 0}, {"type": "record", "name": "R", "fields": [{"name": "n", "type": "null"}]}], ids=["null", "fixed", "record"])
+@pytest.mark.parametrize(
+    "items",
+    [
+        "null",
+        {"type": "fixed", "name": "F", "size": 0},
+        {"type": "record", "name": "R", "fields": [{"name": "n", "type": "null"}]},
+    ],
+    ids=["null", "fixed", "record"],
+)
 def test_items_without_bytes(items: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few are what the specification allows. Of many, a few bytes would make any number of them, in one block or in as many as the message holds."""
+    """A few are what the specification allows. Of many, a few bytes would make any number of them, in one block or in
+    as many as the message holds.
+    """
     monkeypatch.setattr(avro_reader, "MOST_EMPTY_ITEMS", 2000)
     record = record_of(a={"type": "array", "items": items})
     read, slots = plain(record), [Slot(("a",), kind) for kind in ("texts", "positional")]
     one = plain(schema_of(items))(b"", 0)[0]
     assert read(long_bytes(1000) + long_bytes(-10) + b"\0\0", 0) == ({"a": [one] * 1010}, 5)
-    for data in (long_bytes(2**60), long_bytes(-(2**60)) + b"\0", long_bytes(LEAST_LONG) + b"\0", long_bytes(2000) * 40_000, long_bytes(20_000) * 40_000):
+    for data in (
+        long_bytes(2**60),
+        long_bytes(-(2**60)) + b"\0",
+        long_bytes(LEAST_LONG) + b"\0",
+        long_bytes(2000) * 40_000,
+        long_bytes(20_000) * 40_000,
+    ):
         with bounded(5_000_000, 10):
             assert decoder(record, *slots)(data + b"\0").reason == "bad-avro"
             for refuse in (read, lambda data, position: (None, skipper(record)(data, position))):
@@ -281,7 +351,11 @@ def test_no_bytes() -> None:
         ("double", "00000000000000", "the message ends too early, at byte 8, in f"),
         ({"type": "fixed", "name": "F", "size": 3}, "0000", "the message ends too early, at byte 3, in f"),
         ({"type": "array", "items": "long"}, "0402", "the message ends too early, at byte 3, in f"),
-        ({"type": "array", "items": "long"}, f"{long_bytes(10**6).hex()}02", "1000000 items, with 1 bytes left, at byte 1, in f"),
+        (
+            {"type": "array", "items": "long"},
+            f"{long_bytes(10**6).hex()}02",
+            "1000000 items, with 1 bytes left, at byte 1, in f",
+        ),
     ],
 )
 def test_where_it_is_damaged(written: Any, data: str, detail: str) -> None:
@@ -321,9 +395,17 @@ def test_numbers_of_many_bytes(data: str, number: int | None) -> None:
 
 
 def test_numbers_of_all_sizes() -> None:
-    for number in sorted({sign * (2**bits + more) for bits in range(64) for more in (-1, 0, 1) for sign in (1, -1)} & set(range(-300, 300)) | {2**bits - 1 for bits in range(64)} | {-(2**bits) for bits in range(64)}):
+    for number in sorted(
+        {sign * (2**bits + more) for bits in range(64) for more in (-1, 0, 1) for sign in (1, -1)}
+        & set(range(-300, 300))
+        | {2**bits - 1 for bits in range(64)}
+        | {-(2**bits) for bits in range(64)}
+    ):
         data = encoded("long", number)
-        assert (read_long(data, 0), text_reader(schema_of("int"), {})(data, 0)) == ((number, len(data)), (str(number), len(data)))
+        assert (read_long(data, 0), text_reader(schema_of("int"), {})(data, 0)) == (
+            (number, len(data)),
+            (str(number), len(data)),
+        )
 
 
 # --- messages
@@ -341,7 +423,9 @@ def test_the_first_schema_that_fits_counts() -> None:
     assert decode(new, None) == Found(["7", "a"])
     # What fits none: what the last one says that knew the fields, else the first.
     assert decode(new + b"x", None) == Found(["7", "a"], "schema-mismatch", "1 bytes behind the record, from byte 4 on")
-    assert decode(old + b"\x04", None) == Found(["7", None], "schema-mismatch", "1 bytes behind the record, from byte 1 on")
+    assert decode(old + b"\x04", None) == Found(
+        ["7", None], "schema-mismatch", "1 bytes behind the record, from byte 1 on"
+    )
     assert decode(b"", None) == Found([None, None], "bad-avro", "the message ends too early, at byte 0, in id")
     for message, expected in ((old, ["7", None]), (new, ["7", "a"])):
         assert message_decoder(Layout((OLD, NEW), BOTH, {}))(message, None) == Found(expected)
@@ -367,12 +451,26 @@ def test_bytes_before_a_record() -> None:
 
 POSITIONAL = Layout((), (Slot(("image",), "positional", "value", "type"),), {})
 KIND = {"type": "enum", "name": "kind", "symbols": ["a", "b"]}
-SPECIAL = {"classes": {"b": "string"}, "text": ("v",), "bytes": (), "charset": (), "charsets": {}, "srid": (), "parts": {}, "labels": (), "length": (), "is_null": [], "not_sent": []}
+SPECIAL = {
+    "classes": {"b": "string"},
+    "text": ("v",),
+    "bytes": (),
+    "charset": (),
+    "charsets": {},
+    "srid": (),
+    "parts": {},
+    "labels": (),
+    "length": (),
+    "is_null": [],
+    "not_sent": [],
+}
 
 
 def image_of(*fields: tuple[str, Any]) -> str:
     item = {"type": "record", "name": "item", "fields": [{"name": name, "type": one} for name, one in fields]}
-    return json.dumps({"type": "record", "name": "m", "fields": [{"name": "image", "type": {"type": "array", "items": item}}]})
+    return json.dumps(
+        {"type": "record", "name": "m", "fields": [{"name": "image", "type": {"type": "array", "items": item}}]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -382,8 +480,26 @@ def image_of(*fields: tuple[str, Any]) -> str:
         ('"string"', {}),
         (image_of(("other", "string")), {}),
         (image_of(("value", "string"), ("type", KIND)), {"item": SPECIAL}),
-        (image_of(("type", KIND), ("value", ["null", {"type": "record", "name": "item2", "fields": [{"name": "w", "type": "string"}]}])), {"item2": SPECIAL}),
-        (json.dumps([{"type": "record", "name": f"r{n}", "fields": [{"name": "image", "type": f"r{n - 1}" if n else "long"}]} for n in range(1000)]), {}),
+        (
+            image_of(
+                ("type", KIND),
+                ("value", ["null", {"type": "record", "name": "item2", "fields": [{"name": "w", "type": "string"}]}]),
+            ),
+            {"item2": SPECIAL},
+        ),
+        (
+            json.dumps(
+                [
+                    {
+                        "type": "record",
+                        "name": f"r{n}",
+                        "fields": [{"name": "image", "type": f"r{n - 1}" if n else "long"}],
+                    }
+                    for n in range(1000)
+                ]
+            ),
+            {},
+        ),
     ],
     ids=["no schema", "no record", "no value", "type behind value", "no text", "deep"],
 )
@@ -403,7 +519,20 @@ TABLE = {
     "name": "message",
     "fields": [
         {"name": "table", "type": "string"},
-        {"name": "columns", "type": ["null", {"type": "array", "items": {"type": "record", "name": "column", "fields": [{"name": "name", "type": "string"}, {"name": "type", "type": "int"}]}}]},
+        {
+            "name": "columns",
+            "type": [
+                "null",
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "record",
+                        "name": "column",
+                        "fields": [{"name": "name", "type": "string"}, {"name": "type", "type": "int"}],
+                    },
+                },
+            ],
+        },
         {"name": "key", "type": {"type": "array", "items": "int"}},
         {"name": "extra", "type": {"type": "map", "values": "string"}},
         {"name": "values", "type": {"type": "array", "items": ["null", "string"]}},
@@ -426,10 +555,29 @@ class Table:
 
     def message(self) -> tuple[bytes, list[Any]]:
         values = [self.draw.choice([None, "v", ""]) for _ in self.columns or ()]
-        columns = b"\0" if self.columns is None else b"\x02" + blocks([text_bytes(name) + long_bytes(kind) for name, kind in self.columns], [1] * len(self.columns), False)
-        extra = blocks([text_bytes(key) + text_bytes(value) for key, value in self.extra.items()], [1] * len(self.extra), True)
-        data = text_bytes(self.name) + columns + blocks([long_bytes(one) for one in self.key], [1] * len(self.key), False) + extra + encoded(TABLE["fields"][4]["type"], values)
-        names, types = (None, None) if self.columns is None else ([name for name, _ in self.columns], [kind for _, kind in self.columns])
+        columns = (
+            b"\0"
+            if self.columns is None
+            else b"\x02"
+            + blocks(
+                [text_bytes(name) + long_bytes(kind) for name, kind in self.columns], [1] * len(self.columns), False
+            )
+        )
+        extra = blocks(
+            [text_bytes(key) + text_bytes(value) for key, value in self.extra.items()], [1] * len(self.extra), True
+        )
+        data = (
+            text_bytes(self.name)
+            + columns
+            + blocks([long_bytes(one) for one in self.key], [1] * len(self.key), False)
+            + extra
+            + encoded(TABLE["fields"][4]["type"], values)
+        )
+        names, types = (
+            (None, None)
+            if self.columns is None
+            else ([name for name, _ in self.columns], [kind for _, kind in self.columns])
+        )
         return data, [self.name, names, types, self.key, self.extra["a"], self.extra, (values, (), ())]
 
 
@@ -450,7 +598,9 @@ def test_what_was_read_before_means_the_same_again() -> None:
 
 
 def test_a_value_that_begins_like_one_read_before() -> None:
-    """Its number has more digits, its text more letters, its list more blocks; and it is cut off where the other one ended."""
+    """Its number has more digits, its text more letters, its list more blocks; and it is cut off where the other one
+    ended.
+    """
     record = record_of(columns={"type": "array", "items": "string"}, behind="long")
     decode = decoder(record, Slot(("columns",), "texts"), Slot(("behind",), "text"))
     short, long = blocks([b"\x02a"], [1], False), blocks([b"\x02a", b"\x02b"], [1, 1], False)
@@ -463,13 +613,24 @@ def test_a_value_that_begins_like_one_read_before() -> None:
 # --- what stands at a path
 
 
-COLUMN = {"type": "record", "name": "column", "fields": [{"name": "before", "type": "double"}, {"name": "name", "type": ["null", "string"]}, {"name": "type", "type": ["int", "string"]}, {"name": "behind", "type": {"type": "map", "values": "long"}}]}
+COLUMN = {
+    "type": "record",
+    "name": "column",
+    "fields": [
+        {"name": "before", "type": "double"},
+        {"name": "name", "type": ["null", "string"]},
+        {"name": "type", "type": ["int", "string"]},
+        {"name": "behind", "type": {"type": "map", "values": "long"}},
+    ],
+}
 
 
 def reached(written: Any, sent: Any, path: str, kind: str, **members: str) -> Any:
     """What a slot gives; whatever it is, the whole value is stepped over."""
     data = encoded(fastavro.parse_schema(written), sent)
-    found, end = reach(schema_of(written), tuple(path.split(".")) if path else (), Slot((), kind, **members), {})(data, 0)
+    found, end = reach(schema_of(written), tuple(path.split(".")) if path else (), Slot((), kind, **members), {})(
+        data, 0
+    )
     assert end == len(data)
     return found
 
@@ -534,7 +695,11 @@ def test_what_stands_at_a_path(written: Any, value: Any, path: str, kind: str, e
 
 
 def test_members_of_values_by_position() -> None:
-    item = {"type": "record", "name": "item", "fields": [{"name": "type", "type": KIND}, {"name": "value", "type": ["null", "long", "string"]}]}
+    item = {
+        "type": "record",
+        "name": "item",
+        "fields": [{"name": "type", "type": KIND}, {"name": "value", "type": ["null", "long", "string"]}],
+    }
     values = [{"type": "a", "value": 1}, {"type": "b", "value": None}, {"type": "a", "value": "x" * 100}]
     for members in ({"value": "value"}, {"value": "value", "type": "type"}):
         texts, missing, as_sent = reached({"type": "array", "items": item}, values, "", "positional", **members)
@@ -544,8 +709,19 @@ def test_members_of_values_by_position() -> None:
 def written_value(fields: list[dict[str, Any]]) -> dict[str, Any]:
     """An image whose values are records, numbers, or one of the symbols that stand for nothing."""
     special = {"type": "enum", "name": "special", "symbols": ["NONE", "NULL", "MISSING"]}
-    amount = {"type": "record", "name": "amount", "fields": [{"name": "precision", "type": "int"}, {"name": "text", "type": "string"}]}
-    return {"type": "array", "items": {"type": "record", "name": "item", "fields": [*fields, {"name": "value", "type": ["null", "long", amount, special]}]}}
+    amount = {
+        "type": "record",
+        "name": "amount",
+        "fields": [{"name": "precision", "type": "int"}, {"name": "text", "type": "string"}],
+    }
+    return {
+        "type": "array",
+        "items": {
+            "type": "record",
+            "name": "item",
+            "fields": [*fields, {"name": "value", "type": ["null", "long", amount, special]}],
+        },
+    }
 
 
 AMOUNTS = {
@@ -558,10 +734,28 @@ AMOUNTS = {
 def test_values_that_are_records(between: int) -> None:
     """With the type beside the value, and with something between the two: each way has a reader of its own."""
     written = written_value([{"name": "type", "type": KIND}, {"name": "size", "type": "string"}][: between + 1])
-    sent = [("a", ("amount", {"precision": 3, "text": "1e2"})), ("b", ("amount", {"precision": 3, "text": "1e2"})), ("a", ("amount", {"precision": 3, "text": "much"})), ("b", ("special", "MISSING")), ("a", ("special", "NULL")), ("a", ("special", "NONE")), ("b", ("long", 64)), ("b", None)]
-    data = encoded(fastavro.parse_schema(written), [{"type": kind, "size": "s", "value": value} for kind, value in sent])
-    (texts, missing, as_sent), end = reach(schema_of(written), (), Slot((), "positional", "value", "type"), AMOUNTS)(data, 0)
-    assert (texts, list(missing), list(as_sent), end) == (["100", "1e2", "much", None, None, "NONE", "64", None], [3], [2], len(data))
+    sent = [
+        ("a", ("amount", {"precision": 3, "text": "1e2"})),
+        ("b", ("amount", {"precision": 3, "text": "1e2"})),
+        ("a", ("amount", {"precision": 3, "text": "much"})),
+        ("b", ("special", "MISSING")),
+        ("a", ("special", "NULL")),
+        ("a", ("special", "NONE")),
+        ("b", ("long", 64)),
+        ("b", None),
+    ]
+    data = encoded(
+        fastavro.parse_schema(written), [{"type": kind, "size": "s", "value": value} for kind, value in sent]
+    )
+    (texts, missing, as_sent), end = reach(schema_of(written), (), Slot((), "positional", "value", "type"), AMOUNTS)(
+        data, 0
+    )
+    assert (texts, list(missing), list(as_sent), end) == (
+        ["100", "1e2", "much", None, None, "NONE", "64", None],
+        [3],
+        [2],
+        len(data),
+    )
 
 
 def test_numbers_of_types_and_branches_that_are_longer_than_they_need_to_be() -> None:
@@ -577,10 +771,18 @@ def test_numbers_of_types_and_branches_that_are_longer_than_they_need_to_be() ->
 
 def test_rows_of_records() -> None:
     written = {"type": "map", "values": written_value([])["items"]["fields"][0]["type"]}
-    sent = {"a": ("amount", {"precision": 3, "text": "much"}), "b": ("special", "MISSING"), "c": ("special", "NULL"), "d": ("amount", {"precision": 3, "text": "5E1"})}
+    sent = {
+        "a": ("amount", {"precision": 3, "text": "much"}),
+        "b": ("special", "MISSING"),
+        "c": ("special", "NULL"),
+        "d": ("amount", {"precision": 3, "text": "5E1"}),
+    }
     data = encoded(fastavro.parse_schema(written), sent)
     records = {**AMOUNTS, "amount": {**AMOUNTS["amount"], "classes": {"else": "decimal"}}}
-    assert reach(schema_of(written), (), Slot((), "row"), records)(data, 0) == (({"a": "much", "c": None, "d": "50"}, ["b"], ["a"]), len(data))
+    assert reach(schema_of(written), (), Slot((), "row"), records)(data, 0) == (
+        ({"a": "much", "c": None, "d": "50"}, ["b"], ["a"]),
+        len(data),
+    )
 
 
 # --- texts of values
@@ -640,7 +842,14 @@ def times(draw: random.Random, name: str) -> list[int]:
     if name == "date":
         return [0, -1, 1, -719162, 2932896, *(draw.randrange(-719162, 2932897) for _ in range(200))]
     first, last = (0, 86400 * unit - 1) if name.startswith("time-") else (-62135596800 * unit, 253402300800 * unit - 1)
-    return [0, first, last, min(unit, last), *(draw.randrange(first, last + 1) for _ in range(200)), *(draw.randrange(first // unit, last // unit) * unit for _ in range(20))]
+    return [
+        0,
+        first,
+        last,
+        min(unit, last),
+        *(draw.randrange(first, last + 1) for _ in range(200)),
+        *(draw.randrange(first // unit, last // unit) * unit for _ in range(20)),
+    ]
 
 
 @pytest.mark.parametrize("name", TIMES)
@@ -656,7 +865,9 @@ def test_times(name: str) -> None:
 def test_times_that_do_not_fit(name: str) -> None:
     kind = TIMES.get(name, ("long",))[0]
     largest = 2**31 - 1 if kind == "int" else LARGEST_LONG
-    numbers = [86_400_000 if kind == "int" else 86_400_000_000, -1] if name.startswith("time-") else [largest, -largest - 1]
+    numbers = (
+        [86_400_000 if kind == "int" else 86_400_000_000, -1] if name.startswith("time-") else [largest, -largest - 1]
+    )
     for number in numbers if not name.endswith("nanos") else []:
         found = text_of(logical(kind, name), encoded(kind, number))
         assert (found, type(found)) == (str(number), AsSent)
@@ -671,14 +882,41 @@ def test_times_that_do_not_fit(name: str) -> None:
 @pytest.mark.parametrize("scale", [0, 1, 2, 9, 38, 300])
 def test_decimals(scale: int) -> None:
     draw = random.Random(scale)
-    numbers = [0, 1, -1, 127, 128, -128, -129, 10**scale, -(10**scale), *(draw.randrange(-(10**60), 10**60) for _ in range(100))]
+    numbers = [
+        0,
+        1,
+        -1,
+        127,
+        128,
+        -128,
+        -129,
+        10**scale,
+        -(10**scale),
+        *(draw.randrange(-(10**60), 10**60) for _ in range(100)),
+    ]
     for number in numbers:
         packed = number.to_bytes(26 if scale < 300 else 130, "big", signed=True)
-        expected = f"{number // 10**scale}" if not scale else ("-" if number < 0 else "") + f"{abs(number) // 10**scale}.{abs(number) % 10**scale:0{scale}d}"
-        assert text_of(logical("bytes", "decimal", precision=400, scale=scale), long_bytes(len(packed)) + packed) == expected
-        assert text_of(logical("fixed", "decimal", precision=400, scale=scale, name="F", size=len(packed)), packed) == expected
+        expected = (
+            f"{number // 10**scale}"
+            if not scale
+            else ("-" if number < 0 else "") + f"{abs(number) // 10**scale}.{abs(number) % 10**scale:0{scale}d}"
+        )
+        assert (
+            text_of(logical("bytes", "decimal", precision=400, scale=scale), long_bytes(len(packed)) + packed)
+            == expected
+        )
+        assert (
+            text_of(logical("fixed", "decimal", precision=400, scale=scale, name="F", size=len(packed)), packed)
+            == expected
+        )
         if scale < 300:
-            assert format(decoded(logical("bytes", "decimal", precision=400, scale=scale), long_bytes(len(packed)) + packed), "f") == expected
+            assert (
+                format(
+                    decoded(logical("bytes", "decimal", precision=400, scale=scale), long_bytes(len(packed)) + packed),
+                    "f",
+                )
+                == expected
+            )
 
 
 @pytest.mark.parametrize(
@@ -699,8 +937,17 @@ def test_decimals_that_do_not_fit(written: Any, data: bytes, text: str | None) -
 @pytest.mark.parametrize("name", [*TIMES, "timestamp-nanos", "decimal", "uuid", "unknown"])
 def test_logical_types_of_what_they_are_not_made_of(name: str) -> None:
     """As the specification has it, they say nothing. A text must not be multiplied like a number of days."""
-    values = [("string", "a" * 5000, "a" * 5000), ("boolean", True, "true"), ("double", 1.5, "1.5"), ("float", 1.5, "1.5")]
-    for kind, value, text in [*values, *([] if name == "decimal" else [("bytes", b"\0\xff", "AP8=")]), *([("int", 5, "5"), ("long", 5, "5")] if name in ("decimal", "uuid", "unknown") else [])]:
+    values = [
+        ("string", "a" * 5000, "a" * 5000),
+        ("boolean", True, "true"),
+        ("double", 1.5, "1.5"),
+        ("float", 1.5, "1.5"),
+    ]
+    for kind, value, text in [
+        *values,
+        *([] if name == "decimal" else [("bytes", b"\0\xff", "AP8=")]),
+        *([("int", 5, "5"), ("long", 5, "5")] if name in ("decimal", "uuid", "unknown") else []),
+    ]:
         with bounded(300_000, 10):
             found = text_of(logical(kind, name, scale=1), encoded(kind, value))
         assert (found, isinstance(found, AsSent)) == (text, False), kind
@@ -718,7 +965,15 @@ def bit_patterns() -> list[int]:
     draw = random.Random(6)
     powers = [exponent << 23 | more for exponent in range(255) for more in (0, 1, 0x7FFFFF)]
     subnormal = [draw.getrandbits(draw.randrange(1, 24)) for _ in range(10_000)]
-    return [*powers, *subnormal, *(draw.getrandbits(32) for _ in range(100_000)), 0x80000000, 0x7F7FFFFF, 0x00000001, 0x00800000]
+    return [
+        *powers,
+        *subnormal,
+        *(draw.getrandbits(32) for _ in range(100_000)),
+        0x80000000,
+        0x7F7FFFFF,
+        0x00000001,
+        0x00800000,
+    ]
 
 
 def test_floats_of_32_bits() -> None:
@@ -727,9 +982,15 @@ def test_floats_of_32_bits() -> None:
     values = values[numpy.isfinite(values)]
     texts = [float_text(float(value)) for value in values]
     # Back as bits, to tell the two zeros apart.
-    assert (numpy.array([float(text) for text in texts]).astype(numpy.float32).view(numpy.uint32) == values.view(numpy.uint32)).all()
-    # Beside three powers of two lies a shorter text that is not the nearest of its length: they have nine digits where eight would do.
-    longer = {text for text, value in zip(texts, values, strict=True) if len(digits_of(text)) > len(digits_of(str(value)))}
+    assert (
+        numpy.array([float(text) for text in texts]).astype(numpy.float32).view(numpy.uint32)
+        == values.view(numpy.uint32)
+    ).all()
+    # Beside three powers of two lies a shorter text that is not the nearest of its length: they have nine digits where
+    # eight would do.
+    longer = {
+        text for text, value in zip(texts, values, strict=True) if len(digits_of(text)) > len(digits_of(str(value)))
+    }
     assert len(longer) <= 3
     assert {math.frexp(float(numpy.float32(text)))[0] for text in longer} <= {0.5}
 

@@ -8,7 +8,20 @@ from typing import Any
 import fastavro
 import pytest
 
-from runner.avro_schema import Array, Enum, Fixed, Map, OneOf, Primitive, Record, Schema, SchemaError, children, inside, parse_schema
+from runner.functions.avro.schema import (
+    Array,
+    Enum,
+    Fixed,
+    Map,
+    OneOf,
+    Primitive,
+    Record,
+    Schema,
+    SchemaError,
+    children,
+    inside,
+    parse_schema,
+)
 from tests.random_avro import PRIMITIVES, RandomSchema
 
 LONG, STRING, NULL = Primitive("long"), Primitive("string"), Primitive("null")
@@ -17,7 +30,12 @@ FIXED = {"type": "fixed", "name": "F", "size": 4}
 
 
 def record(*types: Any, name: str = "r", **others: Any) -> dict[str, Any]:
-    return {"type": "record", "name": name, "fields": [{"name": f"f{number}", "type": one} for number, one in enumerate(types)], **others}
+    return {
+        "type": "record",
+        "name": name,
+        "fields": [{"name": f"f{number}", "type": one} for number, one in enumerate(types)],
+        **others,
+    }
 
 
 def parsed(written: Any) -> Record:
@@ -111,10 +129,21 @@ def test_a_name_stands_for_the_nearest() -> None:
 
 
 def test_records_that_hold_themselves() -> None:
-    found = parsed(record("long", ["null", "r"], {"type": "array", "items": "x.y"}, {"type": "map", "values": "r"}, namespace="x") | {"name": "y", "fields": [{"name": "next", "type": ["null", "y"]}, {"name": "all", "type": {"type": "array", "items": "x.y"}}]})
+    found = parsed(
+        record("long", ["null", "r"], {"type": "array", "items": "x.y"}, {"type": "map", "values": "r"}, namespace="x")
+        | {
+            "name": "y",
+            "fields": [
+                {"name": "next", "type": ["null", "y"]},
+                {"name": "all", "type": {"type": "array", "items": "x.y"}},
+            ],
+        }
+    )
     assert children(found.fields["next"])[1] is found
     assert children(found.fields["all"])[0] is found
-    assert {id(one) for one in inside(found)} == {id(one) for one in (found, *found.fields.values(), *children(found.fields["next"]))}
+    assert {id(one) for one in inside(found)} == {
+        id(one) for one in (found, *found.fields.values(), *children(found.fields["next"]))
+    }
 
 
 def test_random_schemas() -> None:
@@ -122,7 +151,11 @@ def test_random_schemas() -> None:
     for seed in range(200):
         made = RandomSchema(seed)
         root = parse_schema(made.text)
-        mine = sorted(describe(one) for one in {id(one): one for one in (root, *inside(root))}.values() if isinstance(one, (Record, Enum, Fixed)))
+        mine = sorted(
+            describe(one)
+            for one in {id(one): one for one in (root, *inside(root))}.values()
+            if isinstance(one, (Record, Enum, Fixed))
+        )
         assert mine == sorted(describe_written(one) for one in made.names.values())
 
 
@@ -137,7 +170,11 @@ def describe(schema: Schema) -> tuple[str, str]:
 
 
 def describe_written(written: dict[str, Any]) -> tuple[str, str]:
-    what = [field["name"] for field in written["fields"]] if "fields" in written else written.get("symbols", written.get("size"))
+    what = (
+        [field["name"] for field in written["fields"]]
+        if "fields" in written
+        else written.get("symbols", written.get("size"))
+    )
     return written["name"].rpartition(".")[2], str(what)
 
 
@@ -147,7 +184,19 @@ def describe_written(written: dict[str, Any]) -> tuple[str, str]:
 def test_a_list_of_types_is_the_record_that_no_other_uses() -> None:
     inner = record("long", name="inner", namespace="x")
     assert parsed([inner, record("x.inner", name="outer")]).name == "outer"
-    assert parsed([ENUM, FIXED, inner, record("E", ["null", {"type": "array", "items": "x.inner"}], {"type": "map", "values": "F"}, name="outer")]).name == "outer"
+    assert (
+        parsed(
+            [
+                ENUM,
+                FIXED,
+                inner,
+                record(
+                    "E", ["null", {"type": "array", "items": "x.inner"}], {"type": "map", "values": "F"}, name="outer"
+                ),
+            ]
+        ).name
+        == "outer"
+    )
     assert parsed([inner]).name == "inner"
     assert parsed([ENUM, record("long"), "string"]).name == "r"
 
@@ -155,7 +204,10 @@ def test_a_list_of_types_is_the_record_that_no_other_uses() -> None:
 def test_a_list_whose_record_holds_itself() -> None:
     assert parsed([record("long", ["null", "r"])]).name == "r"
     assert parsed([ENUM, record("E", ["null", {"type": "array", "items": "r"}])]).name == "r"
-    assert parsed([record(["null", "inner"], name="inner"), record("inner", ["null", "outer"], name="outer")]).name == "outer"
+    assert (
+        parsed([record(["null", "inner"], name="inner"), record("inner", ["null", "outer"], name="outer")]).name
+        == "outer"
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +232,10 @@ def test_a_list_of_types_without_one_record(types: list[Any], named: str) -> Non
     [
         (record("number"), 'it names a type "number", which is not defined before'),
         (record("E", ENUM), 'it names a type "E", which is not defined before'),
-        (record(record({**ENUM}, name="inner", namespace="x"), "E"), 'it names a type "E", which is not defined before'),
+        (
+            record(record({**ENUM}, name="inner", namespace="x"), "E"),
+            'it names a type "E", which is not defined before',
+        ),
         (record("x.E", ENUM), 'it names a type "x.E"'),
         (record(ENUM, ENUM), 'it defines "E" twice'),
         (record(ENUM, {**FIXED, "name": "E"}), 'it defines "E" twice'),
@@ -191,8 +246,14 @@ def test_a_list_of_types_without_one_record(types: list[Any], named: str) -> Non
         (record({"type": "fixed", "size": 4}), "a fixed has no name"),
         (record({"type": "enum", "name": "E"}), 'the enum "E" lacks what makes it one'),
         (record({"type": "fixed", "name": "F"}), 'the fixed "F" lacks what makes it one'),
-        ({"type": "record", "name": "r", "fields": [{"name": "f"}]}, 'the record "r" has a field without a name or type of its own: {"name": "f"}'),
-        ({"type": "record", "name": "r", "fields": [{"type": "long"}]}, 'has a field without a name or type of its own: {"type": "long"}'),
+        (
+            {"type": "record", "name": "r", "fields": [{"name": "f"}]},
+            'the record "r" has a field without a name or type of its own: {"name": "f"}',
+        ),
+        (
+            {"type": "record", "name": "r", "fields": [{"type": "long"}]},
+            'has a field without a name or type of its own: {"type": "long"}',
+        ),
         ({"type": "record", "name": "r", "fields": ["f"]}, "has a field without a name or type of its own"),
         (record({"type": "array"}), 'it has a type that is none: {"type": "array"}'),
         (record({"type": "map"}), 'it has a type that is none: {"type": "map"}'),
@@ -221,7 +282,10 @@ def test_what_is_no_schema(written: Any, words: str) -> None:
         # what the specification does not allow
         ({"type": "record", "name": "r"}, 'the record "r" lacks what makes it one'),
         (record({"type": "fixed", "name": "F", "size": "4"}), 'the fixed "F" lacks what makes it one'),
-        ({"type": "record", "name": "r", "fields": [{"name": "f", "type": "long"}] * 2}, "has a field without a name or type of its own"),
+        (
+            {"type": "record", "name": "r", "fields": [{"name": "f", "type": "long"}] * 2},
+            "has a field without a name or type of its own",
+        ),
     ],
 )
 def test_what_is_no_schema_though_fastavro_takes_it(written: Any, words: str) -> None:
@@ -240,8 +304,14 @@ def test_what_is_no_schema_though_fastavro_takes_it(written: Any, words: str) ->
         ("[" * 100_000, "it is not JSON: "),
         ("9" * 5000, "it is not JSON: "),
         ('{"type": ' * 300 + '"long"' + "}" * 300, "it describes no record"),
-        ('{"type": "record", "name": "r", "fields": [{"name": "\\ud800", "type": "long"}]}', "it holds half a surrogate pair"),
-        ('{"type": "record", "name": "r", "fields": [{"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["a\\udfff"]}}]}', "it holds half a surrogate pair"),
+        (
+            '{"type": "record", "name": "r", "fields": [{"name": "\\ud800", "type": "long"}]}',
+            "it holds half a surrogate pair",
+        ),
+        (
+            '{"type": "record", "name": "r", "fields": [{"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["a\\udfff"]}}]}',
+            "it holds half a surrogate pair",
+        ),
     ],
     ids=range(8),
 )
@@ -253,8 +323,30 @@ def test_texts_that_are_no_schema(text: str, words: str) -> None:
 
 def test_whatever_is_written_is_a_schema_or_is_refused() -> None:
     """Any JSON in the place of any part of a schema."""
-    pieces: list[Any] = [None, True, 5, 1.5, "", "r", "long", [], ["long"], [[]], {}, {"type": []}, {"type": {}}, {"name": "r"}, {"type": "record", "name": 5}]
-    written = record({**ENUM, "namespace": "x"}, FIXED, {"type": "array", "items": "long"}, {"type": "bytes", "logicalType": "decimal", "scale": 1}, namespace="y")
+    pieces: list[Any] = [
+        None,
+        True,
+        5,
+        1.5,
+        "",
+        "r",
+        "long",
+        [],
+        ["long"],
+        [[]],
+        {},
+        {"type": []},
+        {"type": {}},
+        {"name": "r"},
+        {"type": "record", "name": 5},
+    ]
+    written = record(
+        {**ENUM, "namespace": "x"},
+        FIXED,
+        {"type": "array", "items": "long"},
+        {"type": "bytes", "logicalType": "decimal", "scale": 1},
+        namespace="y",
+    )
     for path in paths(written):
         for piece in pieces:
             try:

@@ -1,4 +1,6 @@
-"""Messages in Avro, wherever they lie: containers, a message a file, lines of base64, tables of raw bytes. Everything through the command line."""
+"""Messages in Avro, wherever they lie: containers, a message a file, lines of base64, tables of raw bytes. Everything
+through the command line.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,17 @@ import pyarrow.parquet
 import pytest
 from pyspark import cloudpickle
 
-from runner import avro_files, avro_messages, avro_reader, avro_schema, avro_texts, avro_values, shell_text, udfs
 from runner.cli import main
-from runner.formats import FormatFolders
-from runner.layout import avro_function
+from runner.compile.avro import avro_function
+from runner.functions import mongo_shell as shell_text
+from runner.functions import udfs
+from runner.functions.avro import files as avro_files
+from runner.functions.avro import messages as avro_messages
+from runner.functions.avro import reader as avro_reader
+from runner.functions.avro import schema as avro_schema
+from runner.functions.avro import texts as avro_texts
+from runner.functions.avro import values as avro_values
+from runner.spec.formats import FormatFolders
 from tests.avro_cases import encoded
 from tests.spark_fixtures import rows
 
@@ -80,36 +89,53 @@ def test_the_same_messages_from_everywhere(folder: Path, capsys: pytest.CaptureF
     (folder / "in/lines/2.base64").write_bytes(b"\r\n".join(base64.b64encode(m) for m in messages[30:]))
     write_dump(folder / "in/dump/2.parquet", [b"\x00\x00\x00\x00\x07" + m for m in messages[20:]], 20)
     assert main(["build"]) == 0
-    landed = rows(capsys, "select source, key['id'] as id, after, seq, origin from changelog order by source, seq.position")
+    landed = rows(
+        capsys, "select source, key['id'] as id, after, seq, origin from changelog order by source, seq.position"
+    )
     for source in ("containers", "single", "lines", "dump"):
         own = [row for row in landed if row["source"] == source]
-        assert [(row["id"], row["after"]) for row in own] == [(str(n), {"id": str(n), "v": "v" * (n % 7)}) for n in range(40)]
+        assert [(row["id"], row["after"]) for row in own] == [
+            (str(n), {"id": str(n), "v": "v" * (n % 7)}) for n in range(40)
+        ]
         assert len({str(row["seq"]["arrival"]) for row in own}) == 40
     dump = [row for row in landed if row["source"] == "dump"]
-    assert [(row["seq"]["arrival"], row["origin"]["topic"], row["origin"]["partition"], row["origin"]["key"]) for row in dump] == [([n], "changes", 3, "k") for n in range(40)]
+    assert [
+        (row["seq"]["arrival"], row["origin"]["topic"], row["origin"]["partition"], row["origin"]["key"])
+        for row in dump
+    ] == [([n], "changes", 3, "k") for n in range(40)]
     packed = [row for row in landed if row["source"] == "containers"]
     assert {row["origin"]["file"].rpartition("/")[2] for row in packed} == {"1.avro", "2.avro"}
     # Arrival gives the order of the records in each file.
-    assert [row["id"] for row in sorted(packed[:25], key=lambda row: row["seq"]["arrival"])] == [str(n) for n in range(25)]
+    assert [row["id"] for row in sorted(packed[:25], key=lambda row: row["seq"]["arrival"])] == [
+        str(n) for n in range(25)
+    ]
 
 
 def test_a_container_is_read_by_the_schema_in_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fields = [field for field in SCHEMA["fields"] if field["name"] not in ("xid", "tags")]
     older = {**SCHEMA, "fields": [{"name": "extra", "type": "string", "default": ""}, *fields]}
-    (folder / "in/containers/old.avro").write_bytes(container([record(number, extra="x") for number in range(9)], older))
+    (folder / "in/containers/old.avro").write_bytes(
+        container([record(number, extra="x") for number in range(9)], older)
+    )
     (folder / "in/containers/new.avro").write_bytes(container([record(number) for number in range(9, 12)]))
     assert main(["build", "-s", "source:containers+"]) == 0
     landed = rows(capsys, "select key['id'] as id, tx_id, table_name from changelog order by seq.position")
     assert landed == [{"id": str(number), "tx_id": None, "table_name": "t"} for number in range(12)]
 
 
-def test_what_cannot_be_read_is_a_dead_letter_and_all_else_lands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_read_is_a_dead_letter_and_all_else_lands(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     good = [encoded(SCHEMA, record(number)) for number in range(1000)]
     huge = b"\xff\xff\xff\xff\xff\xff\xff\xff\x3f"  # a length of some 2^61
     bad = [good[0][:20], good[0] + b"\x00", b"", None, b"\x02\x00\x02\x00\x02" + huge, b"\x00", b"\xff" * 12]
     mixed = [*good[:500], *bad[:2], *good[500:]]
     write_dump(folder / "in/dump/1.parquet", [b"\x00\x00\x00\x00\x07" + m for m in mixed])
-    write_dump(folder / "in/dump/2.parquet", [bad[2], bad[3], b"\x00\x00\x00\x00\x07" + bad[4], bad[5], b"\x00\x00\x00\x00\x07" + bad[6]], len(mixed))
+    write_dump(
+        folder / "in/dump/2.parquet",
+        [bad[2], bad[3], b"\x00\x00\x00\x00\x07" + bad[4], bad[5], b"\x00\x00\x00\x00\x07" + bad[6]],
+        len(mixed),
+    )
     cut = container([record(number) for number in range(60)])[:-150]
     (folder / "in/containers/cut.avro").write_bytes(cut)
     (folder / "in/containers/none.avro").write_bytes(b"Obj\x01 and nothing of the kind")
@@ -117,22 +143,52 @@ def test_what_cannot_be_read_is_a_dead_letter_and_all_else_lands(folder: Path, c
     (folder / "in/single/1").write_bytes(b"\xff" * 30)
     assert main(["build"]) == 0
     dead = rows(capsys, "select reason, detail, raw, meta from dead_letters where source = 'dump' order by seq.arrival")
-    assert [row["reason"] for row in dead] == ["bad-avro", "schema-mismatch", "empty", "bad-avro", "bad-avro", "bad-avro"]
+    assert [row["reason"] for row in dead] == [
+        "bad-avro",
+        "schema-mismatch",
+        "empty",
+        "bad-avro",
+        "bad-avro",
+        "bad-avro",
+    ]
     assert [base64.b64decode(row["raw"])[5:] for row in dead[:2]] == bad[:2] and dead[2]["raw"] == ""
-    assert "a length of 4, with 0 bytes left, at byte 24, in schemaName" in dead[0]["detail"] and "1 bytes behind the record" in dead[1]["detail"]
-    assert "a length of" in dead[3]["detail"] and "5 stand before" in dead[4]["detail"] and "more than 64 bits, at byte 5, in id" in dead[5]["detail"]
+    assert (
+        "a length of 4, with 0 bytes left, at byte 24, in schemaName" in dead[0]["detail"]
+        and "1 bytes behind the record" in dead[1]["detail"]
+    )
+    assert (
+        "a length of" in dead[3]["detail"]
+        and "5 stand before" in dead[4]["detail"]
+        and "more than 64 bits, at byte 5, in id" in dead[5]["detail"]
+    )
     assert {row["meta"]["raw_encoding"] for row in dead} == {"base64"}
-    assert rows(capsys, "select count(*) as n, count(distinct key['id']) as ids from changelog where source = 'dump'") == [{"n": 1000, "ids": 1000}]
+    assert rows(
+        capsys, "select count(*) as n, count(distinct key['id']) as ids from changelog where source = 'dump'"
+    ) == [{"n": 1000, "ids": 1000}]
     assert rows(capsys, "select op, count(*) as n from control_events group by op") == [{"op": "tombstone", "n": 1}]
-    others = rows(capsys, "select source, reason, detail, raw, origin.file as file from dead_letters where source <> 'dump' order by source, file")
-    assert [(row["source"], row["reason"]) for row in others] == [("containers", "bad-avro"), ("containers", "bad-avro"), ("lines", "bad-avro"), ("single", "bad-avro")]
-    assert "damaged from byte" in others[0]["detail"] and "header" in others[1]["detail"] and "not base64" in others[2]["detail"]
+    others = rows(
+        capsys,
+        "select source, reason, detail, raw, origin.file as file from dead_letters where source <> 'dump' order by source, file",
+    )
+    assert [(row["source"], row["reason"]) for row in others] == [
+        ("containers", "bad-avro"),
+        ("containers", "bad-avro"),
+        ("lines", "bad-avro"),
+        ("single", "bad-avro"),
+    ]
+    assert (
+        "damaged from byte" in others[0]["detail"]
+        and "header" in others[1]["detail"]
+        and "not base64" in others[2]["detail"]
+    )
     # What was not understood of the damaged file is kept: with what landed it is the whole file.
     assert cut.endswith(base64.b64decode(others[0]["raw"]))
     assert 0 < rows(capsys, "select count(*) as n from changelog where source = 'containers'")[0]["n"] < 60
 
 
-def test_parse_shows_what_a_file_becomes(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parse_shows_what_a_file_becomes(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def parsed(*words: str) -> list[dict]:
         capsys.readouterr()
         assert main(["parse", *words]) == 0
@@ -177,8 +233,20 @@ def test_rows_that_are_maps(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     (folder / "formats").mkdir()
     (folder / "formats/maps.yml").write_text(MAPS_SPEC)
     (folder / "formats/maps.avsc").write_text(json.dumps(MAPS))
-    (folder / "project.yml").write_text("vars: {of: maps}\nsources: [{name: maps, format: maps, schema: \"formats/{{ var('of') }}.avsc\", files: in/single/*}]\n")
-    first = {"kind": "I", "now": {"a": 1, "b": "NONE", "c": "NULL", "d": None, "e": ("Money", {"digits": "1e2"}), "f": ("Money", {"digits": "much"})}}
+    (folder / "project.yml").write_text(
+        "vars: {of: maps}\nsources: [{name: maps, format: maps, schema: \"formats/{{ var('of') }}.avsc\", files: in/single/*}]\n"
+    )
+    first = {
+        "kind": "I",
+        "now": {
+            "a": 1,
+            "b": "NONE",
+            "c": "NULL",
+            "d": None,
+            "e": ("Money", {"digits": "1e2"}),
+            "f": ("Money", {"digits": "much"}),
+        },
+    }
     second = {"kind": "I", "now": {"a": 2, "b": 3}}
     other = {"type": "record", "name": "other", "fields": [{"name": "a", "type": "int"}]}
     (folder / "in/single/1").write_bytes(b"\x00\x00\x00\x00\x07" + encoded(MAPS, first))
@@ -187,7 +255,9 @@ def test_rows_that_are_maps(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     (folder / "in/single/4").write_bytes(container([{"a": 1}], ["null", other]))
     assert main(["build"]) == 0
     landed = rows(capsys, "select after, after_image, meta, reason, detail from maps_to_changelog order by origin.file")
-    assert landed[0]["after"] == {"a": "1", "c": None, "d": None, "e": "100", "f": "much"} and landed[0]["meta"] == {"as_sent": "f"}
+    assert landed[0]["after"] == {"a": "1", "c": None, "d": None, "e": "100", "f": "much"} and landed[0]["meta"] == {
+        "as_sent": "f"
+    }
     assert landed[1]["after"] == {"a": "2", "b": "3"}
     assert [row["after_image"] for row in landed] == ["partial", "full", None, None]
     assert [row["reason"] for row in landed[2:]] == ["schema-mismatch", "bad-avro"]

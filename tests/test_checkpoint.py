@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from runner.checkpoint import Checkpoint, Fingerprint, TopicsNow
-from runner.file_systems import LocalFiles
+from runner.engine.checkpoint import Checkpoint, Fingerprint, TopicsNow
+from runner.engine.file_systems import LocalFiles
 
 
 def log(folder: Path, name: str, *entries: tuple[str, int]) -> None:
@@ -26,7 +26,11 @@ def test_files_of_all_committed_batches(tmp_path: Path) -> None:
     for batch in (9, 10):
         (commits / str(batch)).write_text("v1\n{}")
     (commits / ".10.crc").write_text("")
-    assert list(Checkpoint(LocalFiles(), str(tmp_path)).committed_files()) == ["file:/in/a", "file:/in/b%20c", "file:/in/d"]
+    assert list(Checkpoint(LocalFiles(), str(tmp_path)).committed_files()) == [
+        "file:/in/a",
+        "file:/in/b%20c",
+        "file:/in/d",
+    ]
 
 
 def test_offsets_of_the_newest_commit(tmp_path: Path) -> None:
@@ -54,7 +58,11 @@ def test_a_fingerprint_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_what_is_lost_between_a_checkpoint_and_a_broker() -> None:
-    now = TopicsNow({"a": "1", "b": "9", "c": "3"}, {"a": {"0": 4, "1": 0, "2": 2}, "b": {"0": 0}, "c": {"0": 0}}, {"a": {"0": 8, "1": 3, "2": 2}, "b": {"0": 9}, "c": {"0": 1}})
+    now = TopicsNow(
+        {"a": "1", "b": "9", "c": "3"},
+        {"a": {"0": 4, "1": 0, "2": 2}, "b": {"0": 0}, "c": {"0": 0}},
+        {"a": {"0": 8, "1": 3, "2": 2}, "b": {"0": 9}, "c": {"0": 1}},
+    )
     wanted = {"a": {"0": 3, "1": 5}, "b": {"0": 1}, "c": {"0": 0, "1": 2}, "d": {"0": 1}}
     assert now.lost(wanted, {"a": "1", "b": "2"}, added=True) == [
         "a/0 offset 3",

@@ -21,14 +21,45 @@ MODELS = {
 # --- exit codes
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"], ["ls"], ["ls", "-q"], ["check"], ["compile"], ["clean"], ["formats", "list"], ["ls", "-s", "orders", "--exclude", "orders"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["--version"],
+        ["run", "--help"],
+        ["ls"],
+        ["ls", "-q"],
+        ["check"],
+        ["compile"],
+        ["clean"],
+        ["formats", "list"],
+        ["ls", "-s", "orders", "--exclude", "orders"],
+    ],
+    ids=" ".join,
+)
 def test_all_good_is_0(project, runner, words: list[str]) -> None:
     project(MODELS)
     ran = runner(*words)
     assert ran.code == 0 and "error" not in ran.err
 
 
-@pytest.mark.parametrize("words", [[], ["nothing"], ["ls", "--no-such-flag"], ["ls", "-s", "nothing"], ["compile", "-s", "source:orders"], ["run", "-s", "nothing"], ["build", "-s", "nothing"], ["test", "-s", "nothing"], ["test", "--unit", "--data"], ["show", "-s", "nothing"], ["parse", "canal"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["nothing"],
+        ["ls", "--no-such-flag"],
+        ["ls", "-s", "nothing"],
+        ["compile", "-s", "source:orders"],
+        ["run", "-s", "nothing"],
+        ["build", "-s", "nothing"],
+        ["test", "-s", "nothing"],
+        ["test", "--unit", "--data"],
+        ["show", "-s", "nothing"],
+        ["parse", "canal"],
+    ],
+    ids=" ".join,
+)
 def test_nothing_could_run_is_2(project, runner, words: list[str]) -> None:
     project(MODELS)
     ran = runner(*words)
@@ -47,8 +78,14 @@ def test_a_closed_pipe_is_no_mistake(project, runner, monkeypatch: pytest.Monkey
 
 def test_flags_stand_before_or_behind_the_command(project, runner) -> None:
     root = project(MODELS)
-    assert runner("--project-dir", str(root), "ls").out == runner("ls", "--project-dir", str(root)).out == runner("ls").out
-    assert "removed" not in runner("-q", "clean").err and "removed" not in runner("clean", "-q").err and "removed" in runner("clean").err
+    assert (
+        runner("--project-dir", str(root), "ls").out == runner("ls", "--project-dir", str(root)).out == runner("ls").out
+    )
+    assert (
+        "removed" not in runner("-q", "clean").err
+        and "removed" not in runner("clean", "-q").err
+        and "removed" in runner("clean").err
+    )
 
 
 def test_the_project_is_found_upwards(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +104,11 @@ def test_json_lines(project, runner) -> None:
     assert [json.loads(line)["event"] for line in ran.err.splitlines()] == ["info"]
     ran = runner("ls", "-s", "nothing", "--log-format", "json")
     (event,) = [json.loads(line) for line in ran.err.splitlines()]
-    assert event["event"] == "error" and event["code"] == "selector-empty" and set(event) == {"time", "event", "code", "message", "where", "hint"}
+    assert (
+        event["event"] == "error"
+        and event["code"] == "selector-empty"
+        and set(event) == {"time", "event", "code", "message", "where", "hint"}
+    )
 
 
 def test_quiet_still_says_what_is_wrong(project, runner) -> None:
@@ -87,7 +128,13 @@ def test_payload_is_all_there_is_on_standard_output(project, runner) -> None:
 
 
 def test_the_environment_has_twins_of_flags(project, runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    root = project({**MODELS, "project.yml": "target: dev\ntargets: {dev: {}, prod: {}}\n", "models/which.sql": "select '{{ target.name }}'"})
+    root = project(
+        {
+            **MODELS,
+            "project.yml": "target: dev\ntargets: {dev: {}, prod: {}}\n",
+            "models/which.sql": "select '{{ target.name }}'",
+        }
+    )
 
     def target_of(*words: str) -> str:
         return runner("compile", "-s", "which", "-q", *words).out.strip()
@@ -113,9 +160,17 @@ def test_the_environment_has_twins_of_flags(project, runner, monkeypatch: pytest
 
 
 def test_variables(project, runner) -> None:
-    project({"project.yml": "vars: {start: 2024-01-01, limit: 010}\n", "models/m.sql": "select '{{ var('start') }}', {{ var('limit') }}, {{ var('other', 'x') }}"})
+    project(
+        {
+            "project.yml": "vars: {start: 2024-01-01, limit: 010}\n",
+            "models/m.sql": "select '{{ var('start') }}', {{ var('limit') }}, {{ var('other', 'x') }}",
+        }
+    )
     assert runner("compile", "-s", "m", "-q").out.strip() == "select '2024-01-01', 010, x"
-    assert runner("compile", "-s", "m", "-q", "--vars", "{limit: 1e3, other: on}").out.strip() == "select '2024-01-01', 1e3, on"
+    assert (
+        runner("compile", "-s", "m", "-q", "--vars", "{limit: 1e3, other: on}").out.strip()
+        == "select '2024-01-01', 1e3, on"
+    )
 
 
 # --- ls
@@ -140,14 +195,36 @@ def test_ls_prints_what_can_be_selected(project, runner) -> None:
 def test_ls_as_json(project, runner) -> None:
     project(MODELS)
     nodes = {node["name"]: node for node in map(json.loads, runner("ls", "--output", "json").out.splitlines())}
-    assert nodes["orders"] == {"name": "orders", "resource_type": "model", "path": "models/orders.sql", "format": None, "materialized": "table", "tags": [], "depends_on": ["stg_orders"]}
+    assert nodes["orders"] == {
+        "name": "orders",
+        "resource_type": "model",
+        "path": "models/orders.sql",
+        "format": None,
+        "materialized": "table",
+        "tags": [],
+        "depends_on": ["stg_orders"],
+    }
     assert nodes["stg_orders"]["tags"] == ["nightly"]
-    assert nodes["orders_to_changelog"]["format"] == "canal" and nodes["orders_to_changelog"]["depends_on"] == ["source.orders"]
+    assert nodes["orders_to_changelog"]["format"] == "canal" and nodes["orders_to_changelog"]["depends_on"] == [
+        "source.orders"
+    ]
 
 
 def test_settings_of_folders(project, runner) -> None:
-    project({**MODELS, "project.yml": "models:\n  +materialized: table\n  staging: {+materialized: view, +tags: [staging]}\n", "models/other.sql": "select 1"})
-    found = {node["name"]: (node["materialized"], node["tags"]) for node in map(json.loads, runner("ls", "--output", "json", "-s", "path:models", "--resource-type", "model").out.splitlines())}
+    project(
+        {
+            **MODELS,
+            "project.yml": "models:\n  +materialized: table\n  staging: {+materialized: view, +tags: [staging]}\n",
+            "models/other.sql": "select 1",
+        }
+    )
+    found = {
+        node["name"]: (node["materialized"], node["tags"])
+        for node in map(
+            json.loads,
+            runner("ls", "--output", "json", "-s", "path:models", "--resource-type", "model").out.splitlines(),
+        )
+    }
     assert found == {"orders": ("table", []), "other": ("table", []), "stg_orders": ("view", ["nightly"])}
 
 
@@ -157,7 +234,9 @@ def test_settings_of_folders(project, runner) -> None:
 def test_compiled_sql_begins_with_its_header_and_is_the_same_every_time(project, runner) -> None:
     project({"project.yml": "sources: [{name: canal, format: canal, files: in/*}]\n"})
     ran = runner("compile", "-s", "canal_to_changelog", "-q")
-    assert ran.out.startswith("-- canal_to_changelog: the messages of source canal, as rows of the changelog\n-- format     canal: ")
+    assert ran.out.startswith(
+        "-- canal_to_changelog: the messages of source canal, as rows of the changelog\n-- format     canal: "
+    )
     assert [runner("compile", "-s", "canal_to_changelog", "-q").out for _ in range(3)] == [ran.out] * 3
     assert not re.search(r"20\d\d-\d\d|\{\{|\{%", ran.out)
 
@@ -165,9 +244,14 @@ def test_compiled_sql_begins_with_its_header_and_is_the_same_every_time(project,
 def test_compile_writes_files_and_names_them(project, runner) -> None:
     root = project(MODELS)
     paths = [Path(line) for line in runner("compile", "-s", "orders not_null_orders_id").out.splitlines()]
-    assert paths == [root / "target/compiled/shop/models/orders.sql", root / "target/compiled/shop/tests/not_null_orders_id.sql"]
+    assert paths == [
+        root / "target/compiled/shop/models/orders.sql",
+        root / "target/compiled/shop/tests/not_null_orders_id.sql",
+    ]
     assert paths[0].read_text() == "select * from `stg_orders`\n"
-    assert json.loads((root / "target/manifest.json").read_text())["nodes"]["model.shop.orders"]["depends_on"]["nodes"] == ["model.shop.stg_orders"]
+    assert json.loads((root / "target/manifest.json").read_text())["nodes"]["model.shop.orders"]["depends_on"][
+        "nodes"
+    ] == ["model.shop.stg_orders"]
 
 
 def test_what_is_compiled_again_is_left_alone(project, runner) -> None:
@@ -191,8 +275,17 @@ def test_inline_sql(project, runner) -> None:
 
 def test_tests_with_defaults_and_arguments_in_any_order(project, runner) -> None:
     macro = "{% macro test_at_least(least, model, column='id') %}select count({{ column }}) from {{ model }} having count(*) < {{ least }}{% endmacro %}"
-    project({**MODELS, "macros/at_least.sql": macro, "models/t.yml": "models: [{name: stg_orders, data_tests: [at_least: {least: 5}]}]"})
-    assert runner("compile", "-s", "at_least_stg_orders", "-q").out == "select count(id) from `stg_orders` having count(*) < 5\n"
+    project(
+        {
+            **MODELS,
+            "macros/at_least.sql": macro,
+            "models/t.yml": "models: [{name: stg_orders, data_tests: [at_least: {least: 5}]}]",
+        }
+    )
+    assert (
+        runner("compile", "-s", "at_least_stg_orders", "-q").out
+        == "select count(id) from `stg_orders` having count(*) < 5\n"
+    )
 
 
 # --- the rest

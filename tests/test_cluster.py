@@ -1,4 +1,6 @@
-"""The same project on a standalone cluster, through Spark Connect and here: the same rows. The blocks of docs/production.md are what is run."""
+"""The same project on a standalone cluster, through Spark Connect and here: the same rows. The blocks of
+docs/production.md are what is run.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,14 @@ sources:
   - {name: containers, format: oceanbase_avro, files: "in/containers/*"}
   - {name: lines, format: oceanbase_avro, files: "in/lines/*"}
 """
-TABLES = ("documents_to_changelog", "byte_lists_to_changelog", "containers_to_changelog", "lines_to_changelog", "by_operation", "newest")
+TABLES = (
+    "documents_to_changelog",
+    "byte_lists_to_changelog",
+    "containers_to_changelog",
+    "lines_to_changelog",
+    "by_operation",
+    "newest",
+)
 OF_THE_RUN = ["run_id", "loaded_at", "landed_on"]
 MODELS = {
     "by_operation.sql": "{{ config(materialized='table') }}\nselect source, op, count(*) as changes from {{ ref('changelog') }} group by source, op\n",
@@ -66,9 +75,13 @@ def block_with(command: str) -> Any:
 
 
 def rows(folder: Path) -> list[str]:
-    """The rows of a table without what differs between runs, in one order. All files are committed: no run was broken off."""
+    """The rows of a table without what differs between runs, in one order. All files are committed: no run was broken
+    off.
+    """
     table = pyarrow.parquet.read_table(folder, partitioning=None)
-    return sorted(map(repr, table.drop_columns([name for name in OF_THE_RUN if name in table.column_names]).to_pylist()))
+    return sorted(
+        map(repr, table.drop_columns([name for name in OF_THE_RUN if name in table.column_names]).to_pylist())
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +92,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(folder: Path, **given: str) -> dict[str, str]:
-    return {"SHARED": str(folder), "WORKER_PYTHON": sys.executable, "CLUSTER_MASTER": "spark://nowhere:1", "CONNECT_ADDRESS": "sc://nowhere:1", **given}
+    return {
+        "SHARED": str(folder),
+        "WORKER_PYTHON": sys.executable,
+        "CLUSTER_MASTER": "spark://nowhere:1",
+        "CONNECT_ADDRESS": "sc://nowhere:1",
+        **given,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -112,18 +131,40 @@ def test_a_server_lands_the_same(folder: Path, landed_here: dict[str, list[str]]
     with (folder / "in/lines/2.base64").open("wb") as more:
         more.write(base64.b64encode(encoded(SCHEMA, record(99))))
     (folder / "models/broken.sql").write_text("select\n  nothing_of_this_name\nfrom {{ ref('changelog') }}\n")
-    (folder / "models/broken.yml").write_text("unit_tests:\n  - {name: sums, model: by_operation, given: [{input: ref('changelog'), rows: [{source: a, op: insert}]}], expect: {rows: [{source: a, changes: 1}]}}\n")
+    (folder / "models/broken.yml").write_text(
+        "unit_tests:\n  - {name: sums, model: by_operation, given: [{input: ref('changelog'), rows: [{source: a, op: insert}]}], expect: {rows: [{source: a, changes: 1}]}}\n"
+    )
     ran = command(folder, "build", given)
     assert ran.returncode == 1
-    assert "PASS=" in ran.stderr and "ERROR=1" in ran.stderr and "PASS unit_test" in ran.stderr.replace("unit test", "unit_test")
+    assert (
+        "PASS=" in ran.stderr
+        and "ERROR=1" in ran.stderr
+        and "PASS unit_test" in ran.stderr.replace("unit test", "unit_test")
+    )
     assert "broken.sql:2:3" in ran.stderr and "nothing_of_this_name" in ran.stderr
     (folder / "models/broken.sql").unlink()
-    shown = command(folder, "show", given, "--inline", "select sum(changes) as n from {{ ref('by_operation') }} where source = 'lines'", "--output", "json")
+    shown = command(
+        folder,
+        "show",
+        given,
+        "--inline",
+        "select sum(changes) as n from {{ ref('by_operation') }} where source = 'lines'",
+        "--output",
+        "json",
+    )
     assert shown.stdout == '{"n":11}\n'
 
 
-def command(folder: Path, word: str, given: dict[str, str], *more: str, target: str = "connect") -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*RUNNER, word, "-t", target, *more], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), **given}, capture_output=True, text=True)
+def command(
+    folder: Path, word: str, given: dict[str, str], *more: str, target: str = "connect"
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*RUNNER, word, "-t", target, *more],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **given},
+        capture_output=True,
+        text=True,
+    )
 
 
 def wait_until(true: Callable[[], object], seconds: float = 180) -> None:
@@ -134,7 +175,9 @@ def wait_until(true: Callable[[], object], seconds: float = 180) -> None:
 
 
 def commits(folder: Path) -> int:
-    return len([path for path in (folder / "connect/_checkpoints/lines_to_changelog/commits").glob("*") if path.name.isdigit()])
+    return len(
+        [path for path in (folder / "connect/_checkpoints/lines_to_changelog/commits").glob("*") if path.name.isdigit()]
+    )
 
 
 def test_what_a_killed_client_has_left_is_ended(tmp_path: Path, server: ConnectServer) -> None:
@@ -143,7 +186,9 @@ def test_what_a_killed_client_has_left_is_ended(tmp_path: Path, server: ConnectS
     given = environment(tmp_path, CONNECT_ADDRESS=server.remote)
     line = ["-s", "lines_to_changelog"]
     words = [*RUNNER, "run", "--continuous", "--trigger", "500ms", "-t", "connect", *line]
-    with subprocess.Popen(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), **given}, stderr=subprocess.DEVNULL) as client:
+    with subprocess.Popen(
+        words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), **given}, stderr=subprocess.DEVNULL
+    ) as client:
         try:
             wait_until(lambda: commits(tmp_path) == 1)
         finally:

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from runner.compare import as_text, case_row, in_any_order, in_order
+from runner.run.compare import as_text, case_row, in_any_order, in_order
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,12 @@ def test_a_row_of_a_case_has_nothing_that_depends_on_the_run() -> None:
         "kind": "row", "source": "s", "format": "f", "op": None, "after": {"id": "1", "v": None}, "changed": [], "meta": {}, "origin": {"file": "x"},
         "seq": {"generation": 0, "phase": 1, "position": [Decimal(7)], "arrival": [1, 2], "row": 0}, "detail": "words", "run_id": "r", "loaded_at": "t", "landed_on": "d",
     }  # fmt: skip
-    assert case_row(row) == {"kind": "row", "after": {"id": "1", "v": None}, "changed": [], "seq": {"generation": "0", "phase": "1", "position": ["7"], "row": "0"}}
+    assert case_row(row) == {
+        "kind": "row",
+        "after": {"id": "1", "v": None},
+        "changed": [],
+        "seq": {"generation": "0", "phase": "1", "position": ["7"], "row": "0"},
+    }
     assert row["seq"]["arrival"] == [1, 2], "the row itself is left alone"
 
 
@@ -47,7 +52,11 @@ def test_a_row_of_a_case_has_nothing_that_depends_on_the_run() -> None:
         ([{"a": "1"}], [], ['row 0: not expected: {"a": "1"}']),
         ([], [{"a": "1"}], ['row 0: missing: {"a": "1"}']),
         ([{"a": {"z": "1", "b": "ü"}}], [{"a": {}}], ['row 0: a: got {"b": "ü", "z": "1"}, expected {}']),
-        ([{"a": "1"}, {"a": "2"}], [{"a": "2"}, {"a": "1"}], ['row 0: a: got "1", expected "2"', 'row 1: a: got "2", expected "1"']),
+        (
+            [{"a": "1"}, {"a": "2"}],
+            [{"a": "2"}, {"a": "1"}],
+            ['row 0: a: got "1", expected "2"', 'row 1: a: got "2", expected "1"'],
+        ),
     ],
 )
 def test_row_by_row(got: list, expected: list, lines: list[str]) -> None:

@@ -1,4 +1,6 @@
-"""Landing until a signal comes: what comes while it runs, how far behind it is, how it stops, what a failure of one stream does to others."""
+"""Landing until a signal comes: what comes while it runs, how far behind it is, how it stops, what a failure of one
+stream does to others.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from runner import continuous
 from runner.cli import main
-from runner.continuous import Continuous, Stream
-from runner.landing import Landing
-from runner.nodes import Model, Node
-from runner.schedule import Result
+from runner.project.nodes import Model, Node
+from runner.run import continuous
+from runner.run.continuous import Continuous, Stream
+from runner.run.landing import Landing
+from runner.run.schedule import Result
 from tests.engines import Broker, Message
 from tests.spark_fixtures import rows
 
@@ -31,7 +33,9 @@ SECONDS_TO_WAIT = 150
 
 
 def message(number: int) -> str:
-    return json.dumps({"type": "INSERT", "database": "d", "table": "t", "data": [{"id": str(number)}], "pkNames": ["id"]})
+    return json.dumps(
+        {"type": "INSERT", "database": "d", "table": "t", "data": [{"id": str(number)}], "pkNames": ["id"]}
+    )
 
 
 def wait_until(is_so: Callable[[], object], missing: Callable[[], str]) -> None:
@@ -118,14 +122,20 @@ def ids(capsys: pytest.CaptureFixture[str], model: str) -> list[int]:
 # --- topics
 
 
-def test_topics(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics(
+    folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Behind and caught up, messages that come while it runs, a new partition, and twice stopped and started again."""
     monkeypatch.setattr(continuous, "QUIET_SECONDS", 2.0)
     monkeypatch.setattr(continuous, "PROGRESS_KEPT", 4)
     stop, kept = Stream.stop, []
-    monkeypatch.setattr(Stream, "stop", lambda stream, at_once: kept.append(len(stream.query.recentProgress)) or stop(stream, at_once))
+    monkeypatch.setattr(
+        Stream, "stop", lambda stream, at_once: kept.append(len(stream.query.recentProgress)) or stop(stream, at_once)
+    )
     with Broker(folder / "kafka") as broker:
-        (folder / "project.yml").write_text(f"sources: [{{name: app, format: canal, kafka: {{servers: '{broker.servers}', topics: orders, batch: 10}}}}]\n")
+        (folder / "project.yml").write_text(
+            f"sources: [{{name: app, format: canal, kafka: {{servers: '{broker.servers}', topics: orders, batch: 10}}}}]\n"
+        )
         broker.create_topic("orders", 2)
 
         def produce(numbers: range, partitions: int) -> None:
@@ -145,8 +155,15 @@ def test_topics(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFix
         ran = run(first)
         assert ran.code == 0, ran.err
         assert ran.err.count("app_to_changelog: ") >= 5 and 0 < kept[0] <= 4, f"Spark remembers {kept} batches"
-        assert [line.partition("s, ")[2] for line in ran.err.splitlines() if "10 messages (10 row)" in line] == ["20 behind", "10 behind", "0 behind"]
-        assert "only sources are landed continuously" in ran.err and "OK streaming model app_to_changelog [43 messages: 43 row in" in ran.err
+        assert [line.partition("s, ")[2] for line in ran.err.splitlines() if "10 messages (10 row)" in line] == [
+            "20 behind",
+            "10 behind",
+            "0 behind",
+        ]
+        assert (
+            "only sources are landed continuously" in ran.err
+            and "OK streaming model app_to_changelog [43 messages: 43 row in" in ran.err
+        )
         assert ran.err.splitlines()[-1].endswith("Done. PASS=1 WARN=0 ERROR=0 SKIP=0 TOTAL=1")
         (result,) = json.loads((folder / "target/run_results.json").read_text())["results"]
         assert result["status"] == "success" and result["adapter_response"]["rows"]["messages"] == 43
@@ -161,7 +178,13 @@ def test_topics(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFix
         assert ran.code == 0, ran.err
         (event,) = [event for event in map(json.loads, ran.err.splitlines()) if event["event"] == "progress"]
         assert event.pop("time") and event.pop("seconds") > 0 and event.pop("batch") > 4
-        assert event == {"event": "progress", "name": "app_to_changelog", "messages": 4, "rows": {"row": 3, "ddl": 0, "control": 0, "dead_letter": 1}, "behind": 0}
+        assert event == {
+            "event": "progress",
+            "name": "app_to_changelog",
+            "messages": 4,
+            "rows": {"row": 3, "ddl": 0, "control": 0, "dead_letter": 1},
+            "behind": 0,
+        }
         assert main(["test", "-q", "-s", "conserved_app"]) == 0
         assert ids(capsys, "changelog") == [*range(35), *range(36, 60, 3), *range(100, 103)]
 
@@ -172,7 +195,9 @@ def test_topics(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFix
 TWO = "sources: [{name: bad, format: canal, files: bad/*}, {name: good, format: canal, files: good/*}]\n"
 
 
-def test_a_stream_that_fails_beside_a_good_one(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stream_that_fails_beside_a_good_one(
+    folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "project.yml").write_text(TWO)
     write(folder / "good/1.jsonl", message(1).encode())
     write(folder / "bad/1.jsonl", message(1).encode())
@@ -190,7 +215,10 @@ def test_a_stream_that_fails_beside_a_good_one(folder: Path, run: Callable[..., 
     assert "FAILED_READ_FILE" in ran.err and "bad/2.jsonl.gz" in ran.err, ran.err
     assert "nothing new" not in ran.err and " behind" not in ran.err
     assert "OK streaming model good_to_changelog [2 messages: 2 row in" in ran.err
-    results = {r["unique_id"].rpartition(".")[2]: r["status"] for r in json.loads((folder / "target/run_results.json").read_text())["results"]}
+    results = {
+        r["unique_id"].rpartition(".")[2]: r["status"]
+        for r in json.loads((folder / "target/run_results.json").read_text())["results"]
+    }
     assert results == {"bad_to_changelog": "error", "good_to_changelog": "success"}
     assert ids(capsys, "good_to_changelog") == [1, 2]
 
@@ -200,7 +228,9 @@ def test_a_stream_that_fails_beside_a_good_one(folder: Path, run: Callable[..., 
     assert run(wait, "-s", "bad_to_changelog", "-q").code == 1, "all have failed: it ends by itself"
 
 
-def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(
+    folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "project.yml").write_text("sources: [{name: app, format: canal, files: in/*}]\n")
     commits = folder / "warehouse/_checkpoints/app_to_changelog/commits"
 
@@ -225,7 +255,9 @@ def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(folder: Path, r
     assert ran.code == 0 and "messages" not in ran.err and not (commits / "1").exists(), ran.err
     assert main(["run", "-q", "-s", "app_to_changelog"]) == 0
     assert main(["test", "-q", "-s", "conserved_app"]) == 0
-    assert rows(capsys, "select count(*) as n, count(distinct after['id']) as ids from {{ ref('changelog') }}") == [{"n": 100_000, "ids": 100_000}]
+    assert rows(capsys, "select count(*) as n, count(distinct after['id']) as ids from {{ ref('changelog') }}") == [
+        {"n": 100_000, "ids": 100_000}
+    ]
 
 
 # --- what Spark says of a stream, without Spark
@@ -234,7 +266,12 @@ def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(folder: Path, r
 def batch(number: int, **counts: int) -> Any:
     landed = {"messages": 1, "row": 1, "ddl": 0, "control": 0, "dead_letter": 0, **counts}
     observed = {"landed": SimpleNamespace(asDict=lambda: landed)}
-    return SimpleNamespace(batchId=number, batchDuration=800, observedMetrics=observed, json='{"sources": [{"endOffset": null, "latestOffset": null}]}')
+    return SimpleNamespace(
+        batchId=number,
+        batchDuration=800,
+        observedMetrics=observed,
+        json='{"sources": [{"endOffset": null, "latestOffset": null}]}',
+    )
 
 
 class Query:
@@ -297,8 +334,12 @@ def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
 
     def result(wishes: int) -> Result:
         landing = Landing(spark=None, tables=None, reads=dict, run_id="")  # type: ignore[arg-type]
-        execution = SimpleNamespace(landing=landing, failed=lambda node, failure: Result(node.name, "model", "error", failure.message))
-        watched = Continuous(execution, SimpleNamespace(finished=lambda *_: None), "1 second", running=[stream_of(Gone())])  # type: ignore[arg-type]
+        execution = SimpleNamespace(
+            landing=landing, failed=lambda node, failure: Result(node.name, "model", "error", failure.message)
+        )
+        watched = Continuous(
+            execution, SimpleNamespace(finished=lambda *_: None), "1 second", running=[stream_of(Gone())]
+        )  # type: ignore[arg-type]
         watched.total, watched.wishes.count = 1, wishes
         watched._look()
         assert not watched.running

@@ -1,4 +1,6 @@
-"""What the documents say is so: every command in the README runs and prints what stands there, every word of the code is documented."""
+"""What the documents say is so: every command in the README runs and prints what stands there, every word of the code
+is documented.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from runner import cli, contract, nodes, parse, project, settings, spec, spec_lines, spec_messages, spec_reading, spec_values, targets, topics
+from runner import cli, contract
+from runner.project import nodes, parse, project, settings, targets, topics
+from runner.spec import messages as spec_messages
+from runner.spec import op as spec_lines
+from runner.spec import read as spec_reading
+from runner.spec import values as spec_values
+from runner.spec import words as spec
 from tests.pages import ROOT, blocks
 
 
@@ -33,7 +41,9 @@ def words_of(line: str) -> list[str]:
     return words[1:]
 
 
-def test_commands_of_the_readme(copy: Path, spark: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_of_the_readme(
+    copy: Path, spark: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "160")  # the tables that it shows are wide
     assert cli.main(["run"]) == 0
     ran, output = [], ""
@@ -56,7 +66,9 @@ def test_commands_of_the_readme(copy: Path, spark: object, capsys: pytest.Captur
     assert len(ran) >= 10
 
 
-def test_the_project_shown_is_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_project_shown_is_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (text,) = [text for _, name, text in blocks(ROOT / "README.md") if name == "project.yml"]
     (tmp_path / "project.yml").write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -72,7 +84,11 @@ def test_links_lead_somewhere() -> None:
 
 def documented(page: str) -> set[str]:
     """All that stands in `code` on a page, word by word."""
-    return {word for code in re.findall(r"`([^`\n]+)`", (ROOT / "docs" / page).read_text()) for word in re.findall(r"[\w.+-]+", code)}
+    return {
+        word
+        for code in re.findall(r"`([^`\n]+)`", (ROOT / "docs" / page).read_text())
+        for word in re.findall(r"[\w.+-]+", code)
+    }
 
 
 def test_every_command_and_flag_is_documented() -> None:
@@ -83,12 +99,25 @@ def test_every_command_and_flag_is_documented() -> None:
         assert name in words, name
         for action in sub._actions:
             for flag in action.option_strings:
-                assert flag in words or flag.startswith("-") and len(flag) == 2, f"{name} {flag}"
+                assert flag in words or (flag.startswith("-") and len(flag) == 2), f"{name} {flag}"
 
 
 def test_every_project_key_is_documented() -> None:
     words = documented("runner.md")
-    for key in [*project.KEYS, *targets.TARGET_KEYS, *settings.SETTINGS, *nodes.STORAGES, *nodes.SCHEMA_CHANGES, *project.SOURCE_KEYS, *project.TABLE_KEYS, *parse.PROPERTY_KEYS, *parse.MODEL_KEYS, *parse.COLUMN_KEYS, *parse.UNIT_TEST_KEYS, *nodes.MATERIALIZATIONS]:
+    for key in [
+        *project.KEYS,
+        *targets.TARGET_KEYS,
+        *settings.SETTINGS,
+        *nodes.STORAGES,
+        *nodes.SCHEMA_CHANGES,
+        *project.SOURCE_KEYS,
+        *project.TABLE_KEYS,
+        *parse.PROPERTY_KEYS,
+        *parse.MODEL_KEYS,
+        *parse.COLUMN_KEYS,
+        *parse.UNIT_TEST_KEYS,
+        *nodes.MATERIALIZATIONS,
+    ]:
         assert key in words, key
 
 
@@ -99,10 +128,38 @@ def test_every_key_of_kafka_and_of_targets_is_documented() -> None:
 
 def test_every_word_of_a_spec_is_documented() -> None:
     words = documented("formats.md") | {word.split(".")[-1] for word in documented("formats.md")}
-    for key in [*spec_reading.KEYS, *spec_reading.KEY_WORDS, *spec_messages.MESSAGE_KEYS, *spec_messages.RECORD_KEYS, *spec.PARTS, *spec_values.IMAGE_KEYS, *spec.TEXT_COLUMNS, *spec.TIME_COLUMNS, *spec.VALUE_READERS, *spec.OPS, *spec.IMAGE_TEXTS]:
+    for key in [
+        *spec_reading.KEYS,
+        *spec_reading.KEY_WORDS,
+        *spec_messages.MESSAGE_KEYS,
+        *spec_messages.RECORD_KEYS,
+        *spec.PARTS,
+        *spec_values.IMAGE_KEYS,
+        *spec.TEXT_COLUMNS,
+        *spec.TIME_COLUMNS,
+        *spec.VALUE_READERS,
+        *spec.OPS,
+        *spec.IMAGE_TEXTS,
+    ]:
         assert key in words, key
     text = (ROOT / "docs/formats.md").read_text()
-    for key in (*spec_lines.LINE_KEYS, *spec.IMAGE_KINDS, *spec.ORDER_READERS, *spec.TIME_READERS, "first", "cases", "missing", "else", "empty", "is_not", "has", "lacks", "phase", "over", "unknown"):
+    for key in (
+        *spec_lines.LINE_KEYS,
+        *spec.IMAGE_KINDS,
+        *spec.ORDER_READERS,
+        *spec.TIME_READERS,
+        "first",
+        "cases",
+        "missing",
+        "else",
+        "empty",
+        "is_not",
+        "has",
+        "lacks",
+        "phase",
+        "over",
+        "unknown",
+    ):
         assert key in text, key
 
 
@@ -118,16 +175,28 @@ def test_the_contract_is_documented() -> None:
 def test_every_reason_of_dead_letters_is_documented_and_has_a_case() -> None:
     section = (ROOT / "docs/changelog.md").read_text().split("## Reasons")[1].split("## ")[0]
     reasons = set(re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE))
-    in_macros = set(re.findall(r"'((?:not|no|empty|trailing|unknown|statement|row|uneven|bad|schema)-[a-z0-9-]+)'", "".join(path.read_text() for path in (ROOT / "macros").glob("*.sql"))))
-    in_specs = set(re.findall(r"dead_letter: ([\w-]+)", "".join(path.read_text() for path in (ROOT / "formats").glob("*.yml"))))
+    in_macros = set(
+        re.findall(
+            r"'((?:not|no|empty|trailing|unknown|statement|row|uneven|bad|schema)-[a-z0-9-]+)'",
+            "".join(path.read_text() for path in (ROOT / "macros").glob("*.sql")),
+        )
+    )
+    in_specs = set(
+        re.findall(r"dead_letter: ([\w-]+)", "".join(path.read_text() for path in (ROOT / "formats").glob("*.yml")))
+    )
     assert in_macros | in_specs | {"empty"} == reasons
     cases = "\n".join(path.read_text() for path in (ROOT / "formats/cases").rglob("*.rows.yml"))
-    # A blank line of a file is no message, so no case can have an empty one: see the table of raw messages in test_streams.
+    # A blank line of a file is no message, so no case can have an empty one: see the table of raw messages in
+    # test_streams.
     assert {reason for reason in reasons if f"reason: {reason}\n" not in cases} <= {"empty"}
 
 
 def test_nothing_points_outside_the_project() -> None:
-    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "runner").rglob("*.py"), *(ROOT / "macros").glob("*.sql"), *(ROOT / "formats").glob("*.yml")]:
+    for path in [
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "runner").rglob("*.py"),
+        *(ROOT / "macros").glob("*.sql"),
+        *(ROOT / "formats").glob("*.yml"),
+    ]:
         assert "/shared" not in path.read_text() and "/work" not in path.read_text(), path
-
-

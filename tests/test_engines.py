@@ -142,7 +142,9 @@ with Broker(folder / "broker"):
 
 
 def test_nothing_outlives_a_killed_test_run(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, cwd=engines.ROOT) as run:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, cwd=engines.ROOT
+    ) as run:
         assert run.stdout and run.stdout.readline() == b"up\n"
         started = "\n".join(processes(tmp_path))
         assert "py4j.GatewayServer" in started and "sleep 100" in started

@@ -18,7 +18,9 @@ FORMAT = "about: x\nop:\n  by: type\n  cases: {I: insert}\nafter: data\n"
 
 @dataclass(frozen=True)
 class Case:
-    """`place` and `hint` are what stands behind `-->` and `hint:`, None where there is no such line; `says` is in the message."""
+    """`place` and `hint` are what stands behind `-->` and `hint:`, None where there is no such line; `says` is in the
+    message.
+    """
 
     code: str
     place: str | None
@@ -37,7 +39,13 @@ def in_format(code: str, place: str, hint: str | None, says: str, text: str) -> 
 
 
 def in_model(code: str, place: str, hint: str | None, says: str, sql: str | bytes, **files: str) -> Case:
-    return Case(code, place, hint, says, {"models/m.sql": sql, **{name.replace("__", "/") + ".sql": text for name, text in files.items()}})
+    return Case(
+        code,
+        place,
+        hint,
+        says,
+        {"models/m.sql": sql, **{name.replace("__", "/") + ".sql": text for name, text in files.items()}},
+    )
 
 
 def in_properties(code: str, place: str, hint: str | None, says: str, text: str, sql: str = "select 1 as a") -> Case:
@@ -48,9 +56,13 @@ def selecting(code: str, hint: str | None, says: str, *words: str) -> Case:
     return Case(code, None, hint, says, {"models/m.sql": "{{ config(tags=['nightly']) }} select 1"}, words)
 
 
-def case_file(code: str, place: str, hint: str | None, says: str, rows: str, messages: str | None = "{}", folder: str = "g") -> Case:
+def case_file(
+    code: str, place: str, hint: str | None, says: str, rows: str, messages: str | None = "{}", folder: str = "g"
+) -> Case:
     files = {"formats/g.yml": FORMAT, f"formats/cases/{folder}/a.rows.yml": rows}
-    return Case(code, place, hint, says, {**files, f"formats/cases/{folder}/a.messages.jsonl": messages} if messages else files)
+    return Case(
+        code, place, hint, says, {**files, f"formats/cases/{folder}/a.messages.jsonl": messages} if messages else files
+    )
 
 
 def in_target(code: str, place: str, hint: str | None, says: str, target: str) -> Case:
@@ -98,139 +110,703 @@ CASES = [
     in_project("duplicate-key", "project.yml:3:1", None, '"name" stands twice', "name: a\n\nname: b"),
     in_project("unknown-key", "project.yml:1:1", 'did you mean "name"?', '"nmae"', "nmae: a"),
     # project.yml
-    Case("project-missing", None, "start one with: runner init NAME", "nowhere", {}, ("ls", "--project-dir", "nowhere")),
-    in_project("target-unknown", "project.yml:1:1", 'did you mean "prod"?', '"prd"', "target: prd\ntargets: {prod: {}, dev: {}}"),
-    in_project("target-unknown", "project.yml:2:1", 'did you mean "prod"?', '"prd"', "target: dev\ntargets: {prod: {}, dev: {}}", "ls", "-t", "prd"),
+    Case(
+        "project-missing", None, "start one with: runner init NAME", "nowhere", {}, ("ls", "--project-dir", "nowhere")
+    ),
+    in_project(
+        "target-unknown",
+        "project.yml:1:1",
+        'did you mean "prod"?',
+        '"prd"',
+        "target: prd\ntargets: {prod: {}, dev: {}}",
+    ),
+    in_project(
+        "target-unknown",
+        "project.yml:2:1",
+        'did you mean "prod"?',
+        '"prd"',
+        "target: dev\ntargets: {prod: {}, dev: {}}",
+        "ls",
+        "-t",
+        "prd",
+    ),
     in_project("unknown-key", "project.yml:1:19", 'did you mean "path"?', '"pth"', "targets: {local: {pth: x}}"),
-    in_project("target-storage", "project.yml:1:19", 'did you mean "iceberg"?', '"icebreg"', "targets: {local: {storage: icebreg}}"),
-    in_project("env-var-missing", "project.yml:1:19", None, '"NO_SUCH"', "targets: {local: {path: \"{{ env_var('NO_SUCH') }}\"}}"),
-    in_project("var-missing", "project.yml:2:36", 'did you mean "folder"?', '"foldr"', "vars: {folder: in}\nsources: [{name: a, format: canal, files: \"{{ var('foldr') }}\"}]"),
-    in_project("template", "project.yml:1:36", 'did you mean "target"?', '"targt"', 'sources: [{name: a, format: canal, files: "{{ targt.name }}"}]'),
-    in_project("template", "project.yml:1:36", None, "unexpected end", 'sources: [{name: a, format: canal, files: "{{ x"}]'),
+    in_project(
+        "target-storage",
+        "project.yml:1:19",
+        'did you mean "iceberg"?',
+        '"icebreg"',
+        "targets: {local: {storage: icebreg}}",
+    ),
+    in_project(
+        "env-var-missing",
+        "project.yml:1:19",
+        None,
+        '"NO_SUCH"',
+        "targets: {local: {path: \"{{ env_var('NO_SUCH') }}\"}}",
+    ),
+    in_project(
+        "var-missing",
+        "project.yml:2:36",
+        'did you mean "folder"?',
+        '"foldr"',
+        "vars: {folder: in}\nsources: [{name: a, format: canal, files: \"{{ var('foldr') }}\"}]",
+    ),
+    in_project(
+        "template",
+        "project.yml:1:36",
+        'did you mean "target"?',
+        '"targt"',
+        'sources: [{name: a, format: canal, files: "{{ targt.name }}"}]',
+    ),
+    in_project(
+        "template", "project.yml:1:36", None, "unexpected end", 'sources: [{name: a, format: canal, files: "{{ x"}]'
+    ),
     in_project("unknown-key", "project.yml:1:46", 'did you mean "zone"?', '"zon"', SOURCE % ", zon: y"),
     in_project("source-missing", "project.yml:1:11", None, '"name"', "sources: [{format: canal, files: x}]"),
-    in_project("source-name", "project.yml:1:12", "letters, digits and _ only: it becomes part of table names", '"a-b"', "sources: [{name: a-b, format: canal, files: x}]"),
-    in_project("source-messages", "project.yml:1:11", "files: messages/*.jsonl", "exactly one of", "sources: [{name: a, format: canal}]"),
-    in_project("source-messages", "project.yml:1:11", "files: messages/*.jsonl", "exactly one of", SOURCE % ", table: y"),
-    in_project("name-taken", "project.yml:1:47", "the other one: project.yml:1:11", '"A"', "sources: [{name: a, format: canal, files: x}, {name: A, format: canal, files: y}]"),
+    in_project(
+        "source-name",
+        "project.yml:1:12",
+        "letters, digits and _ only: it becomes part of table names",
+        '"a-b"',
+        "sources: [{name: a-b, format: canal, files: x}]",
+    ),
+    in_project(
+        "source-messages",
+        "project.yml:1:11",
+        "files: messages/*.jsonl",
+        "exactly one of",
+        "sources: [{name: a, format: canal}]",
+    ),
+    in_project(
+        "source-messages", "project.yml:1:11", "files: messages/*.jsonl", "exactly one of", SOURCE % ", table: y"
+    ),
+    in_project(
+        "name-taken",
+        "project.yml:1:47",
+        "the other one: project.yml:1:11",
+        '"A"',
+        "sources: [{name: a, format: canal, files: x}, {name: A, format: canal, files: y}]",
+    ),
     in_project("spec-zone", "project.yml:1:46", ZONES, '"CST"', SOURCE % ", zone: CST"),
-    in_project("spec-zone", "project.yml:1:46", 'did you mean "Asia/Shanghai"?', '"Asia/Shanghia"', SOURCE % ", zone: Asia/Shanghia"),
+    in_project(
+        "spec-zone",
+        "project.yml:1:46",
+        'did you mean "Asia/Shanghai"?',
+        '"Asia/Shanghia"',
+        SOURCE % ", zone: Asia/Shanghia",
+    ),
     in_project("spec-zone", "project.yml:1:46", ZONES, '"+99:00"', SOURCE % ', zone: "+99:00"'),
-    in_project("format-unknown", "project.yml:1:21", 'did you mean "canal"?', '"cnal"', "sources: [{name: a, format: cnal, files: x}]"),
-    in_project("format-unknown", "project.yml:1:30", 'did you mean "canal"?', '"cnal"', "sources: [{name: a, format: {extends: cnal}, files: x}]"),
-    in_project("unknown-key", "project.yml:1:46", 'did you mean "zone"?', '"zonne" in "sources[0].format"', "sources: [{name: a, format: {extends: canal, zonne: UTC}, files: x}]"),
-    in_project("setting-unknown", "project.yml:1:10", 'did you mean "materialized"?', '"materialised"', "models: {+materialised: view}"),
-    Case("setting-folder", "project.yml:1:10", 'did you mean "staging"?', '"stagin"', {"project.yml": "models: {stagin: {+tags: x}}", "models/staging/m.sql": "select 1"}),
-    Case("setting-folder", "project.yml:1:10", 'settings begin with +: "+tags"', '"tags"', {"project.yml": "models: {tags: x}"}),
-    Case("yaml-type", "project.yml:1:10", None, '"models.staging"', {"project.yml": "models: {staging: view}", "models/staging/m.sql": "select 1"}),
-    in_project("materialization-unknown", "project.yml:1:10", 'did you mean "view"?', '"viw"', "models: {+materialized: viw}"),
+    in_project(
+        "format-unknown",
+        "project.yml:1:21",
+        'did you mean "canal"?',
+        '"cnal"',
+        "sources: [{name: a, format: cnal, files: x}]",
+    ),
+    in_project(
+        "format-unknown",
+        "project.yml:1:30",
+        'did you mean "canal"?',
+        '"cnal"',
+        "sources: [{name: a, format: {extends: cnal}, files: x}]",
+    ),
+    in_project(
+        "unknown-key",
+        "project.yml:1:46",
+        'did you mean "zone"?',
+        '"zonne" in "sources[0].format"',
+        "sources: [{name: a, format: {extends: canal, zonne: UTC}, files: x}]",
+    ),
+    in_project(
+        "setting-unknown",
+        "project.yml:1:10",
+        'did you mean "materialized"?',
+        '"materialised"',
+        "models: {+materialised: view}",
+    ),
+    Case(
+        "setting-folder",
+        "project.yml:1:10",
+        'did you mean "staging"?',
+        '"stagin"',
+        {"project.yml": "models: {stagin: {+tags: x}}", "models/staging/m.sql": "select 1"},
+    ),
+    Case(
+        "setting-folder",
+        "project.yml:1:10",
+        'settings begin with +: "+tags"',
+        '"tags"',
+        {"project.yml": "models: {tags: x}"},
+    ),
+    Case(
+        "yaml-type",
+        "project.yml:1:10",
+        None,
+        '"models.staging"',
+        {"project.yml": "models: {staging: view}", "models/staging/m.sql": "select 1"},
+    ),
+    in_project(
+        "materialization-unknown", "project.yml:1:10", 'did you mean "view"?', '"viw"', "models: {+materialized: viw}"
+    ),
     # models
-    in_model("ref-unknown", "models/m.sql:3", 'did you mean "changelog"?', '"chngelog"', "select *\n\nfrom {{ ref('chngelog') }}"),
-    in_model("template", "models/m.sql:1", "for instance: ref('orders')", "ref takes one name", "select * from {{ ref('shop', 'm') }}"),
-    in_model("source-unknown", "models/m.sql:2", 'did you mean "orders"?', '"order"', "select *\nfrom {{ source('order') }}"),
-    in_model("template", "models/m.sql:2", "for instance: source('orders')", "source takes one name", "select *\nfrom {{ source('shop', 'orders') }}"),
+    in_model(
+        "ref-unknown",
+        "models/m.sql:3",
+        'did you mean "changelog"?',
+        '"chngelog"',
+        "select *\n\nfrom {{ ref('chngelog') }}",
+    ),
+    in_model(
+        "template",
+        "models/m.sql:1",
+        "for instance: ref('orders')",
+        "ref takes one name",
+        "select * from {{ ref('shop', 'm') }}",
+    ),
+    in_model(
+        "source-unknown", "models/m.sql:2", 'did you mean "orders"?', '"order"', "select *\nfrom {{ source('order') }}"
+    ),
+    in_model(
+        "template",
+        "models/m.sql:2",
+        "for instance: source('orders')",
+        "source takes one name",
+        "select *\nfrom {{ source('shop', 'orders') }}",
+    ),
     in_model("template", "models/m.sql:2", 'did you mean "ref"?', '"reff"', "select\n {{ reff('x') }}"),
     in_model("template", "models/m.sql:2", None, "no attribute 'nme'", "select\n {{ target.nme }}"),
     in_model("template", "models/m.sql:3", None, "end of", "select\n\n{% if true %}"),
     in_model("template", "models/m.sql:2", None, "unsupported operand", "select\n {{ 1 + 'a' }}"),
     in_model("template", "models/m.sql:2", None, '"nowhere"', "select 1\n{% include 'nowhere' %}"),
-    in_model("template", "macros/mine.sql:4", None, '"qqqq"', "select\n {{ mine(1) }}", macros__mine="\n{% macro mine(a) %}\n\n{{ qqqq }}\n{% endmacro %}"),
+    in_model(
+        "template",
+        "macros/mine.sql:4",
+        None,
+        '"qqqq"',
+        "select\n {{ mine(1) }}",
+        macros__mine="\n{% macro mine(a) %}\n\n{{ qqqq }}\n{% endmacro %}",
+    ),
     in_model("template", "macros/mine.sql:3", None, '"qqqq"', "select 1", macros__mine="\n\n{{ qqqq }}\n"),
-    in_model("template", "macros/mine.sql:3", None, "unexpected '}'", "select 1", macros__mine="\n{% macro mine(a) %}\n{{ a }{% endmacro %}"),
-    in_model("template", "models/m.sql:2", None, "not more than 1 argument", "select\n {{ mine(1, 2) }}", macros__mine="{% macro mine(a) %}{{ a }}{% endmacro %}"),
-    in_model("template", "macros/mine.sql", None, "not more than 0 argument", "select 1", macros__mine="{% macro header() %}{% endmacro %}"),
-    in_model("var-missing", "models/m.sql:1", 'give it under "vars" in project.yml or with --vars', '"start"', "select {{ var('start') }}"),
+    in_model(
+        "template",
+        "macros/mine.sql:3",
+        None,
+        "unexpected '}'",
+        "select 1",
+        macros__mine="\n{% macro mine(a) %}\n{{ a }{% endmacro %}",
+    ),
+    in_model(
+        "template",
+        "models/m.sql:2",
+        None,
+        "not more than 1 argument",
+        "select\n {{ mine(1, 2) }}",
+        macros__mine="{% macro mine(a) %}{{ a }}{% endmacro %}",
+    ),
+    in_model(
+        "template",
+        "macros/mine.sql",
+        None,
+        "not more than 0 argument",
+        "select 1",
+        macros__mine="{% macro header() %}{% endmacro %}",
+    ),
+    in_model(
+        "var-missing",
+        "models/m.sql:1",
+        'give it under "vars" in project.yml or with --vars',
+        '"start"',
+        "select {{ var('start') }}",
+    ),
     in_model("env-var-missing", "models/m.sql:2", None, '"NO_SUCH"', "select\n{{ env_var('NO_SUCH') }}"),
     in_model("file-encoding", "models/m.sql:2", "save the file as UTF-8", "0xff", b"select\n'\xff'"),
     in_model("model-empty", "models/m.sql:1", None, '"m"', "{# soon #}\n"),
-    in_model("setting-unknown", "models/m.sql:2", 'did you mean "materialized"?', '"materialised"', "\n{{ config(materialised='view') }} select 1"),
-    in_model("template", "models/m.sql:1", "for instance: config(materialized='table')", "by name", "{{ config('view') }} select 1"),
-    in_model("materialization-unknown", "models/m.sql:2", 'did you mean "table"?', '"tabel"', "\n{{ config(materialized='tabel') }} select 1"),
-    in_model("materialization-unknown", "models/m.sql:1", "known: incremental, table, view", '"streaming"', "{{ config(materialized='streaming') }} select 1"),
-    in_model("setting-tags", "models/m.sql:1", "tags: [nightly, orders]", "tags must be", "{{ config(tags=5) }} select 1"),
-    Case("cycle", "models/a.sql:1", None, "a -> b -> c -> a", {f"models/{m}.sql": f"select * from {{{{ ref('{r}') }}}}" for m, r in ("ab", "bc", "ca")}),
+    in_model(
+        "setting-unknown",
+        "models/m.sql:2",
+        'did you mean "materialized"?',
+        '"materialised"',
+        "\n{{ config(materialised='view') }} select 1",
+    ),
+    in_model(
+        "template",
+        "models/m.sql:1",
+        "for instance: config(materialized='table')",
+        "by name",
+        "{{ config('view') }} select 1",
+    ),
+    in_model(
+        "materialization-unknown",
+        "models/m.sql:2",
+        'did you mean "table"?',
+        '"tabel"',
+        "\n{{ config(materialized='tabel') }} select 1",
+    ),
+    in_model(
+        "materialization-unknown",
+        "models/m.sql:1",
+        "known: incremental, table, view",
+        '"streaming"',
+        "{{ config(materialized='streaming') }} select 1",
+    ),
+    in_model(
+        "setting-tags", "models/m.sql:1", "tags: [nightly, orders]", "tags must be", "{{ config(tags=5) }} select 1"
+    ),
+    Case(
+        "cycle",
+        "models/a.sql:1",
+        None,
+        "a -> b -> c -> a",
+        {f"models/{m}.sql": f"select * from {{{{ ref('{r}') }}}}" for m, r in ("ab", "bc", "ca")},
+    ),
     in_model("cycle", "models/m.sql:1", None, "m -> m", "select * from {{ ref('m') }}"),
-    Case("name-taken", "models/b/x.sql:1", "by model models/a/x.sql", '"x"', {"models/a/x.sql": "select 1", "models/b/x.sql": "select 2"}),
-    Case("name-taken", "models/changelog.sql:1", "by model macros/views.sql#changelog", '"changelog"', {"models/changelog.sql": "select 1"}),
-    Case("name-taken", "models/orders_to_changelog.sql:1", "by model project.yml#orders", '"orders_to_changelog"', {"models/orders_to_changelog.sql": "select 1"}),
+    Case(
+        "name-taken",
+        "models/b/x.sql:1",
+        "by model models/a/x.sql",
+        '"x"',
+        {"models/a/x.sql": "select 1", "models/b/x.sql": "select 2"},
+    ),
+    Case(
+        "name-taken",
+        "models/changelog.sql:1",
+        "by model macros/views.sql#changelog",
+        '"changelog"',
+        {"models/changelog.sql": "select 1"},
+    ),
+    Case(
+        "name-taken",
+        "models/orders_to_changelog.sql:1",
+        "by model project.yml#orders",
+        '"orders_to_changelog"',
+        {"models/orders_to_changelog.sql": "select 1"},
+    ),
     # properties
     in_properties("unknown-key", "models/m.yml:1:1", 'did you mean "models"?', '"modles"', "modles: []"),
     in_properties("name-missing", "models/m.yml:1:10", None, '"models"', "models: [{description: x}]"),
-    in_properties("model-unknown", "models/m.yml:1:11", 'did you mean "changelog"?', '"chngelog"', "models: [{name: chngelog}]"),
-    in_properties("unknown-key", "models/m.yml:1:20", 'did you mean "data_tests"?', '"tests"', "models: [{name: m, tests: [unique]}]"),
-    in_properties("duplicate-key", "models/m.yml:3:5", "also in models/m.yml:2:5", '"m"', "models:\n  - name: m\n  - name: m\n"),
-    in_properties("setting-unknown", "models/m.yml:1:29", 'did you mean "tags"?', '"tag"', "models: [{name: m, config: {tag: a}}]"),
-    in_properties("materialization-unknown", "models/m.yml:1:29", 'did you mean "view"?', '"viw"', "models: [{name: m, config: {materialized: viw}}]"),
-    in_properties("setting-tags", "models/m.yml:1:29", "tags: [nightly, orders]", "tags must be", "models: [{name: m, config: {tags: {a: b}}}]"),
-    in_properties("config-fixed", "models/m.yml:1:28", None, '"changelog"', "models: [{name: changelog, config: {materialized: table}}]"),
-    in_properties("column-unknown", "models/m.yml:1:39", 'did you mean "op"?', '"opp"', "models: [{name: changelog, columns: [{name: opp}]}]"),
-    in_properties("yaml-type", "models/m.yml:1:20", None, '"models[0].columns" must be a list', "models: [{name: m, columns: {a: b}}]"),
-    in_properties("test-unknown", "models/m.yml:5:21", 'did you mean "not_null"?', '"not_nul"', "models:\n- name: m\n  columns:\n  - name: a\n    data_tests:    [not_nul]\n"),
-    in_properties("test-unknown", "models/m.yml:1:33", "known: accepted_values, expression_is_true, not_null, relationships, unique", '"conserved"', "models: [{name: m, data_tests: [conserved]}]"),
-    in_properties("test-arguments", "models/m.yml:1:53", None, "takes column, values, not value, column", "models: [{name: m, columns: [{name: a, data_tests: [accepted_values: {value: [x]}]}]}]"),
-    in_properties("test-arguments", "models/m.yml:1:33", 'under "columns" the column is given', "takes column, not nothing", "models: [{name: m, data_tests: [not_null]}]"),
-    in_properties("test-arguments", "models/m.yml:1:33", "for instance: accepted_values: {values: [a, b]}", "one name", "models: [{name: m, data_tests: [{unique: , not_null: }]}]"),
-    in_properties("yaml-type", "models/m.yml:1:71", None, "must be a list", "models: [{name: m, columns: [{name: a, data_tests: [accepted_values: {values: abc}]}]}]"),
-    in_properties("test-severity", "models/m.yml:1:69", 'did you mean "warn"?', '"warning"', "models: [{name: m, data_tests: [expression_is_true: {expression: a, severity: warning}]}]"),
-    in_properties("ref-unknown", "models/m.yml:1:69", 'did you mean "m"?', '"mm"', "models: [{name: m, columns: [{name: a, data_tests: [relationships: {to: ref('mm'), field: a}]}]}]"),
+    in_properties(
+        "model-unknown", "models/m.yml:1:11", 'did you mean "changelog"?', '"chngelog"', "models: [{name: chngelog}]"
+    ),
+    in_properties(
+        "unknown-key",
+        "models/m.yml:1:20",
+        'did you mean "data_tests"?',
+        '"tests"',
+        "models: [{name: m, tests: [unique]}]",
+    ),
+    in_properties(
+        "duplicate-key", "models/m.yml:3:5", "also in models/m.yml:2:5", '"m"', "models:\n  - name: m\n  - name: m\n"
+    ),
+    in_properties(
+        "setting-unknown", "models/m.yml:1:29", 'did you mean "tags"?', '"tag"', "models: [{name: m, config: {tag: a}}]"
+    ),
+    in_properties(
+        "materialization-unknown",
+        "models/m.yml:1:29",
+        'did you mean "view"?',
+        '"viw"',
+        "models: [{name: m, config: {materialized: viw}}]",
+    ),
+    in_properties(
+        "setting-tags",
+        "models/m.yml:1:29",
+        "tags: [nightly, orders]",
+        "tags must be",
+        "models: [{name: m, config: {tags: {a: b}}}]",
+    ),
+    in_properties(
+        "config-fixed",
+        "models/m.yml:1:28",
+        None,
+        '"changelog"',
+        "models: [{name: changelog, config: {materialized: table}}]",
+    ),
+    in_properties(
+        "column-unknown",
+        "models/m.yml:1:39",
+        'did you mean "op"?',
+        '"opp"',
+        "models: [{name: changelog, columns: [{name: opp}]}]",
+    ),
+    in_properties(
+        "yaml-type",
+        "models/m.yml:1:20",
+        None,
+        '"models[0].columns" must be a list',
+        "models: [{name: m, columns: {a: b}}]",
+    ),
+    in_properties(
+        "test-unknown",
+        "models/m.yml:5:21",
+        'did you mean "not_null"?',
+        '"not_nul"',
+        "models:\n- name: m\n  columns:\n  - name: a\n    data_tests:    [not_nul]\n",
+    ),
+    in_properties(
+        "test-unknown",
+        "models/m.yml:1:33",
+        "known: accepted_values, expression_is_true, not_null, relationships, unique",
+        '"conserved"',
+        "models: [{name: m, data_tests: [conserved]}]",
+    ),
+    in_properties(
+        "test-arguments",
+        "models/m.yml:1:53",
+        None,
+        "takes column, values, not value, column",
+        "models: [{name: m, columns: [{name: a, data_tests: [accepted_values: {value: [x]}]}]}]",
+    ),
+    in_properties(
+        "test-arguments",
+        "models/m.yml:1:33",
+        'under "columns" the column is given',
+        "takes column, not nothing",
+        "models: [{name: m, data_tests: [not_null]}]",
+    ),
+    in_properties(
+        "test-arguments",
+        "models/m.yml:1:33",
+        "for instance: accepted_values: {values: [a, b]}",
+        "one name",
+        "models: [{name: m, data_tests: [{unique: , not_null: }]}]",
+    ),
+    in_properties(
+        "yaml-type",
+        "models/m.yml:1:71",
+        None,
+        "must be a list",
+        "models: [{name: m, columns: [{name: a, data_tests: [accepted_values: {values: abc}]}]}]",
+    ),
+    in_properties(
+        "test-severity",
+        "models/m.yml:1:69",
+        'did you mean "warn"?',
+        '"warning"',
+        "models: [{name: m, data_tests: [expression_is_true: {expression: a, severity: warning}]}]",
+    ),
+    in_properties(
+        "ref-unknown",
+        "models/m.yml:1:69",
+        'did you mean "m"?',
+        '"mm"',
+        "models: [{name: m, columns: [{name: a, data_tests: [relationships: {to: ref('mm'), field: a}]}]}]",
+    ),
     in_properties("unit-test-missing", "models/m.yml:1:14", None, '"given"', "unit_tests: [{name: t, model: m}]"),
-    in_properties("unit-test-missing", "models/m.yml:1:42", None, '"rows"', "unit_tests: [{name: t, model: m, given: [{input: x}], expect: {rows: []}}]"),
-    in_properties("unit-test-missing", "models/m.yml:1:45", None, '"rows"', "unit_tests: [{name: t, model: m, given: [], expect: {}}]"),
-    in_properties("unknown-key", "models/m.yml:1:45", 'did you mean "expect"?', '"expct"', "unit_tests: [{name: t, model: m, given: [], expct: {rows: []}}]"),
-    in_properties("model-unknown", "models/m.yml:1:24", 'did you mean "m"?', '"mm"', "unit_tests: [{name: t, model: mm, given: [], expect: {rows: []}}]"),
-    in_properties("unit-test-given", "models/m.yml:1:34", "inputs of the model: changelog", "lacks rows for changelog", "unit_tests: [{name: t, model: m, given: [], expect: {rows: []}}]", "select * from {{ ref('changelog') }}"),
-    in_properties("unit-test-given", "models/m.yml:1:34", "inputs of the model: none", "gives rows for x", "unit_tests: [{name: t, model: m, given: [{input: x, rows: []}], expect: {rows: []}}]"),
-    in_properties("yaml-type", "models/m.yml:1:61", None, '"unit_tests[0].expect.rows[0]" must be a mapping', "unit_tests: [{name: t, model: m, given: [], expect: {rows: [a]}}]"),
+    in_properties(
+        "unit-test-missing",
+        "models/m.yml:1:42",
+        None,
+        '"rows"',
+        "unit_tests: [{name: t, model: m, given: [{input: x}], expect: {rows: []}}]",
+    ),
+    in_properties(
+        "unit-test-missing",
+        "models/m.yml:1:45",
+        None,
+        '"rows"',
+        "unit_tests: [{name: t, model: m, given: [], expect: {}}]",
+    ),
+    in_properties(
+        "unknown-key",
+        "models/m.yml:1:45",
+        'did you mean "expect"?',
+        '"expct"',
+        "unit_tests: [{name: t, model: m, given: [], expct: {rows: []}}]",
+    ),
+    in_properties(
+        "model-unknown",
+        "models/m.yml:1:24",
+        'did you mean "m"?',
+        '"mm"',
+        "unit_tests: [{name: t, model: mm, given: [], expect: {rows: []}}]",
+    ),
+    in_properties(
+        "unit-test-given",
+        "models/m.yml:1:34",
+        "inputs of the model: changelog",
+        "lacks rows for changelog",
+        "unit_tests: [{name: t, model: m, given: [], expect: {rows: []}}]",
+        "select * from {{ ref('changelog') }}",
+    ),
+    in_properties(
+        "unit-test-given",
+        "models/m.yml:1:34",
+        "inputs of the model: none",
+        "gives rows for x",
+        "unit_tests: [{name: t, model: m, given: [{input: x, rows: []}], expect: {rows: []}}]",
+    ),
+    in_properties(
+        "yaml-type",
+        "models/m.yml:1:61",
+        None,
+        '"unit_tests[0].expect.rows[0]" must be a mapping',
+        "unit_tests: [{name: t, model: m, given: [], expect: {rows: [a]}}]",
+    ),
     # formats
-    in_format("unknown-key", "formats/g.yml:6:1", 'did you mean "schema_name"?', '"schem_name"', FORMAT + "schem_name: a\n"),
-    in_format("spec-missing", "formats/g.yml:2:1", None, '"op.by"', "about: x\nop: {cases: {I: insert}}\nafter: data\n"),
-    in_format("spec-missing", "formats/g.yml:6:1", "for instance key: {names: pkNames}", 'exactly one of "names"', FORMAT + "key: {split: x}\n"),
-    in_format("spec-missing", "formats/g.yml:6:1", 'for instance {names: keys, values: key_values, split: ","}', '"values" and "split"', FORMAT + "key: {names: a, split: x}\n"),
-    in_format("spec-missing", "formats/g.yml:6:1", "for instance {at: columns, name: name, value: type, table: mysql}", '"value" beside "name"', FORMAT + "types: {at: a, name: n, table: mysql}\n"),
+    in_format(
+        "unknown-key", "formats/g.yml:6:1", 'did you mean "schema_name"?', '"schem_name"', FORMAT + "schem_name: a\n"
+    ),
+    in_format(
+        "spec-missing", "formats/g.yml:2:1", None, '"op.by"', "about: x\nop: {cases: {I: insert}}\nafter: data\n"
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:6:1",
+        "for instance key: {names: pkNames}",
+        'exactly one of "names"',
+        FORMAT + "key: {split: x}\n",
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:6:1",
+        'for instance {names: keys, values: key_values, split: ","}',
+        '"values" and "split"',
+        FORMAT + "key: {names: a, split: x}\n",
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:6:1",
+        "for instance {at: columns, name: name, value: type, table: mysql}",
+        '"value" beside "name"',
+        FORMAT + "types: {at: a, name: n, table: mysql}\n",
+    ),
     in_format("spec-missing", "formats/g.yml:6:8", None, '"name"', FORMAT + "drop: [{if: {has: a}}]\n"),
-    in_format("spec-pattern", "formats/g.yml:6:18", "for instance [{tenant}.]{db_name}: brackets are around what may be missing", "{db_name} once", FORMAT + 'db_name: {at: a, pattern: "{tenant}.{x}"}\n'),
-    in_format("spec-word", "formats/g.yml:6:28", "for instance {at: file, as: numbers, count: 2}", '"count"', FORMAT + "seq: [{at: a, as: numbers, count: 0}]\n"),
-    in_format("spec-word", "formats/g.yml:6:17", "known: mongo_shell", '"yaml"', FORMAT + "before: {at: b, text: yaml}\n"),
-    in_format("spec-line", "formats/g.yml:5:27", "for instance {row: update, half: before}", "halves", FORMAT.replace("cases: {I: insert}", "cases: {I: insert}\n  missing: [{row: insert, half: before}]")),
-    in_project("types-unknown", "project.yml:1:75", 'did you mean "bigint"?', '"bigit"', SOURCE % ", tables: [{name: t, columns: {a: bigit}}]"),
+    in_format(
+        "spec-pattern",
+        "formats/g.yml:6:18",
+        "for instance [{tenant}.]{db_name}: brackets are around what may be missing",
+        "{db_name} once",
+        FORMAT + 'db_name: {at: a, pattern: "{tenant}.{x}"}\n',
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:28",
+        "for instance {at: file, as: numbers, count: 2}",
+        '"count"',
+        FORMAT + "seq: [{at: a, as: numbers, count: 0}]\n",
+    ),
+    in_format(
+        "spec-word", "formats/g.yml:6:17", "known: mongo_shell", '"yaml"', FORMAT + "before: {at: b, text: yaml}\n"
+    ),
+    in_format(
+        "spec-line",
+        "formats/g.yml:5:27",
+        "for instance {row: update, half: before}",
+        "halves",
+        FORMAT.replace("cases: {I: insert}", "cases: {I: insert}\n  missing: [{row: insert, half: before}]"),
+    ),
+    in_project(
+        "types-unknown",
+        "project.yml:1:75",
+        'did you mean "bigint"?',
+        '"bigit"',
+        SOURCE % ", tables: [{name: t, columns: {a: bigit}}]",
+    ),
     in_project("name-missing", "project.yml:1:55", None, '"tables"', SOURCE % ", tables: [{key: a}]"),
-    in_project("unknown-key", "project.yml:1:65", 'did you mean "columns"?', '"column"', SOURCE % ", tables: [{name: t, column: a}]"),
+    in_project(
+        "unknown-key",
+        "project.yml:1:65",
+        'did you mean "columns"?',
+        '"column"',
+        SOURCE % ", tables: [{name: t, column: a}]",
+    ),
     in_format("spec-missing", "formats/g.yml:6:1", None, '"at"', FORMAT + "event_time: {as: epoch_s}\n"),
-    in_format("spec-missing", "formats/g.yml:6:1", "types: {at: path of the map column -> type, table: a file in formats/types}", '"table"', FORMAT + "types: {at: a}\n"),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:6:1",
+        "types: {at: path of the map column -> type, table: a file in formats/types}",
+        '"table"',
+        FORMAT + "types: {at: a}\n",
+    ),
     in_format("spec-op", "formats/g.yml:4:11", 'did you mean "insert"?', '"insrt"', FORMAT.replace("insert", "insrt")),
     in_format("spec-op", "formats/g.yml:4:15", 'did you mean "drop"?', '"drp"', FORMAT.replace("insert", "{ddl: drp}")),
-    in_format("spec-line", "formats/g.yml:4:11", "for instance {row: delete, before: old}", "exactly one of", FORMAT.replace("insert", "{row: insert, ddl: drop}")),
-    in_format("unknown-key", "formats/g.yml:4:33", "known: has, is, is_not, lacks", '"iz"', FORMAT.replace("insert", "{row: insert, if: {iz: {a: b}}}")),
-    in_format("spec-word", "formats/g.yml:4:28", 'did you mean "stream"?', '"streem"', FORMAT.replace("insert", "{row: insert, phase: streem}")),
-    in_format("spec-word", "formats/g.yml:6:11", 'did you mean "quoted"?', '"quotd"', FORMAT + "message: {numbers: quotd}\n"),
-    in_format("spec-image", "formats/g.yml:4:11", 'say where the rows lie, with "after"', '"insert"', FORMAT.replace("after: data\n", "")),
-    in_format("spec-image", "formats/g.yml:5:1", 'say where the rows lie, with "after"', '"insert"', FORMAT.replace("after: data", "after: none")),
-    in_format("spec-path", "formats/g.yml:6:1", 'write parts with dots between, odd names in quotes: a."b c".d', '"a..b"', FORMAT + "db_name: a..b\n"),
-    in_format("spec-reader", "formats/g.yml:6:21", 'did you mean "epoch_s"?', '"epoch_sec"', FORMAT + "event_time: {at: a, as: epoch_sec}\n"),
-    in_format("spec-reader", "formats/g.yml:6:18", "readers are for times and order numbers", '"db_name"', FORMAT + "db_name: {at: a, as: epoch_s}\n"),
-    in_format("spec-reader", "formats/g.yml:6:10", 'did you mean "latin1"?', '"latin"', FORMAT + "values: {binary: latin}\n"),
-    in_format("spec-class", "formats/g.yml:6:10", 'did you mean "binary"?', '"binry"', FORMAT + "values: {binry: latin1}\n"),
+    in_format(
+        "spec-line",
+        "formats/g.yml:4:11",
+        "for instance {row: delete, before: old}",
+        "exactly one of",
+        FORMAT.replace("insert", "{row: insert, ddl: drop}"),
+    ),
+    in_format(
+        "unknown-key",
+        "formats/g.yml:4:33",
+        "known: has, is, is_not, lacks",
+        '"iz"',
+        FORMAT.replace("insert", "{row: insert, if: {iz: {a: b}}}"),
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:4:28",
+        'did you mean "stream"?',
+        '"streem"',
+        FORMAT.replace("insert", "{row: insert, phase: streem}"),
+    ),
+    in_format(
+        "spec-word", "formats/g.yml:6:11", 'did you mean "quoted"?', '"quotd"', FORMAT + "message: {numbers: quotd}\n"
+    ),
+    in_format(
+        "spec-image",
+        "formats/g.yml:4:11",
+        'say where the rows lie, with "after"',
+        '"insert"',
+        FORMAT.replace("after: data\n", ""),
+    ),
+    in_format(
+        "spec-image",
+        "formats/g.yml:5:1",
+        'say where the rows lie, with "after"',
+        '"insert"',
+        FORMAT.replace("after: data", "after: none"),
+    ),
+    in_format(
+        "spec-path",
+        "formats/g.yml:6:1",
+        'write parts with dots between, odd names in quotes: a."b c".d',
+        '"a..b"',
+        FORMAT + "db_name: a..b\n",
+    ),
+    in_format(
+        "spec-reader",
+        "formats/g.yml:6:21",
+        'did you mean "epoch_s"?',
+        '"epoch_sec"',
+        FORMAT + "event_time: {at: a, as: epoch_sec}\n",
+    ),
+    in_format(
+        "spec-reader",
+        "formats/g.yml:6:18",
+        "readers are for times and order numbers",
+        '"db_name"',
+        FORMAT + "db_name: {at: a, as: epoch_s}\n",
+    ),
+    in_format(
+        "spec-reader", "formats/g.yml:6:10", 'did you mean "latin1"?', '"latin"', FORMAT + "values: {binary: latin}\n"
+    ),
+    in_format(
+        "spec-class", "formats/g.yml:6:10", 'did you mean "binary"?', '"binry"', FORMAT + "values: {binry: latin1}\n"
+    ),
     in_format("spec-meta", "formats/g.yml:6:8", 'did you mean "gtid"?', '"gtidd"', FORMAT + "meta: {gtidd: a}\n"),
     in_format("spec-zone", "formats/g.yml:6:1", ZONES, '"CST"', FORMAT + "zone: CST\n"),
     in_format("spec-conflict", "formats/g.yml:5:1", None, '"data"', FORMAT + "db_name: data\n"),
-    in_format("types-unknown", "formats/g.yml:6:16", 'did you mean "mysql"?', '"mysq"', FORMAT + "types: {at: a, table: mysq}\n"),
-    in_format("spec-word", "formats/g.yml:6:11", 'did you mean "avro"?', '"avo"', FORMAT + "message: {encoding: avo}\n"),
-    in_format("spec-word", "formats/g.yml:6:11", None, '"skip_bytes" is for encoding: avro', FORMAT + "message: {skip_bytes: 5}\n"),
-    in_format("spec-word", "formats/g.yml:6:27", "5 for a byte and the number of a schema", '"five"', FORMAT + "message: {encoding: avro, skip_bytes: five}\n"),
-    in_format("spec-word", "formats/g.yml:6:23", 'did you mean "year"?', '"yeer"', FORMAT + "records: {A: {parts: {yeer: y}}}\n"),
-    in_format("spec-word", "formats/g.yml:6:48", "utf_8, cp1252, gbk ..., or binary", '"hex"', FORMAT + "records: {A: {bytes: b, charset: c, charsets: {utf8: hex}}}\n"),
-    in_format("spec-class", "formats/g.yml:6:15", 'did you mean "string"?', '"strng"', FORMAT + "records: {A: {class: strng, text: t}}\n"),
-    in_format("spec-missing", "formats/g.yml:6:11", "or, if it is an enum, is_null and not_sent", 'exactly one of "text", "bytes", "parts"', FORMAT + "records: {A: {text: t, bytes: b}}\n"),
-    in_format("spec-missing", "formats/g.yml:6:11", "charsets: {utf8mb4: utf_8}", '"charset" and "charsets"', FORMAT + "records: {A: {bytes: b, charset: c}}\n"),
-    in_format("spec-missing", "formats/g.yml:6:1", "for instance {at: images, names: fields.name, value: value}", '"names"', FORMAT + "before: {at: b, value: v}\n"),
-    in_format("spec-missing", "formats/g.yml:6:1", "for instance {names: fields.name, indexes: keys}", '"indexes" need "names"', FORMAT + "key: {columns: a, indexes: b}\n"),
-    in_format("spec-word", "formats/g.yml:6:27", None, '"numbers" is for encoding: json', FORMAT + "message: {encoding: avro, numbers: exact}\n"),
-    in_format("spec-word", "formats/g.yml:6:1", None, '"each" is not for encoding: avro', FORMAT + "each: data\nmessage: {encoding: avro}\n"),
-    in_format("spec-word", "formats/g.yml:6:1", None, '"text" is not for encoding: avro', FORMAT.replace("after: data\n", "message: {encoding: avro}\nafter: {at: data, text: mongo_shell}\n")),
-    in_format("spec-word", "formats/g.yml:6:1", None, '"records" is for encoding: avro', FORMAT + "records: {A: {text: t}}\n"),
-    in_format("spec-word", "formats/g.yml:5:1", None, '"names" is for encoding: avro', FORMAT.replace("after: data\n", "after: {at: data, names: n}\n")),
-    in_format("spec-word", "formats/g.yml:6:1", None, '"indexes" is for encoding: avro', FORMAT + "key: {names: n, indexes: i}\n"),
-    in_format("spec-word", "formats/g.yml:6:27", "5 for a byte and the number of a schema", '"٥"', FORMAT + "message: {encoding: avro, skip_bytes: ٥}\n"),
+    in_format(
+        "types-unknown",
+        "formats/g.yml:6:16",
+        'did you mean "mysql"?',
+        '"mysq"',
+        FORMAT + "types: {at: a, table: mysq}\n",
+    ),
+    in_format(
+        "spec-word", "formats/g.yml:6:11", 'did you mean "avro"?', '"avo"', FORMAT + "message: {encoding: avo}\n"
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:11",
+        None,
+        '"skip_bytes" is for encoding: avro',
+        FORMAT + "message: {skip_bytes: 5}\n",
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:27",
+        "5 for a byte and the number of a schema",
+        '"five"',
+        FORMAT + "message: {encoding: avro, skip_bytes: five}\n",
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:23",
+        'did you mean "year"?',
+        '"yeer"',
+        FORMAT + "records: {A: {parts: {yeer: y}}}\n",
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:48",
+        "utf_8, cp1252, gbk ..., or binary",
+        '"hex"',
+        FORMAT + "records: {A: {bytes: b, charset: c, charsets: {utf8: hex}}}\n",
+    ),
+    in_format(
+        "spec-class",
+        "formats/g.yml:6:15",
+        'did you mean "string"?',
+        '"strng"',
+        FORMAT + "records: {A: {class: strng, text: t}}\n",
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:6:11",
+        "or, if it is an enum, is_null and not_sent",
+        'exactly one of "text", "bytes", "parts"',
+        FORMAT + "records: {A: {text: t, bytes: b}}\n",
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:6:11",
+        "charsets: {utf8mb4: utf_8}",
+        '"charset" and "charsets"',
+        FORMAT + "records: {A: {bytes: b, charset: c}}\n",
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:6:1",
+        "for instance {at: images, names: fields.name, value: value}",
+        '"names"',
+        FORMAT + "before: {at: b, value: v}\n",
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:6:1",
+        "for instance {names: fields.name, indexes: keys}",
+        '"indexes" need "names"',
+        FORMAT + "key: {columns: a, indexes: b}\n",
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:27",
+        None,
+        '"numbers" is for encoding: json',
+        FORMAT + "message: {encoding: avro, numbers: exact}\n",
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:1",
+        None,
+        '"each" is not for encoding: avro',
+        FORMAT + "each: data\nmessage: {encoding: avro}\n",
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:1",
+        None,
+        '"text" is not for encoding: avro',
+        FORMAT.replace("after: data\n", "message: {encoding: avro}\nafter: {at: data, text: mongo_shell}\n"),
+    ),
+    in_format(
+        "spec-word", "formats/g.yml:6:1", None, '"records" is for encoding: avro', FORMAT + "records: {A: {text: t}}\n"
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:5:1",
+        None,
+        '"names" is for encoding: avro',
+        FORMAT.replace("after: data\n", "after: {at: data, names: n}\n"),
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:1",
+        None,
+        '"indexes" is for encoding: avro',
+        FORMAT + "key: {names: n, indexes: i}\n",
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:27",
+        "5 for a byte and the number of a schema",
+        '"٥"',
+        FORMAT + "message: {encoding: avro, skip_bytes: ٥}\n",
+    ),
     by_position('no member "datum"', "value: datum", "D: {text: text}"),
     by_position('no member "sort" that is an enum', "value: value, type: sort", "D: {text: text}"),
     by_position('no field "txt"', "value: value", "D: {text: txt}"),
@@ -239,21 +815,120 @@ CASES = [
     by_position('no symbol "NOPE"', "value: kind", "K: {is_null: NOPE}"),
     in_avro("schema-file", "formats/g.yml:7:27", None, '"formats/folder" is a folder', "folder"),
     in_avro("schema-file", "formats/g.yml:7:27", 'did you mean "s.avsc"?', "formats/t.avsc", "t.avsc"),
-    in_avro("schema-unusable", "formats/g.yml:7:27", "a file .avsc that describes the record of a message", '"s.avsc" is no schema: it is not JSON', "s.avsc", "{"),
-    in_avro("schema-unusable", "formats/g.yml:7:27", "a file .avsc that describes the record of a message", "describes no record", "s.avsc", '"string"'),
-    in_avro("schema-unusable", "formats/g.yml:7:27", "a file .avsc that describes the record of a message", 'names a type "Money"', "s.avsc", '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "Money"}]}'),
-    in_avro("schema-field", "formats/g.yml:6:1", 'did you mean "dat"?', 'no field "data"', "s.avsc", '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "dat", "type": "long"}]}'),
-    in_avro("schema-field", "formats/g.yml:6:1", None, '"data" is no map', "s.avsc", '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", "type": "long"}]}'),
-    in_avro("schema-field", "formats/g.yml:8:11", None, 'no type "R2"', "s.avsc", '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", "type": {"type": "map", "values": "string"}}]}', "records: {R2: {text: t}}\n"),
-    in_project("schema-missing", "project.yml:1:21", 'give it with "schema: FILE.avsc"; the vendor has it at https://res-static.hc-cdn.cn/cloudbu-site/china/zh-cn/zhuchenlu/record.rar', '"drs_avro" needs the schema', "sources: [{name: a, format: drs_avro, files: x}]"),
-    Case("schema-missing", "project.yml:1:21", 'leave out "schema: FILE.avsc"', "no Avro", {"project.yml": "sources: [{name: a, format: canal, files: x, schema: s.avsc}]", "s.avsc": '{"type": "record", "name": "r", "fields": []}'}),
-    in_project("schema-file", "project.yml:1:49", None, '"s.avsc"', "sources: [{name: a, format: drs_avro, files: x, schema: s.avsc}]"),
+    in_avro(
+        "schema-unusable",
+        "formats/g.yml:7:27",
+        "a file .avsc that describes the record of a message",
+        '"s.avsc" is no schema: it is not JSON',
+        "s.avsc",
+        "{",
+    ),
+    in_avro(
+        "schema-unusable",
+        "formats/g.yml:7:27",
+        "a file .avsc that describes the record of a message",
+        "describes no record",
+        "s.avsc",
+        '"string"',
+    ),
+    in_avro(
+        "schema-unusable",
+        "formats/g.yml:7:27",
+        "a file .avsc that describes the record of a message",
+        'names a type "Money"',
+        "s.avsc",
+        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "Money"}]}',
+    ),
+    in_avro(
+        "schema-field",
+        "formats/g.yml:6:1",
+        'did you mean "dat"?',
+        'no field "data"',
+        "s.avsc",
+        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "dat", "type": "long"}]}',
+    ),
+    in_avro(
+        "schema-field",
+        "formats/g.yml:6:1",
+        None,
+        '"data" is no map',
+        "s.avsc",
+        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", "type": "long"}]}',
+    ),
+    in_avro(
+        "schema-field",
+        "formats/g.yml:8:11",
+        None,
+        'no type "R2"',
+        "s.avsc",
+        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", "type": {"type": "map", "values": "string"}}]}',
+        "records: {R2: {text: t}}\n",
+    ),
+    in_project(
+        "schema-missing",
+        "project.yml:1:21",
+        'give it with "schema: FILE.avsc"; the vendor has it at https://res-static.hc-cdn.cn/cloudbu-site/china/zh-cn/zhuchenlu/record.rar',
+        '"drs_avro" needs the schema',
+        "sources: [{name: a, format: drs_avro, files: x}]",
+    ),
+    Case(
+        "schema-missing",
+        "project.yml:1:21",
+        'leave out "schema: FILE.avsc"',
+        "no Avro",
+        {
+            "project.yml": "sources: [{name: a, format: canal, files: x, schema: s.avsc}]",
+            "s.avsc": '{"type": "record", "name": "r", "fields": []}',
+        },
+    ),
+    in_project(
+        "schema-file",
+        "project.yml:1:49",
+        None,
+        '"s.avsc"',
+        "sources: [{name: a, format: drs_avro, files: x, schema: s.avsc}]",
+    ),
     in_format("format-unknown", "formats/g.yml:6:1", 'did you mean "canal"?', '"cnal"', FORMAT + "extends: cnal\n"),
-    in_format("format-cycle", "formats/g.yml:6:1", "only a spec that shadows a built-in one may extend its own name", '"g"', FORMAT + "extends: g\n"),
-    Case("spec-class", "formats/types/t.yml:1:1", 'did you mean "integer"?', '"integr"', {"formats/g.yml": FORMAT + "types: {at: a, table: t}\n", "formats/types/t.yml": "integr: [int]\n"}),
-    Case("spec-class", "formats/types/t.yml:2:10", None, '"INT" is in two', {"formats/g.yml": FORMAT + "types: {at: a, table: t}\n", "formats/types/t.yml": "integer: [int]\nstring: [INT]\n"}),
-    case_file("case-messages", "formats/cases/g/a.rows.yml:1:1", "they belong in a.messages.jsonl", '"a"', "rows: []", messages=None),
-    case_file("format-unknown", "formats/cases/h/a.rows.yml:1:1", "known: " + ", ".join(sorted(["g", *(path.stem for path in (ROOT / "formats").glob("*.yml"))])), '"h"', "rows: []", folder="h"),
+    in_format(
+        "format-cycle",
+        "formats/g.yml:6:1",
+        "only a spec that shadows a built-in one may extend its own name",
+        '"g"',
+        FORMAT + "extends: g\n",
+    ),
+    Case(
+        "spec-class",
+        "formats/types/t.yml:1:1",
+        'did you mean "integer"?',
+        '"integr"',
+        {"formats/g.yml": FORMAT + "types: {at: a, table: t}\n", "formats/types/t.yml": "integr: [int]\n"},
+    ),
+    Case(
+        "spec-class",
+        "formats/types/t.yml:2:10",
+        None,
+        '"INT" is in two',
+        {
+            "formats/g.yml": FORMAT + "types: {at: a, table: t}\n",
+            "formats/types/t.yml": "integer: [int]\nstring: [INT]\n",
+        },
+    ),
+    case_file(
+        "case-messages",
+        "formats/cases/g/a.rows.yml:1:1",
+        "they belong in a.messages.jsonl",
+        '"a"',
+        "rows: []",
+        messages=None,
+    ),
+    case_file(
+        "format-unknown",
+        "formats/cases/h/a.rows.yml:1:1",
+        "known: " + ", ".join(sorted(["g", *(path.stem for path in (ROOT / "formats").glob("*.yml"))])),
+        '"h"',
+        "rows: []",
+        folder="h",
+    ),
     case_file("unknown-key", "formats/cases/g/a.rows.yml:1:1", 'did you mean "rows"?', '"rwos"', "rwos: []"),
     case_file("unit-test-missing", "formats/cases/g/a.rows.yml:1:1", None, '"rows"', "about: x"),
     case_file("spec-zone", "formats/cases/g/a.rows.yml:1:10", ZONES, '"CST"', "source: {zone: CST}\nrows: []"),
@@ -264,7 +939,9 @@ CASES = [
     selecting("selector-empty", 'did you mean "orders"?', '"source:oders"', "ls", "-s", "source:oders+"[:-1]),
     selecting("selector-empty", 'did you mean "models"?', '"path:modls"', "ls", "-s", "path:modls"),
     selecting("selector-empty", "runner ls shows what there is", '"zzz"', "ls", "-s", "m", "--exclude", "zzz"),
-    selecting("selector-empty", "runner ls shows what there is", "nothing to do", "compile", "-s", "m", "--exclude", "m"),
+    selecting(
+        "selector-empty", "runner ls shows what there is", "nothing to do", "compile", "-s", "m", "--exclude", "m"
+    ),
     selecting("selector-method", 'did you mean "format"?', '"fromat"', "ls", "-s", "fromat:canal"),
     selecting("selector-syntax", "for instance: ", '"m++"', "ls", "-s", "m++"),
     selecting("selector-syntax", "for instance: ", '"@m+"', "ls", "-s", "@m+"),
@@ -285,34 +962,157 @@ CASES = [
     selecting("usage", 'did you mean "json"?', '"jsn"', "ls", "--output", "jsn"),
     selecting("usage", None, '"--threads" must be a number from 1, not "0"', "run", "--threads", "0"),
     selecting("usage", None, '"--limit" must be a whole number, not "x"', "show", "--limit", "x"),
-    selecting("usage", "such as 500ms, 10s or 2m", '"--trigger" must be a time, not "1x"', "run", "--continuous", "--trigger", "1x"),
-    selecting("usage", "runner run --continuous --trigger 5s", "--trigger goes with --continuous", "run", "--trigger", "5s"),
+    selecting(
+        "usage",
+        "such as 500ms, 10s or 2m",
+        '"--trigger" must be a time, not "1x"',
+        "run",
+        "--continuous",
+        "--trigger",
+        "1x",
+    ),
+    selecting(
+        "usage", "runner run --continuous --trigger 5s", "--trigger goes with --continuous", "run", "--trigger", "5s"
+    ),
     selecting("usage", None, '"--keep-days" must be a number of days', "maintain", "--keep-days", "-1"),
     selecting("usage", "runner --help", "--outptu", "ls", "--outptu", "json"),
     in_target("target-jars", "project.yml:3:30", None, '"none/*.jar"', "{storage: delta, jars: [none/*.jar]}"),
-    in_target("target-catalog", "project.yml:3:3", "catalog: {type: hadoop}", "the target has none", "{storage: iceberg}"),
-    in_target("target-catalog", "project.yml:3:23", "catalog: {schema: changelog}", '"spark_catalog" alone', "{storage: delta, catalog: {name: lake}}"),
-    in_target("target-catalog", "project.yml:3:7", "catalog: {schema: changelog}", '"spark_catalog" alone', "{catalog: {type: hadoop}}"),
-    in_target("target-remote", "project.yml:3:31", "mount it in both", '"s3a://lake/x"', "{remote: sc://db7:15002, path: s3a://lake/x}"),
-    in_target("target-remote", "project.yml:3:31", "start the server with them", '"packages" of a remote target', "{remote: sc://db7:15002, packages: [a:b:c]}"),
-    in_target("target-remote", "project.yml:3:39", "start the server with it", '"spark.executor.memory" is a setting', "{remote: sc://db7:15002, spark: {spark.executor.memory: 1g}}"),
+    in_target(
+        "target-catalog", "project.yml:3:3", "catalog: {type: hadoop}", "the target has none", "{storage: iceberg}"
+    ),
+    in_target(
+        "target-catalog",
+        "project.yml:3:23",
+        "catalog: {schema: changelog}",
+        '"spark_catalog" alone',
+        "{storage: delta, catalog: {name: lake}}",
+    ),
+    in_target(
+        "target-catalog",
+        "project.yml:3:7",
+        "catalog: {schema: changelog}",
+        '"spark_catalog" alone',
+        "{catalog: {type: hadoop}}",
+    ),
+    in_target(
+        "target-remote",
+        "project.yml:3:31",
+        "mount it in both",
+        '"s3a://lake/x"',
+        "{remote: sc://db7:15002, path: s3a://lake/x}",
+    ),
+    in_target(
+        "target-remote",
+        "project.yml:3:31",
+        "start the server with them",
+        '"packages" of a remote target',
+        "{remote: sc://db7:15002, packages: [a:b:c]}",
+    ),
+    in_target(
+        "target-remote",
+        "project.yml:3:39",
+        "start the server with it",
+        '"spark.executor.memory" is a setting',
+        "{remote: sc://db7:15002, spark: {spark.executor.memory: 1g}}",
+    ),
     in_target("unknown-key", "project.yml:3:7", 'did you mean "storage"?', '"storge"', "{storge: delta}"),
     in_kafka("kafka-missing", "project.yml:2:35", "servers:", 'need "servers"', "{topics: a}"),
     in_kafka("kafka-missing", "project.yml:2:35", "topics:", 'either "topics" or "pattern"', "{servers: h:1}"),
-    in_kafka("kafka-missing", "project.yml:2:35", "topics:", 'either "topics" or "pattern"', "{servers: h:1, topics: a, pattern: b}"),
-    in_kafka("kafka-word", "project.yml:2:68", "known: false, true", '"allow_loss" must be one of', "{servers: h:1, topics: a, allow_loss: perhaps}"),
-    in_kafka("kafka-word", "project.yml:2:68", 'did you mean "timestamp"?', '"arrival" must be one of', "{servers: h:1, topics: a, arrival: timestmp}"),
-    in_kafka("kafka-number", "project.yml:2:68", None, 'must be a whole number, not "many"', "{servers: h:1, topics: a, batch: many}"),
-    in_kafka("kafka-number", "project.yml:2:83", None, 'must be a whole number, not "x"', "{servers: h:1, topics: a, starting: {a: {0: x}}}"),
-    in_kafka("kafka-offsets", "project.yml:2:68", "earliest, latest, an instant", 'cannot be "newest"', "{servers: h:1, topics: a, starting: newest}"),
-    in_kafka("kafka-offsets", "project.yml:2:68", "an instant", 'cannot be "latest"', "{servers: h:1, topics: a, ending: latest}"),
-    in_kafka("kafka-option", "project.yml:2:78", 'say it with "allow_loss"', '"failOnDataLoss"', "{servers: h:1, topics: a, options: {failOnDataLoss: false}}"),
-    in_kafka("unknown-key", "project.yml:2:68", 'did you mean "starting"?', '"starts"', "{servers: h:1, topics: a, starts: latest}"),
-    in_model("setting-key", "models/m.sql:1", "unique_key:", "unique_key must be", "{{ config(materialized='incremental', unique_key=[1]) }} select 1 as a"),
-    in_model("setting-schema-change", "models/m.sql:1", "known: append_new_columns", '"append"', "{{ config(materialized='incremental', on_schema_change='append') }} select 1 as a"),
-    in_model("setting-alone", "models/m.sql:1", "materialized: incremental", '"unique_key" means nothing', "{{ config(materialized='table', unique_key='a') }} select 1 as a"),
-    Case("template", "--inline", 'did you mean "ref"?', '"reff"', {}, ("compile", "--inline", "select {{ reff('x') }}")),
-    Case("ref-unknown", "--inline", 'did you mean "changelog"?', '"changelogs"', {}, ("compile", "--inline", "select * from {{ ref('changelogs') }}")),
+    in_kafka(
+        "kafka-missing",
+        "project.yml:2:35",
+        "topics:",
+        'either "topics" or "pattern"',
+        "{servers: h:1, topics: a, pattern: b}",
+    ),
+    in_kafka(
+        "kafka-word",
+        "project.yml:2:68",
+        "known: false, true",
+        '"allow_loss" must be one of',
+        "{servers: h:1, topics: a, allow_loss: perhaps}",
+    ),
+    in_kafka(
+        "kafka-word",
+        "project.yml:2:68",
+        'did you mean "timestamp"?',
+        '"arrival" must be one of',
+        "{servers: h:1, topics: a, arrival: timestmp}",
+    ),
+    in_kafka(
+        "kafka-number",
+        "project.yml:2:68",
+        None,
+        'must be a whole number, not "many"',
+        "{servers: h:1, topics: a, batch: many}",
+    ),
+    in_kafka(
+        "kafka-number",
+        "project.yml:2:83",
+        None,
+        'must be a whole number, not "x"',
+        "{servers: h:1, topics: a, starting: {a: {0: x}}}",
+    ),
+    in_kafka(
+        "kafka-offsets",
+        "project.yml:2:68",
+        "earliest, latest, an instant",
+        'cannot be "newest"',
+        "{servers: h:1, topics: a, starting: newest}",
+    ),
+    in_kafka(
+        "kafka-offsets",
+        "project.yml:2:68",
+        "an instant",
+        'cannot be "latest"',
+        "{servers: h:1, topics: a, ending: latest}",
+    ),
+    in_kafka(
+        "kafka-option",
+        "project.yml:2:78",
+        'say it with "allow_loss"',
+        '"failOnDataLoss"',
+        "{servers: h:1, topics: a, options: {failOnDataLoss: false}}",
+    ),
+    in_kafka(
+        "unknown-key",
+        "project.yml:2:68",
+        'did you mean "starting"?',
+        '"starts"',
+        "{servers: h:1, topics: a, starts: latest}",
+    ),
+    in_model(
+        "setting-key",
+        "models/m.sql:1",
+        "unique_key:",
+        "unique_key must be",
+        "{{ config(materialized='incremental', unique_key=[1]) }} select 1 as a",
+    ),
+    in_model(
+        "setting-schema-change",
+        "models/m.sql:1",
+        "known: append_new_columns",
+        '"append"',
+        "{{ config(materialized='incremental', on_schema_change='append') }} select 1 as a",
+    ),
+    in_model(
+        "setting-alone",
+        "models/m.sql:1",
+        "materialized: incremental",
+        '"unique_key" means nothing',
+        "{{ config(materialized='table', unique_key='a') }} select 1 as a",
+    ),
+    Case(
+        "template", "--inline", 'did you mean "ref"?', '"reff"', {}, ("compile", "--inline", "select {{ reff('x') }}")
+    ),
+    Case(
+        "ref-unknown",
+        "--inline",
+        'did you mean "changelog"?',
+        '"changelogs"',
+        {},
+        ("compile", "--inline", "select * from {{ ref('changelogs') }}"),
+    ),
 ]
 
 
@@ -325,7 +1125,9 @@ def test_mistake(case: Case, project, runner) -> None:
     first, *rest = ran.err.splitlines()
     assert first.startswith(f"error[{case.code}]: ") and case.says in first, ran.err
     assert len(re.findall(r"^error\[", ran.err, re.MULTILINE)) == 1, ran.err
-    assert [line.removeprefix("  --> ") for line in rest if line.startswith("  --> ")] == ([case.place] if case.place else [])
+    assert [line.removeprefix("  --> ") for line in rest if line.startswith("  --> ")] == (
+        [case.place] if case.place else []
+    )
     assert_well_said(first.split("]: ", 1)[1])
     hints = [line.removeprefix("  hint: ") for line in rest if line.startswith("  hint: ")]
     assert len(hints) == bool(case.hint) and all(hint.startswith(str(case.hint)) for hint in hints), ran.err
@@ -388,15 +1190,39 @@ def test_all_mistakes_are_said_at_once_in_the_order_of_their_places(project, run
     ran = runner("check")
     assert ran.code == 2
     places = re.findall(r"--> (.*)", ran.err)
-    assert places == ["formats/cases/g/a.rows.yml:1:1", "formats/g.yml:6:1", "formats/g.yml:7:1", "models/a.sql:1", "models/b.sql:2", "models/b.yml:2:6", "models/b.yml:3:15"]
+    assert places == [
+        "formats/cases/g/a.rows.yml:1:1",
+        "formats/g.yml:6:1",
+        "formats/g.yml:7:1",
+        "models/a.sql:1",
+        "models/b.sql:2",
+        "models/b.yml:2:6",
+        "models/b.yml:3:15",
+    ]
     (project() / "formats/g.yml").unlink()
-    project({"project.yml": "nmae: x\ntarget: x\nvars: [a]\nsources:\n  - {name: a, format: cnal, files: x}\n  - {name: b, fromat: canal, files: y}\nmodels: {+tag: x}\n"})
-    assert re.findall(r"--> (.*)", runner("check").err) == ["project.yml:1:1", "project.yml:2:1", "project.yml:3:1", "project.yml:5:15", "project.yml:6:15", "project.yml:7:10"]
+    project(
+        {
+            "project.yml": "nmae: x\ntarget: x\nvars: [a]\nsources:\n  - {name: a, format: cnal, files: x}\n  - {name: b, fromat: canal, files: y}\nmodels: {+tag: x}\n"
+        }
+    )
+    assert re.findall(r"--> (.*)", runner("check").err) == [
+        "project.yml:1:1",
+        "project.yml:2:1",
+        "project.yml:3:1",
+        "project.yml:5:15",
+        "project.yml:6:15",
+        "project.yml:7:10",
+    ]
 
 
 def test_the_same_mistake_is_said_once(project, runner) -> None:
     """A format that two sources use."""
-    project({"project.yml": "sources:\n  - {name: a, format: g, files: x}\n  - {name: b, format: g, files: y}\n", "formats/g.yml": FORMAT + "x: y\n"})
+    project(
+        {
+            "project.yml": "sources:\n  - {name: a, format: g, files: x}\n  - {name: b, format: g, files: y}\n",
+            "formats/g.yml": FORMAT + "x: y\n",
+        }
+    )
     assert runner("check").err.count("error[") == 1
 
 
@@ -411,7 +1237,7 @@ def test_a_bug_of_ours_keeps_its_traceback_and_says_so(project, runner, monkeypa
     def broken(*arguments: object) -> None:
         raise KeyError("deep inside")
 
-    monkeypatch.setattr("runner.opened.read_project", broken)
+    monkeypatch.setattr("runner.commands.workspace.read_project", broken)
     project()
     ran = runner("check")
     assert ran.code == 1 and "Traceback" in ran.err and "this is a bug in the runner" in ran.err
@@ -431,4 +1257,9 @@ def test_mistakes_as_json(project, runner) -> None:
     project({"models/m.sql": "select\n{{ reff('x') }}"})
     ran = runner("check", "--log-format", "json")
     (event,) = [json.loads(line) for line in ran.err.splitlines()]
-    assert {key: event[key] for key in ("event", "code", "where", "hint")} == {"event": "error", "code": "template", "where": "models/m.sql:2", "hint": 'did you mean "ref"?'}
+    assert {key: event[key] for key in ("event", "code", "where", "hint")} == {
+        "event": "error",
+        "code": "template",
+        "where": "models/m.sql:2",
+        "hint": 'did you mean "ref"?',
+    }

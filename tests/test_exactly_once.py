@@ -32,7 +32,8 @@ targets:
   delta: {{storage: delta, path: lake/delta, jars: {ROOT}/.jars/spark/*.jar, spark: *small}}
   iceberg: {{storage: iceberg, path: lake/iceberg, catalog: {{type: hadoop}}, jars: {ROOT}/.jars/spark/*.jar, spark: *small}}
 """
-# All that two runs over the same messages must agree on: the place of a row in its file depends on how files were divided among tasks.
+# All that two runs over the same messages must agree on: the place of a row in its file depends on how files were
+# divided among tasks.
 SUMMARY = """
 select
   kind, count(*) as n, count(distinct coalesce(raw, after['id'])) as ids, count(distinct origin.file) as files,
@@ -48,7 +49,18 @@ class Run:
         self.lake, self.storage = folder / "lake" / storage, storage
         self.committed, self.written = self.table_commits(), self.data_files()
         self.log = folder / "log.txt"
-        command = [sys.executable, "-m", "runner.cli", "--project-dir", str(folder), "run", "-t", storage, "-s", "app_to_changelog"]
+        command = [
+            sys.executable,
+            "-m",
+            "runner.cli",
+            "--project-dir",
+            str(folder),
+            "run",
+            "-t",
+            storage,
+            "-s",
+            "app_to_changelog",
+        ]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, start_new_session=True, stderr=log, stdout=subprocess.DEVNULL)
 
@@ -60,11 +72,18 @@ class Run:
         """How many commits of rows the table has."""
         match self.storage:
             case "parquet":
-                return sum(name.split(".")[0].isdigit() and not name.endswith(".crc") for name in self.names("app_to_changelog", "_spark_metadata"))
+                return sum(
+                    name.split(".")[0].isdigit() and not name.endswith(".crc")
+                    for name in self.names("app_to_changelog", "_spark_metadata")
+                )
             case "delta":
                 made = [name for name in self.names("app_to_changelog", "_delta_log") if name.endswith(".json")]
             case _:
-                made = [name for name in self.names("changelog", "app_to_changelog", "metadata") if name.endswith(".metadata.json")]
+                made = [
+                    name
+                    for name in self.names("changelog", "app_to_changelog", "metadata")
+                    if name.endswith(".metadata.json")
+                ]
         return max(len(made) - 1, 0)  # the first one made the table
 
     def data_files(self) -> int:
@@ -114,7 +133,12 @@ def write_file(folder: Path, number: int) -> None:
     """The next messages; some are broken."""
     first = number * MESSAGES_OF_A_FILE
     numbers = range(first, first + MESSAGES_OF_A_FILE)
-    lines = (json.dumps({"type": "INSERT", "data": [{"id": str(n), "v": "x" * 50}], "pkNames": ["id"]}) if n % 100 else f'{{"broken": {n}' for n in numbers)
+    lines = (
+        json.dumps({"type": "INSERT", "data": [{"id": str(n), "v": "x" * 50}], "pkNames": ["id"]})
+        if n % 100
+        else f'{{"broken": {n}'
+        for n in numbers
+    )
     part = folder / f"{number}.part"
     part.write_text("\n".join(lines))
     part.rename(folder / "in" / f"{number}.jsonl")
@@ -165,7 +189,13 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Co
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_killed_runs_land_each_message_once(killed: dict[str, tuple[Path, Counter[str]]], spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str) -> None:
+def test_killed_runs_land_each_message_once(
+    killed: dict[str, tuple[Path, Counter[str]]],
+    spark: object,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    storage: str,
+) -> None:
     folder, hit = killed[storage]
     monkeypatch.chdir(folder)
     check_landed(storage, hit, capsys)
@@ -173,20 +203,29 @@ def test_killed_runs_land_each_message_once(killed: dict[str, tuple[Path, Counte
 
 @pytest.mark.soak
 @pytest.mark.parametrize("storage", STORAGES)
-def test_many_killed_runs_do(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str) -> None:
+def test_many_killed_runs_do(
+    tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str
+) -> None:
     draw = random.Random(storage)
     hit = kill_runs(tmp_path, storage, many(draw), draw)
     monkeypatch.chdir(tmp_path)
     files = check_landed(storage, hit, capsys)
     with capsys.disabled():
-        print(f"\n{storage}: killed at {dict(hit)}; {files} files, {files * MESSAGES_OF_A_FILE} messages, each landed once")
+        print(
+            f"\n{storage}: killed at {dict(hit)}; {files} files, {files * MESSAGES_OF_A_FILE} messages, each landed once"
+        )
 
 
 def check_landed(storage: str, hit: Counter[str], capsys: pytest.CaptureFixture[str]) -> int:
-    """Each message of the files has landed once and as in a run without kills, some of which were between the two commits; returns the number of files."""
+    """Each message of the files has landed once and as in a run without kills, some of which were between the two
+    commits; returns the number of files.
+    """
     landed = summary(storage, capsys)
     files = len(os.listdir("in"))
-    assert [(row["kind"], row["n"], row["ids"], row["files"]) for row in landed] == [("dead_letter", 20 * files, 20 * files, files), ("row", 1980 * files, 1980 * files, files)], hit
+    assert [(row["kind"], row["n"], row["ids"], row["files"]) for row in landed] == [
+        ("dead_letter", 20 * files, 20 * files, files),
+        ("row", 1980 * files, 1980 * files, files),
+    ], hit
     assert landed == summary("calm", capsys), hit
     assert hit["found between commits"], hit
     return files

@@ -40,7 +40,9 @@ tx_id: payload.tx
 """
 
 
-def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spec: str, messages: list[dict]) -> list[dict]:
+def parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spec: str, messages: list[dict]
+) -> list[dict]:
     (tmp_path / "formats").mkdir()
     (tmp_path / "formats/acme.yml").write_text(spec)
     (tmp_path / "project.yml").write_text("sources: [{name: acme, format: acme, files: in/*}]\n")
@@ -57,12 +59,25 @@ def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert main(["show", "--inline", "select count(*) as n from acme_to_changelog", "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"n": len(rows)}
-    assert main(["show", "--inline", "select count(*) as n from changelog where source = 'acme' and format = 'acme'", "--output", "json"]) == 0
+    assert (
+        main(
+            [
+                "show",
+                "--inline",
+                "select count(*) as n from changelog where source = 'acme' and format = 'acme'",
+                "--output",
+                "json",
+            ]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out) == {"n": sum(row["kind"] == "row" for row in rows)}
     return rows
 
 
-def test_a_dialect_of_another_format(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dialect_of_another_format(
+    tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     header = {"database": "d", "table": "t", "pkNames": ["id"], "mysqlType": {"id": "int", "v": "blob"}}
     messages = [
         {**header, "opType": "I", "data": [{"id": "1", "v": "a"}]},
@@ -72,14 +87,36 @@ def test_a_dialect_of_another_format(tmp_path: Path, spark: object, monkeypatch:
         {**header, "type": "INSERT", "data": [{"id": "1"}]},
     ]
     rows = parsed(tmp_path, monkeypatch, capsys, FLAVOUR, messages)
-    assert [(r["op"], r["reason"]) for r in rows] == [("insert", None), ("update", None), ("delete", None), ("delete", None), (None, "no-op")]
-    assert rows[1]["before"] == {"id": "1", "v": "YQ=="} and rows[1]["after"] == {"id": "1", "v": "Yg=="} and rows[1]["changed"] == ["v"]
+    assert [(r["op"], r["reason"]) for r in rows] == [
+        ("insert", None),
+        ("update", None),
+        ("delete", None),
+        ("delete", None),
+        (None, "no-op"),
+    ]
+    assert (
+        rows[1]["before"] == {"id": "1", "v": "YQ=="}
+        and rows[1]["after"] == {"id": "1", "v": "Yg=="}
+        and rows[1]["changed"] == ["v"]
+    )
     assert rows[3]["before"] == {"id": "2"}
 
 
-def test_an_envelope_without_lists(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_envelope_without_lists(
+    tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def message(op: str, **other: object) -> dict:
-        return {"payload": {"op": op, "source": {"db name": "d", "table": "t"}, "keys": ["id"], "time": "1700000000.25", "pos": "7", "tx": "x1", **other}}
+        return {
+            "payload": {
+                "op": op,
+                "source": {"db name": "d", "table": "t"},
+                "keys": ["id"],
+                "time": "1700000000.25",
+                "pos": "7",
+                "tx": "x1",
+                **other,
+            }
+        }
 
     messages = [
         message("i", after={"id": 1, "v": "a"}),
@@ -103,5 +140,5 @@ def test_an_envelope_without_lists(tmp_path: Path, spark: object, monkeypatch: p
     assert rows[1]["after"] == {"id": "2", "v": "1.25"}
     assert (rows[2]["before_image"], rows[2]["changed"]) == ("partial", ["v"])
     assert [r["event_time"] for r in rows[:2]] == ["2023-11-14T22:13:20.25Z", None]
-    assert [r["seq"]["position"] for r in rows[:3]] == [[], [], []]      # a time with a fraction is no order number
+    assert [r["seq"]["position"] for r in rows[:3]] == [[], [], []]  # a time with a fraction is no order number
     assert (rows[0]["db_name"], rows[0]["table_name"], rows[0]["tx_id"], rows[1]["seq"]["phase"]) == ("d", "t", "x1", 0)

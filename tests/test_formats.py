@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
-from runner.formats import FormatFolders
-from runner.spec import Format
+from runner.spec.formats import FormatFolders
+from runner.spec.words import Format
 
 BASE = """
 about: the base
@@ -41,7 +41,9 @@ def load(tmp_path: Path, name: str = "child", **specs: str) -> Format:
 
 def test_a_child_that_says_nothing_is_its_parent(tmp_path: Path) -> None:
     child, base = load(tmp_path, child="extends: base"), load(tmp_path, "base")
-    assert {k: v for k, v in vars(child).items() if k not in ("name", "origin")} == {k: v for k, v in vars(base).items() if k not in ("name", "origin")}
+    assert {k: v for k, v in vars(child).items() if k not in ("name", "origin")} == {
+        k: v for k, v in vars(base).items() if k not in ("name", "origin")
+    }
     assert (child.name, child.about) == ("child", "the base")
 
 
@@ -113,18 +115,31 @@ def test_a_value_with_a_reader_is_replaced_whole(tmp_path: Path) -> None:
 
 
 def test_later_parents_win_and_the_spec_over_all(tmp_path: Path) -> None:
-    one, two = "zone: Asia/Tokyo\ndb_name: one\nmeta: {thread: one}\n", "db_name: two\nmeta: {gtid: two}\nop: {cases: {I: snapshot}}\n"
+    one, two = (
+        "zone: Asia/Tokyo\ndb_name: one\nmeta: {thread: one}\n",
+        "db_name: two\nmeta: {gtid: two}\nop: {cases: {I: snapshot}}\n",
+    )
     child = load(tmp_path, one=one, two=two, child="extends: [base, one, two]\nmeta: {thread: child}\n")
     assert child.zone == "Asia/Tokyo"
     assert child.columns["db_name"][0].path == ("two",)
-    assert {name: value[0].path[0] for name, value in child.meta.items()} == {"gtid": "two", "scn": "scn", "thread": "child"}
+    assert {name: value[0].path[0] for name, value in child.meta.items()} == {
+        "gtid": "two",
+        "scn": "scn",
+        "thread": "child",
+    }
     assert child.op.cases["I"][0].op == "snapshot" and child.op.cases["D"][0].op == "delete"
     assert load(tmp_path, one=one, two=two, child="extends: [two, base]\n").columns["db_name"][0].path == ("db",)
 
 
 def test_grandparents(tmp_path: Path) -> None:
-    child = load(tmp_path, middle="extends: base\nzone: none\ndb_name: middle\n", child="extends: middle\ndb_name: child\n")
-    assert (child.zone, child.columns["db_name"][0].path, child.key[0].names) == (None, ("child",), (("pk",), ("keys",)))
+    child = load(
+        tmp_path, middle="extends: base\nzone: none\ndb_name: middle\n", child="extends: middle\ndb_name: child\n"
+    )
+    assert (child.zone, child.columns["db_name"][0].path, child.key[0].names) == (
+        None,
+        ("child",),
+        (("pk",), ("keys",)),
+    )
 
 
 def test_a_spec_that_shadows_another_may_extend_it(tmp_path: Path) -> None:
@@ -139,7 +154,14 @@ def test_a_spec_that_shadows_another_may_extend_it(tmp_path: Path) -> None:
     assert folders.load("other").zone == "Asia/Tokyo"
 
 
-@pytest.mark.parametrize("specs", [{"child": "extends: child\n"}, {"child": "extends: b\n", "b": "extends: c\n", "c": "extends: child\n"}, {"child": "extends: [base, b]\n", "b": "extends: b\n"}])
+@pytest.mark.parametrize(
+    "specs",
+    [
+        {"child": "extends: child\n"},
+        {"child": "extends: b\n", "b": "extends: c\n", "c": "extends: child\n"},
+        {"child": "extends: [base, b]\n", "b": "extends: b\n"},
+    ],
+)
 def test_circles(tmp_path: Path, specs: dict[str, str]) -> None:
     with pytest.raises(RunnerError) as caught:
         load(tmp_path, **specs)
@@ -168,7 +190,9 @@ def test_a_dialect_is_a_short_file(project, runner) -> None:
     project({"formats/acme.yml": FLAVOUR, "project.yml": "sources: [{name: shop, format: acme, files: in/*}]\n"})
     assert "shop_to_changelog" in runner("ls", "-s", "format:acme").out.split()
     assert runner("check").code == 0
-    assert "acme" in runner("formats", "list").out and "A dialect with its own op names" in runner("formats", "list").out
+    assert (
+        "acme" in runner("formats", "list").out and "A dialect with its own op names" in runner("formats", "list").out
+    )
     assert runner("formats", "check", "acme").out == "all good: 1 format\n"
     sql = runner("compile", "-s", "shop_to_changelog", "-q").out
     assert "acme: A dialect with its own op names" in sql and "opType" in sql and "updateBefore" in sql
@@ -194,11 +218,21 @@ def test_a_format_written_at_its_source(project, runner) -> None:
 
 
 def test_a_mistake_that_was_inherited_is_where_it_was_written(project, runner) -> None:
-    project({"formats/parent.yml": "extends: canal\ndb_name: a..b\n", "formats/child.yml": "extends: parent\ntable_name: t\n"})
+    project(
+        {
+            "formats/parent.yml": "extends: canal\ndb_name: a..b\n",
+            "formats/child.yml": "extends: parent\ntable_name: t\n",
+        }
+    )
     assert "--> formats/parent.yml:2:1" in runner("formats", "check", "child").err
 
 
 def test_the_zone_of_the_source_counts_before_that_of_the_format(project, runner) -> None:
-    project({"formats/acme.yml": "extends: canal\nzone: UTC\n", "project.yml": "sources: [{name: shop, format: acme, files: in/*, zone: Asia/Tokyo}]\n"})
+    project(
+        {
+            "formats/acme.yml": "extends: canal\nzone: UTC\n",
+            "project.yml": "sources: [{name: shop, format: acme, files: in/*, zone: Asia/Tokyo}]\n",
+        }
+    )
     sql = runner("compile", "-s", "shop_to_changelog", "-q").out
     assert "Asia/Tokyo" in sql and "zone       Asia/Tokyo" in sql

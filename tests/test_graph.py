@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import RunnerError, RunnerErrors
-from runner.graph import Graph
+from runner.project.graph import Graph
 
 #     a -> b -> d -> e
 #     a -> c -> d        f
@@ -37,19 +37,33 @@ def test_reach(names: list[str], depth: int | None, up: set[str], down: set[str]
     assert graph.downstream(names, depth) == down
 
 
-@pytest.mark.parametrize(("parents", "circle"), [({"a": ["a"]}, "a -> a"), ({"a": ["b"], "b": ["a"]}, "a -> b -> a"), ({"x": [], "a": ["c", "x"], "b": ["a"], "c": ["b"]}, "a -> c -> b -> a")])
+@pytest.mark.parametrize(
+    ("parents", "circle"),
+    [
+        ({"a": ["a"]}, "a -> a"),
+        ({"a": ["b"], "b": ["a"]}, "a -> b -> a"),
+        ({"x": [], "a": ["c", "x"], "b": ["a"], "c": ["b"]}, "a -> c -> b -> a"),
+    ],
+)
 def test_circles(parents: dict[str, list[str]], circle: str) -> None:
     with pytest.raises(RunnerError) as caught:
         Graph.of(parents)
     assert caught.value.code == "cycle"
     shown = caught.value.message.removeprefix("models read each other in a circle: ").split(" -> ")
-    assert shown[0] == shown[-1] and set(shown) == set(circle.split(" -> ")) and all(reads in parents[name] for name, reads in zip(shown, shown[1:]))
+    assert (
+        shown[0] == shown[-1]
+        and set(shown) == set(circle.split(" -> "))
+        and all(reads in parents[name] for name, reads in zip(shown, shown[1:]))
+    )
 
 
 def test_all_parents_that_are_not_there() -> None:
     with pytest.raises(RunnerErrors) as caught:
         Graph.of({"orders": [], "a": ["ordes"], "b": ["zzz"]})
-    assert [(e.code, e.hint) for e in caught.value.errors] == [("ref-unknown", 'did you mean "orders"?'), ("ref-unknown", "known: a, b, orders")]
+    assert [(e.code, e.hint) for e in caught.value.errors] == [
+        ("ref-unknown", 'did you mean "orders"?'),
+        ("ref-unknown", "known: a, b, orders"),
+    ]
 
 
 def test_five_thousand_in_a_row() -> None:

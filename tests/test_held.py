@@ -22,7 +22,9 @@ PROJECT = "sources: [{name: app, format: canal, files: app/*}, {name: other, for
 
 def write(folder: Path, source: str, number: int) -> None:
     (folder / source).mkdir(exist_ok=True)
-    (folder / source / f"{number}.jsonl").write_text(json.dumps({"type": "INSERT", "data": [{"id": str(number)}], "pkNames": ["id"]}))
+    (folder / source / f"{number}.jsonl").write_text(
+        json.dumps({"type": "INSERT", "data": [{"id": str(number)}], "pkNames": ["id"]})
+    )
 
 
 @pytest.fixture
@@ -36,7 +38,17 @@ def folder(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> Pa
 def holder(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A run that lands `app` and goes on."""
     write(folder, "app", 1)
-    command = [sys.executable, "-m", "runner.cli", "run", "--continuous", "--trigger", "500ms", "-s", "app_to_changelog"]
+    command = [
+        sys.executable,
+        "-m",
+        "runner.cli",
+        "run",
+        "--continuous",
+        "--trigger",
+        "500ms",
+        "-s",
+        "app_to_changelog",
+    ]
     with (folder / "holder.log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -54,11 +66,21 @@ def wait_for(log: Path, text: str, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.05)
 
 
-def test_a_held_table(folder: Path, holder: subprocess.Popen[bytes], runner, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (("run",), ("build", "-s", "app_to_changelog"), ("run", "-s", "app_to_changelog", "--full-refresh"), ("run", "--continuous")):
+def test_a_held_table(
+    folder: Path, holder: subprocess.Popen[bytes], runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (
+        ("run",),
+        ("build", "-s", "app_to_changelog"),
+        ("run", "-s", "app_to_changelog", "--full-refresh"),
+        ("run", "--continuous"),
+    ):
         ran = runner(*words)
         assert ran.code == 2 and ran.out == "", ran.err
-        assert re.search(rf'error\[target-held\]: "app_to_changelog" is being written by "run --continuous" \(process {holder.pid} of \S+ on \S+, since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)\n', ran.err), ran.err
+        assert re.search(
+            rf'error\[target-held\]: "app_to_changelog" is being written by "run --continuous" \(process {holder.pid} of \S+ on \S+, since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)\n',
+            ran.err,
+        ), ran.err
         assert f"kill {holder.pid}" in ran.err
     write(folder, "other", 5)
     assert runner("run", "-s", "other_to_changelog").code == 0
@@ -75,11 +97,22 @@ def test_a_held_table(folder: Path, holder: subprocess.Popen[bytes], runner, cap
 
 def test_who_is_refused_has_started_no_jvm(folder: Path, runner) -> None:
     """The refusal of a process of its own, which has no Spark at hand: nothing of Spark is even loaded."""
-    from runner.locks import TableLocks
+    from runner.engine.locks import TableLocks
 
     code = "import sys; from runner.cli import main\ntry: print(main(['build', '-s', 'app_to_changelog']))\nfinally: assert not [m for m in sys.modules if m.split('.')[0] in ('pyspark', 'py4j')]"
     with TableLocks(folder / "warehouse/_locks", "build", "local") as locks:
         locks.take(["app_to_changelog"])
-        ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}, capture_output=True, text=True, timeout=60)
-    assert ran.stdout == "2\n" and "error[target-held]" in ran.stderr and f"(process {os.getpid()} of" in ran.stderr and "AssertionError" not in ran.stderr
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert (
+        ran.stdout == "2\n"
+        and "error[target-held]" in ran.stderr
+        and f"(process {os.getpid()} of" in ran.stderr
+        and "AssertionError" not in ran.stderr
+    )
     assert runner("run", "-s", "app_to_changelog").code == 0, "the holder has let go"

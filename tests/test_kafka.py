@@ -1,4 +1,6 @@
-"""Messages of a real Kafka broker: each lands once, with where it was; what is lost is said. Everything through the command line."""
+"""Messages of a real Kafka broker: each lands once, with where it was; what is lost is said. Everything through the
+command line.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.documents import messages_of
-from runner.spark_messages import topics_now
-from runner.topics import KAFKA_KEYS
+from runner.engine.messages import topics_now
+from runner.project.topics import KAFKA_KEYS
+from runner.run.documents import messages_of
 from tests import engines, pages
 from tests.conftest import Ran
 from tests.engines import HOST, Broker, Message, broker_properties, free_port
@@ -60,7 +62,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
 def source(broker: Broker, name: str, **kafka: object) -> str:
     """A source of messages that `message` makes; its topic bears its name if no other is given."""
     topics = {} if "pattern" in kafka else {"topics": name}
-    return json.dumps({"name": name, "format": kafka.pop("format", "canal"), "kafka": {"servers": broker.servers, **topics, **kafka}})
+    return json.dumps(
+        {"name": name, "format": kafka.pop("format", "canal"), "kafka": {"servers": broker.servers, **topics, **kafka}}
+    )
 
 
 def project_of(*sources: str) -> dict[str, str]:
@@ -78,7 +82,10 @@ def landed(capsys: pytest.CaptureFixture[str], name: str) -> list[str]:
 
 def all_landed(capsys: pytest.CaptureFixture[str], *names: str) -> dict[str, list[str]]:
     """The same of several sources, from one query."""
-    each = (f"select '{name}' as name, origin, after['id'] as id from {name}_to_changelog where seq.row = 0" for name in names)
+    each = (
+        f"select '{name}' as name, origin, after['id'] as id from {name}_to_changelog where seq.row = 0"
+        for name in names
+    )
     query = f"""select name, concat(origin.topic, '/', origin.partition, '/', origin.offset, '=', id) as id
         from ({" union all ".join(each)}) order by origin.topic, origin.partition, origin.offset"""
     found: dict[str, list[str]] = {name: [] for name in names}
@@ -92,11 +99,18 @@ def all_landed(capsys: pytest.CaptureFixture[str], *names: str) -> dict[str, lis
 
 def samples(name: str) -> list[bytes]:
     """The messages of all cases of a format."""
-    paths = sorted((ROOT / "formats/cases" / name).glob("*.messages.base64")) or sorted((ROOT / "formats/cases" / name).glob("*.messages.jsonl"))
-    return [one.raw for path in paths for one in messages_of(path.name, path.read_bytes(), "avro" if path.suffix == ".base64" else "json")]
+    paths = sorted((ROOT / "formats/cases" / name).glob("*.messages.base64")) or sorted(
+        (ROOT / "formats/cases" / name).glob("*.messages.jsonl")
+    )
+    return [
+        one.raw
+        for path in paths
+        for one in messages_of(path.name, path.read_bytes(), "avro" if path.suffix == ".base64" else "json")
+    ]
 
 
-# What becomes of a message does not depend on where it was: one format in JSON, one whose SQL calls Python, one in Avro.
+# What becomes of a message does not depend on where it was: one format in JSON, one whose SQL calls Python, one in
+# Avro.
 IN_FILES_TOO = ("canal", "drs_mongodb", "oceanbase_avro")
 
 
@@ -106,35 +120,69 @@ def is_binary(name: str) -> bool:
 
 @pytest.fixture
 def every_format(broker: SecuredBroker, spark: object, project: Write) -> dict[str, list[bytes]]:
-    """A project with a source a format, which reads a topic of two partitions, and for some of them one that reads the same messages from files; these messages."""
+    """A project with a source a format, which reads a topic of two partitions, and for some of them one that reads the
+    same messages from files; these messages.
+    """
     found = {name: samples(name) for name in FORMATS}
     files, sources = {}, []
     for name, messages in found.items():
-        ending, written = ("base64", [base64.b64encode(one) for one in messages]) if is_binary(name) else ("jsonl", messages)
+        ending, written = (
+            ("base64", [base64.b64encode(one) for one in messages]) if is_binary(name) else ("jsonl", messages)
+        )
         files[f"in/{name}.{ending}"] = b"\n".join(written) + b"\n"
-        schema = {"schema": str(ROOT / f"formats/cases/{name}/record.avsc")} if (ROOT / f"formats/cases/{name}/record.avsc").is_file() else {}
+        schema = (
+            {"schema": str(ROOT / f"formats/cases/{name}/record.avsc")}
+            if (ROOT / f"formats/cases/{name}/record.avsc").is_file()
+            else {}
+        )
         if name in IN_FILES_TOO:
             sources += [json.dumps({"name": f"file_{name}", "format": name, "files": f"in/{name}.{ending}", **schema})]
-        sources += [json.dumps({"name": f"topic_{name}", "format": name, "kafka": {"servers": broker.servers, "topics": f"samples_{name}"}, **schema})]
+        sources += [
+            json.dumps(
+                {
+                    "name": f"topic_{name}",
+                    "format": name,
+                    "kafka": {"servers": broker.servers, "topics": f"samples_{name}"},
+                    **schema,
+                }
+            )
+        ]
         broker.create_topic(f"samples_{name}", partitions=2)
         broker.produce(f"samples_{name}", [Message(one, partition=number % 2) for number, one in enumerate(messages)])
     project(files | project_of(*sources))
     return found
 
 
-def test_every_message_of_every_format_lands_as_it_does_from_files(every_format: dict[str, list[bytes]], runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_message_of_every_format_lands_as_it_does_from_files(
+    every_format: dict[str, list[bytes]], runner: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
     ran = runner("run", "-s", "file_* topic_*")
     assert ran.code == 0, ran.err
     ran = runner("test", "--data", "-s", "topic_*")
     assert ran.code == 0 and f"PASS={len(FORMATS)} " in ran.err, ran.err
     sources = [f"topic_{name}" for name in FORMATS] + [f"file_{name}" for name in IN_FILES_TOO]
-    shown = runner("show", "--inline", " union all ".join(f"select * from {name}_to_changelog" for name in sources), "--limit", "100000", "--output", "json").out
+    shown = runner(
+        "show",
+        "--inline",
+        " union all ".join(f"select * from {name}_to_changelog" for name in sources),
+        "--limit",
+        "100000",
+        "--output",
+        "json",
+    ).out
     found: dict[str, list[dict]] = {}
     for row in map(json.loads, shown.rstrip("\n").split("\n")):  # not by lines: texts have marks of other lines in them
         found.setdefault(row.pop("source"), []).append(row)
     for name, messages in every_format.items():
-        landed = sorted(found[f"topic_{name}"], key=lambda row: (row["origin"]["offset"], row["origin"]["partition"], row["seq"]["row"]))
-        places = Counter((row["origin"]["topic"], row["origin"]["partition"], row["origin"]["offset"]) for row in landed if row["seq"]["row"] == 0)
+        landed = sorted(
+            found[f"topic_{name}"],
+            key=lambda row: (row["origin"]["offset"], row["origin"]["partition"], row["seq"]["row"]),
+        )
+        places = Counter(
+            (row["origin"]["topic"], row["origin"]["partition"], row["origin"]["offset"])
+            for row in landed
+            if row["seq"]["row"] == 0
+        )
         assert places == Counter((f"samples_{name}", number % 2, number // 2) for number in range(len(messages)))
         assert [row["seq"]["arrival"] for row in landed] == [[row["origin"]["offset"]] for row in landed]
         assert {row["kind"] for row in landed} >= {"row", "dead_letter"}, name
@@ -146,7 +194,10 @@ def test_every_message_of_every_format_lands_as_it_does_from_files(every_format:
 def bare(row: dict) -> dict:
     """What a row says of its message, wherever that was."""
     seq = {part: value for part, value in row["seq"].items() if part != "arrival"}
-    return {**{key: value for key, value in row.items() if key not in ("run_id", "loaded_at", "landed_on", "origin")}, "seq": seq}
+    return {
+        **{key: value for key, value in row.items() if key not in ("run_id", "loaded_at", "landed_on", "origin")},
+        "seq": seq,
+    }
 
 
 # --- what is read: topics, partitions, where to begin and to end
@@ -158,10 +209,25 @@ BEGAN = 1_700_000_000_000
 @pytest.fixture(scope="module")
 def reach(broker: SecuredBroker) -> list[str]:
     """Sources that differ in what they read; each topic has the messages 0 to 5 in two partitions, one a second."""
-    def both() -> list[Message]:
-        return [Message(message(number).encode(), timestamp=BEGAN + 1000 * number, partition=number % 2) for number in range(6)]
 
-    for name in ("early", "late", "instant", "offsets", "ends", "ends_instant", "batched", "listed_a", "listed_b", "shop.orders"):
+    def both() -> list[Message]:
+        return [
+            Message(message(number).encode(), timestamp=BEGAN + 1000 * number, partition=number % 2)
+            for number in range(6)
+        ]
+
+    for name in (
+        "early",
+        "late",
+        "instant",
+        "offsets",
+        "ends",
+        "ends_instant",
+        "batched",
+        "listed_a",
+        "listed_b",
+        "shop.orders",
+    ):
         broker.create_topic(name, partitions=2)
         broker.produce(name, both())
     return [
@@ -177,7 +243,14 @@ def reach(broker: SecuredBroker) -> list[str]:
     ]
 
 
-def test_what_a_source_reads(broker: SecuredBroker, reach: list[str], spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_source_reads(
+    broker: SecuredBroker,
+    reach: list[str],
+    spark: object,
+    project: Write,
+    runner: Runner,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     project(project_of(*reach))
     ran = runner("build", "--exclude", "changelog+")
     assert ran.code == 0 and "WARN=0" in ran.err, ran.err
@@ -191,7 +264,9 @@ def test_what_a_source_reads(broker: SecuredBroker, reach: list[str], spark: obj
         "listed": [f"listed_{which}/{place}" for which in "ab" for place in all_six],
         "matched": [f"shop.orders/{place}" for place in all_six],
     }
-    assert rows(capsys, "select distinct seq.arrival as a from ends_instant_to_changelog where after['id'] = '3'") == [{"a": [BEGAN + 3000, 1, 1]}]
+    assert rows(capsys, "select distinct seq.arrival as a from ends_instant_to_changelog where after['id'] = '3'") == [
+        {"a": [BEGAN + 3000, 1, 1]}
+    ]
     assert len(list(Path("warehouse/_checkpoints/batched_to_changelog/commits").glob("[0-9]*"))) == 3
     # More messages, more partitions, more topics.
     for name in ("early", "late", "ends"):
@@ -217,9 +292,16 @@ def test_what_a_source_reads(broker: SecuredBroker, reach: list[str], spark: obj
     assert landed(capsys, "ends") == ["ends/0/0=0", "ends/0/1=2", *(f"ends/{place}" for place in all_six[3:])]
 
 
-def test_where_a_message_was(broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_a_message_was(
+    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
     sent = [
-        Message(message(1).encode(), "schlüssel".encode(), [("trace", b"a"), ("trace", b""), ("bytes", b"\xff\x00"), ("ü", "ß".encode())], timestamp=BEGAN),
+        Message(
+            message(1).encode(),
+            "schlüssel".encode(),
+            [("trace", b"a"), ("trace", b""), ("bytes", b"\xff\x00"), ("ü", "ß".encode())],
+            timestamp=BEGAN,
+        ),
         Message(None, b"\xfe\xff", [("none", None)], timestamp=BEGAN + 1),
         Message(b"", None, timestamp=BEGAN + 2),
     ]
@@ -228,17 +310,34 @@ def test_where_a_message_was(broker: SecuredBroker, spark: object, project: Writ
     project(project_of(source(broker, "origins")))
     assert runner("build", "-s", "source:origins+1").code == 0
     found = rows(capsys, "select kind, op, reason, origin from origins_to_changelog order by seq.arrival")
-    assert [(row["kind"], row["op"], row["reason"]) for row in found] == [("row", "insert", None), ("control", "tombstone", None), ("dead_letter", None, "empty")]
-    headers = [{"key": "trace", "value": "a"}, {"key": "trace", "value": ""}, {"key": "bytes", "value": "/wA="}, {"key": "ü", "value": "ß"}]
+    assert [(row["kind"], row["op"], row["reason"]) for row in found] == [
+        ("row", "insert", None),
+        ("control", "tombstone", None),
+        ("dead_letter", None, "empty"),
+    ]
+    headers = [
+        {"key": "trace", "value": "a"},
+        {"key": "trace", "value": ""},
+        {"key": "bytes", "value": "/wA="},
+        {"key": "ü", "value": "ß"},
+    ]
     place = {"topic": "origins", "partition": 0, "file": None, "block": None}
     assert [row["origin"] for row in found] == [
         {**place, "offset": 0, "timestamp": "2023-11-14T22:13:20Z", "key": "schlüssel", "headers": headers},
-        {**place, "offset": 1, "timestamp": "2023-11-14T22:13:20.001Z", "key": "/v8=", "headers": [{"key": "none", "value": None}]},
+        {
+            **place,
+            "offset": 1,
+            "timestamp": "2023-11-14T22:13:20.001Z",
+            "key": "/v8=",
+            "headers": [{"key": "none", "value": None}],
+        },
         {**place, "offset": 2, "timestamp": "2023-11-14T22:13:20.002Z", "key": None, "headers": None},
     ]
 
 
-def test_messages_of_transactions_that_were_aborted_are_none(broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_of_transactions_that_were_aborted_are_none(
+    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
     broker.create_topic("transactions")
     produce_in_transactions(broker, "transactions", [([0, 1], True), ([2], False), ([3], True)])
     project(project_of(source(broker, "transactions")))
@@ -249,7 +348,9 @@ def test_messages_of_transactions_that_were_aborted_are_none(broker: SecuredBrok
 
 
 def produce_in_transactions(broker: Broker, topic: str, transactions: list[tuple[list[int], bool]]) -> None:
-    producer = broker._kafka.clients.producer.KafkaProducer(engines.producer_settings(broker.servers) | {"transactional.id": topic})
+    producer = broker._kafka.clients.producer.KafkaProducer(
+        engines.producer_settings(broker.servers) | {"transactional.id": topic}
+    )
     producer.initTransactions()
     for numbers, is_good in transactions:
         producer.beginTransaction()
@@ -260,7 +361,13 @@ def produce_in_transactions(broker: Broker, topic: str, transactions: list[tuple
     producer.close()
 
 
-@pytest.mark.parametrize("size", [pytest.param(5_000_000, id="5 MB", marks=pytest.mark.soak), pytest.param(50_000_000, id="50 MB", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(5_000_000, id="5 MB", marks=pytest.mark.soak),
+        pytest.param(50_000_000, id="50 MB", marks=pytest.mark.soak),
+    ],
+)
 def test_a_big_message_lands_beside_small_ones(broker: SecuredBroker, project: Write, size: int) -> None:
     """In a JVM of its own, with the memory that the page names."""
     name = f"big_{size}"
@@ -271,8 +378,15 @@ def test_a_big_message_lands_beside_small_ones(broker: SecuredBroker, project: W
     target = f"target: t\ntargets: {{t: {{jars: {ROOT}/.jars/spark/*.jar, spark: {{spark.driver.memory: 4g, spark.master: 'local[2]'}}}}}}\n"
     folder = project({"project.yml": target + project_of(source(broker, name))["project.yml"]})
     query = f"select after['id'] as id, length(after['text']) as size from {name}_to_changelog order by seq.arrival"
-    shown = pages.run_block(pages.Block("sh", "", f'runner build -q -s "source:{name}+1"\nrunner show --output json --inline "{query}"\n'), folder)
-    assert [json.loads(line) for line in shown.splitlines()] == [{"id": "0", "size": None}, {"id": "1", "size": size}, {"id": "2", "size": None}]
+    shown = pages.run_block(
+        pages.Block("sh", "", f'runner build -q -s "source:{name}+1"\nrunner show --output json --inline "{query}"\n'),
+        folder,
+    )
+    assert [json.loads(line) for line in shown.splitlines()] == [
+        {"id": "0", "size": None},
+        {"id": "1", "size": size},
+        {"id": "2", "size": None},
+    ]
 
 
 # --- what is lost
@@ -284,7 +398,9 @@ def delete_topic(broker: Broker, name: str) -> None:
         time.sleep(0.05)
 
 
-def test_messages_that_are_gone_are_said(broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_that_are_gone_are_said(
+    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = ("aged", "aged_allowed", "remade", "remade_allowed")
     for name in names:
         broker.create_topic(name, partitions=2)
@@ -321,8 +437,17 @@ def test_messages_that_are_gone_are_said(broker: SecuredBroker, spark: object, p
     assert landed(capsys, "remade") == [f"remade/0/{n}={n + 20}" for n in range(8)]
 
 
-def test_what_only_spark_has_noticed_is_said_too(broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retention may remove messages between the look before a run and the reading; what is begun then is landed by the next run, if loss is allowed."""
+def test_what_only_spark_has_noticed_is_said_too(
+    broker: SecuredBroker,
+    spark: object,
+    project: Write,
+    runner: Runner,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Retention may remove messages between the look before a run and the reading; what is begun then is landed by the
+    next run, if loss is allowed.
+    """
     broker.create_topic("noticed")
     broker.produce("noticed", numbered(range(3)))
     project(project_of(source(broker, "noticed")))
@@ -331,7 +456,10 @@ def test_what_only_spark_has_noticed_is_said_too(broker: SecuredBroker, spark: o
     broker.delete_records("noticed", {0: 5})
     with monkeypatch.context() as patch:
         looks: list[object] = []
-        patch.setattr("runner.landing.topics_now", lambda *asked: (looks.append(asked), topics_now(*asked) if len(looks) > 1 else None)[1])
+        patch.setattr(
+            "runner.run.landing.topics_now",
+            lambda *asked: (looks.append(asked), topics_now(*asked) if len(looks) > 1 else None)[1],
+        )
         ran = runner("run", "-s", "noticed_to_changelog")
     assert ran.code == 1 and "noticed/0 offsets 3 to 4" in ran.err, ran.err
     project(project_of(source(broker, "noticed", allow_loss=True)))
@@ -340,7 +468,9 @@ def test_what_only_spark_has_noticed_is_said_too(broker: SecuredBroker, spark: o
     assert landed(capsys, "noticed") == [f"noticed/0/{n}={n}" for n in (0, 1, 2, 5, 6)]
 
 
-def test_a_batch_that_was_begun_is_landed_first(broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_batch_that_was_begun_is_landed_first(
+    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As after a kill: the connector cannot by itself go on behind such a batch."""
     broker.create_topic("begun")
     broker.produce("begun", numbered(range(3)))
@@ -354,14 +484,20 @@ def test_a_batch_that_was_begun_is_landed_first(broker: SecuredBroker, spark: ob
     assert landed(capsys, "begun") == [f"begun/0/{n}={n}" for n in range(5)]
 
 
-def test_conserved_finds_what_did_not_land_and_what_landed_twice(broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conserved_finds_what_did_not_land_and_what_landed_twice(
+    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Of one message that is missing and one that is there twice, the counts agree."""
     broker.create_topic("tampered")
     broker.produce("tampered", numbered(range(6)))
     project(project_of(source(broker, "tampered", batch=1)))
     assert runner("run", "-s", "tampered_to_changelog").code == 0
     assert runner("test", "--data", "-s", "tampered_to_changelog").code == 0
-    of_batch = {json.loads(line)["path"].rsplit("/", 1)[-1]: path for path in Path("warehouse/tampered_to_changelog/_spark_metadata").glob("[0-9]") for line in path.read_text().splitlines()[1:]}
+    of_batch = {
+        json.loads(line)["path"].rsplit("/", 1)[-1]: path
+        for path in Path("warehouse/tampered_to_changelog/_spark_metadata").glob("[0-9]")
+        for line in path.read_text().splitlines()[1:]
+    }
     files = {name: next(Path("warehouse/tampered_to_changelog").rglob(name)) for name in of_batch}
     first, _, third, *_ = sorted(of_batch, key=lambda name: int(of_batch[name].name))
     shutil.copy(files[third], files[first])
@@ -375,15 +511,21 @@ def test_conserved_finds_what_did_not_land_and_what_landed_twice(broker: Secured
 # --- errors and secrets
 
 
-def test_what_cannot_be_read_is_said_at_once(broker: SecuredBroker, spark: object, project: Write, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.spark_messages.PATIENCE_SECONDS", 2)
+def test_what_cannot_be_read_is_said_at_once(
+    broker: SecuredBroker, spark: object, project: Write, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.engine.messages.PATIENCE_SECONDS", 2)
     monkeypatch.setenv("LOADER_PASSWORD", SECRET)
     broker.create_topic("orders.known")
     broker.create_topic("guarded")
     broker.produce("guarded", numbered([1]))
 
     def guarded(name: str, jaas: str) -> str:
-        options = {"kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.jaas.config": f"{PLAIN} {jaas}"}
+        options = {
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": "PLAIN",
+            "kafka.sasl.jaas.config": f"{PLAIN} {jaas}",
+        }
         return source(broker, name, topics="guarded", servers=broker.secured, options=options)
 
     project(
@@ -399,7 +541,10 @@ def test_what_cannot_be_read_is_said_at_once(broker: SecuredBroker, spark: objec
     began = time.monotonic()
     ran = runner("run", "--exclude", "changelog+")
     assert ran.code == 1 and time.monotonic() - began < 60
-    said = {name: text for name, text in re.findall(r"ERROR streaming model (\w+)_to_changelog .*\n((?:      .*\n)*)", ran.err)}
+    said = {
+        name: text
+        for name, text in re.findall(r"ERROR streaming model (\w+)_to_changelog .*\n((?:      .*\n)*)", ran.err)
+    }
     assert sorted(said) == ["garbled", "nobody", "nowhere", "unknown", "wrong"], ran.err
     assert "does not answer at" in said["nobody"] and "does not answer at broker.invalid:9092" in said["nowhere"]
     assert 'there is no topic "orders.knwon"' in said["unknown"] and 'did you mean "orders.known"?' in said["unknown"]
@@ -412,8 +557,8 @@ def test_what_cannot_be_read_is_said_at_once(broker: SecuredBroker, spark: objec
 
 
 def test_a_connector_that_is_not_there_is_named(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    from runner import spark_messages
-    from runner.spark_errors import QueryFailed
+    from runner.engine import messages as spark_messages
+    from runner.engine.errors import QueryFailed
 
     class Reader:
         def format(self, name: str) -> Reader:
@@ -434,6 +579,8 @@ def test_the_page_is_right(broker: SecuredBroker, tmp_path: Path) -> None:
             broker.create_topic(topic)
     broker.produce("shop.items", numbered([77]))
     pages.write_files(found, tmp_path)
-    shown = "".join(pages.run_block(block, tmp_path, KAFKA_SERVERS=broker.servers) for block in found if block.kind == "sh")
+    shown = "".join(
+        pages.run_block(block, tmp_path, KAFKA_SERVERS=broker.servers) for block in found if block.kind == "sh"
+    )
     assert re.search(r'insert *\| t *\| \{"id":"77"\} *\| shop.items', shown), shown
     assert set(re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE)) == set(KAFKA_KEYS)

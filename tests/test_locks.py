@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.engine.locks import TableLocks, _start_by_ps, start_of
 from runner.errors import RunnerError
-from runner.locks import TableLocks, _start_by_ps, start_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,7 +31,7 @@ HOLDER = """
 import subprocess, sys
 from pathlib import Path
 from runner.errors import RunnerError
-from runner.locks import TableLocks
+from runner.engine.locks import TableLocks
 try:
     with TableLocks(Path(sys.argv[1]), command="run --continuous", target="local") as locks:
         locks.take(sys.argv[3:])
@@ -70,7 +70,15 @@ def begin() -> Iterator[Callable[..., subprocess.Popen]]:
 
     def start(folder: Path, *tables: str, jvm_seconds: float = 60) -> subprocess.Popen:
         words = [sys.executable, "-c", HOLDER, str(folder), str(jvm_seconds), *tables]
-        begun.append(subprocess.Popen(words, env={"PYTHONPATH": str(ROOT), "PATH": os.defpath}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        begun.append(
+            subprocess.Popen(
+                words,
+                env={"PYTHONPATH": str(ROOT), "PATH": os.defpath},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
         return begun[-1]
 
     def note(pid: int) -> None:
@@ -136,7 +144,10 @@ def gone(pid: int) -> None:
 def test_the_second_is_told_who_holds_the_table(tmp_path: Path, hold) -> None:
     run = hold(tmp_path, "orders")
     error = refused(tmp_path, "orders")
-    assert error.code == "target-held" and error.hint == f"wait for it, stop it (kill {run.process.pid}), or select other models"
+    assert (
+        error.code == "target-held"
+        and error.hint == f"wait for it, stop it (kill {run.process.pid}), or select other models"
+    )
     who = rf"\(process {run.process.pid} of \S+ on {re.escape(socket.gethostname())}, since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)"
     assert re.fullmatch(rf'"orders" is being written by "run --continuous" {who}', error.message)
 
@@ -186,7 +197,11 @@ def test_more_tables_and_the_same_again(tmp_path: Path) -> None:
         mine.take(["a", "a"])
         mine.jvm(os.getpid())
         mine.take(["a", "b"])
-        assert record(tmp_path, "a")["jvm"] == record(tmp_path, "b")["jvm"] == {"pid": os.getpid(), "start": start_of(os.getpid())}
+        assert (
+            record(tmp_path, "a")["jvm"]
+            == record(tmp_path, "b")["jvm"]
+            == {"pid": os.getpid(), "start": start_of(os.getpid())}
+        )
 
 
 def test_the_first_by_name_is_said(tmp_path: Path, hold) -> None:
@@ -228,7 +243,9 @@ def test_a_jvm_that_stays_is_named_each_time(tmp_path: Path, hold) -> None:
     for _ in range(2):
         error = refused(tmp_path, "orders")
         assert error.code == "target-held" and error.hint == f"stop it (kill -9 {run.jvm}), then run again"
-        assert error.message.startswith(f'"orders" may still be written by the JVM (process {run.jvm}) of "run --continuous" (process {run.process.pid} of ')
+        assert error.message.startswith(
+            f'"orders" may still be written by the JVM (process {run.jvm}) of "run --continuous" (process {run.process.pid} of '
+        )
     gone(run.jvm)
     assert seconds_to_take(tmp_path, "orders") < 1
 
@@ -249,7 +266,11 @@ def test_who_is_refused_for_a_jvm_takes_none(tmp_path: Path, hold) -> None:
         hold(tmp_path, "a")
 
 
-@pytest.mark.parametrize("change", [{"jvm": {"pid": os.getpid(), "start": "1"}}, {"host": "another"}, {"jvm": None}], ids=["pid used again", "another host", "no JVM yet"])
+@pytest.mark.parametrize(
+    "change",
+    [{"jvm": {"pid": os.getpid(), "start": "1"}}, {"host": "another"}, {"jvm": None}],
+    ids=["pid used again", "another host", "no JVM yet"],
+)
 def test_other_processes_are_not_awaited(tmp_path: Path, hold, change: dict) -> None:
     hold(tmp_path, "orders").kill()
     (tmp_path / "orders.lock").write_text(json.dumps({**record(tmp_path, "orders"), **change}) + "\n")
@@ -279,7 +300,9 @@ def test_after_an_error_the_next_process_looks_but_not_this_one(tmp_path: Path, 
 # --- records that say nothing
 
 
-@pytest.mark.parametrize("text", ["", '{"user": "an', "[1]", "\x00\x00", '{"jvm": null, "colour": "red"}', '{"jvm": 1}'])
+@pytest.mark.parametrize(
+    "text", ["", '{"user": "an', "[1]", "\x00\x00", '{"jvm": null, "colour": "red"}', '{"jvm": 1}']
+)
 def test_a_record_that_says_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "orders.lock"
     path.write_text(text)
@@ -301,11 +324,19 @@ def test_a_dead_holder_is_not_named_for_one_who_has_not_written_yet(tmp_path: Pa
 def test_a_holder_on_another_host_is_named(tmp_path: Path, hold) -> None:
     hold(tmp_path, "orders").kill()
     path = tmp_path / "orders.lock"
-    path.write_text(json.dumps({**record(tmp_path, "orders"), "user": "ana", "host": "db7", "pid": 4711, "since": "2026-11-21T10:00:00Z"}) + "\n")
+    path.write_text(
+        json.dumps(
+            {**record(tmp_path, "orders"), "user": "ana", "host": "db7", "pid": 4711, "since": "2026-11-21T10:00:00Z"}
+        )
+        + "\n"
+    )
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         error = refused(tmp_path, "orders")
-    assert error.message == '"orders" is being written by "run --continuous" (process 4711 of ana on db7, since 2026-11-21 10:00:00 UTC)'
+    assert (
+        error.message
+        == '"orders" is being written by "run --continuous" (process 4711 of ana on db7, since 2026-11-21 10:00:00 UTC)'
+    )
     assert "(kill 4711 on db7)" in error.hint
 
 
@@ -339,10 +370,13 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def without(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("runner.locks.fcntl.flock", without)
+    monkeypatch.setattr("runner.engine.locks.fcntl.flock", without)
     monkeypatch.chdir(tmp_path)
     error = refused(tmp_path / "locks", "orders")
-    assert (error.code, error.message) == ("target-lock", f'"locks/orders.lock" cannot be locked: {os.strerror(number)}')
+    assert (error.code, error.message) == (
+        "target-lock",
+        f'"locks/orders.lock" cannot be locked: {os.strerror(number)}',
+    )
     assert error.hint == "its file system has no locks (flock): a disk of this host has"
 
 

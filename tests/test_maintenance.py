@@ -29,14 +29,19 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, spark: object, monkey
     (tmp_path / "in").mkdir()
     for number in range(FILES):
         write(tmp_path, number)
-    (tmp_path / "project.yml").write_text(f"target: {request.param}\ntargets: {{{request.param}: {TARGETS[request.param]}}}\nsources: [{{name: app, format: canal, files: in/*}}]\n")
+    (tmp_path / "project.yml").write_text(
+        f"target: {request.param}\ntargets: {{{request.param}: {TARGETS[request.param]}}}\nsources: [{{name: app, format: canal, files: in/*}}]\n"
+    )
     monkeypatch.chdir(tmp_path)
     assert main(["run"]) == 0
     return tmp_path
 
 
 def write(folder: Path, number: int) -> None:
-    lines = (json.dumps({"type": "INSERT", "table": "t", "data": [{"id": str(number * EACH + n)}], "pkNames": ["id"]}) for n in range(EACH))
+    lines = (
+        json.dumps({"type": "INSERT", "table": "t", "data": [{"id": str(number * EACH + n)}], "pkNames": ["id"]})
+        for n in range(EACH)
+    )
     path = folder / f"in/{number}.jsonl"
     path.write_text("\n".join(lines))
     if number == 0:  # an old one, whose rows may be old too
@@ -48,7 +53,9 @@ def storage(folder: Path) -> str:
 
 
 def table(folder: Path) -> str:
-    return {"delta": f"delta.`{folder}/warehouse/app_to_changelog`", "iceberg": "kept.changelog.app_to_changelog"}[storage(folder)]
+    return {"delta": f"delta.`{folder}/warehouse/app_to_changelog`", "iceberg": "kept.changelog.app_to_changelog"}[
+        storage(folder)
+    ]
 
 
 def session(folder: Path, spark: object) -> object:
@@ -80,7 +87,7 @@ def test_small_files_become_large_ones(folder: Path, spark: object, capsys: pyte
         assert data_files(folder, spark) == 1
     assert rows(capsys, LANDED) == ids(FILES * EACH)
     write(folder, FILES)
-    assert main(["build"]) == 0, capsys.readouterr().err                     # the stream goes on, and `conserved` agrees
+    assert main(["build"]) == 0, capsys.readouterr().err  # the stream goes on, and `conserved` agrees
     assert rows(capsys, LANDED) == ids((FILES + 1) * EACH)
 
 
@@ -91,13 +98,15 @@ def test_old_rows_go_and_nobody_misses_them(folder: Path, spark: object, capsys:
         return
     own = session(folder, spark)
     for number, days in ((0, 31), (1, 29)):
-        own.sql(f"update {table(folder)} set landed_on = date '{date.today() - timedelta(days=days)}' where origin.file like '%/{number}.jsonl'").collect()
+        own.sql(
+            f"update {table(folder)} set landed_on = date '{date.today() - timedelta(days=days)}' where origin.file like '%/{number}.jsonl'"
+        ).collect()
     assert main(["maintain", "--keep-days", "30"]) == 0
     assert rows(capsys, LANDED) == ids(FILES * EACH)[EACH:]
     assert main(["test"]) == 0
-    assert "1 of 6 files may have landed before" in capsys.readouterr().err   # what cannot be known is said
+    assert "1 of 6 files may have landed before" in capsys.readouterr().err  # what cannot be known is said
     own.sql(f"delete from {table(folder)} where after['id'] = '5'").collect()
-    assert main(["test"]) == 1                                                # and what is really missing is found
+    assert main(["test"]) == 1  # and what is really missing is found
     assert "messages_read: 3, messages_landed: 2" in capsys.readouterr().err
 
 

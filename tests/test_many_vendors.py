@@ -1,4 +1,6 @@
-"""The same changes, written by every vendor, become the same rows: all columns but those that the contract lets differ, and the exceptions in a table."""
+"""The same changes, written by every vendor, become the same rows: all columns but those that the contract lets differ,
+and the exceptions in a table.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,17 @@ import yaml
 from runner.cli import main
 from tests.avro_encoders import AVRO_ENCODERS, DRS_SCHEMA_FILE, base64_lines, container, decoded, write_topic
 from tests.encoders import ENCODERS as JSON_ENCODERS
-from tests.logical_changes import CHANGES, TABLES, Change, Column, Table, canonical_image, changelog_row, key_text, moment
+from tests.logical_changes import (
+    CHANGES,
+    TABLES,
+    Change,
+    Column,
+    Table,
+    canonical_image,
+    changelog_row,
+    key_text,
+    moment,
+)
 
 ROOT = Path(__file__).parent.parent
 EXCEPTIONS: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "tests/vendor_exceptions.yml").read_text())
@@ -43,7 +55,8 @@ VENDORS = pytest.mark.parametrize("vendor", list(ENCODERS))
 CHANGE_OF = {change.name: change for change in CHANGES}
 
 
-# --- what is declared of tables -----------------------------------------------------------------------------------------------------
+# --- what is declared of tables
+# -----------------------------------------------------------------------------------------------------
 
 
 def declared(vendor: str, table: Table) -> dict[str, Any]:
@@ -61,13 +74,22 @@ def declared(vendor: str, table: Table) -> dict[str, Any]:
 
 
 def source_of(vendor: str) -> dict[str, Any]:
-    tables = [{"name": f"{table.database}.{table.name}", **says} for table in TABLES if (says := declared(vendor, table))]
+    tables = [
+        {"name": f"{table.database}.{table.name}", **says} for table in TABLES if (says := declared(vendor, table))
+    ]
     zone = {"zone": ZONES[vendor]} if vendor in ZONES else {}
     messages = MESSAGES.get(vendor, {"files": f"in/{vendor}/*.jsonl"})
-    return {"name": vendor, "format": FORMATS.get(vendor, vendor), **messages, **zone, **({"tables": tables} if tables else {})}
+    return {
+        "name": vendor,
+        "format": FORMATS.get(vendor, vendor),
+        **messages,
+        **zone,
+        **({"tables": tables} if tables else {}),
+    }
 
 
-# --- landing ------------------------------------------------------------------------------------------------------------------------
+# --- landing
+# ------------------------------------------------------------------------------------------------------------------------
 
 
 def messages_of(vendor: str) -> list[tuple[str, bytes]]:
@@ -146,12 +168,15 @@ def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Landed:
         for name in ("RUNNER_TARGET", "RUNNER_PROJECT_DIR", "RUNNER_TARGET_PATH", "RUNNER_LOG_FORMAT"):
             patch.delenv(name, raising=False)
         run("run")
-        tables = " union all ".join(f"select source, kind, reason, detail, raw, seq from {vendor}_to_changelog" for vendor in ENCODERS)
+        tables = " union all ".join(
+            f"select source, kind, reason, detail, raw, seq from {vendor}_to_changelog" for vendor in ENCODERS
+        )
         views = " union all ".join(f"select source, seq, {', '.join(SAME_COLUMNS)} from {view}" for view in VIEWS)
         return Landed(by_vendor(query(tables)), by_vendor(query(views)))
 
 
-# --- what is expected ---------------------------------------------------------------------------------------------------------------
+# --- what is expected
+# ---------------------------------------------------------------------------------------------------------------
 
 VendorException = Mapping[str, Any]
 Row = dict[str, Any]
@@ -239,7 +264,12 @@ def patch(change: Change, row: Row) -> Row:
     names = sorted(name for name in change.after if change.after[name] != change.before[name])
     if not names or set(names) & set(change.table.key):
         return row
-    return {**row, "after": {name: row["after"][name] for name in names if name in row["after"]}, "after_image": "patch", "changed": names}
+    return {
+        **row,
+        "after": {name: row["after"][name] for name in names if name in row["after"]},
+        "after_image": "patch",
+        "changed": names,
+    }
 
 
 def only_the_key(change: Change, row: Row) -> Row:
@@ -251,7 +281,10 @@ ROW_RULES = {rule.__name__: rule for rule in (key_of_a_document, no_before, patc
 
 def concerns(exception: VendorException, change: Change) -> bool:
     facts = {"kind": change.kind, "op": change.op, "table": change.table.name if change.table else None}
-    return all(facts[name] in (wanted if isinstance(wanted, list) else [wanted]) for name, wanted in exception.get("of", {}).items())
+    return all(
+        facts[name] in (wanted if isinstance(wanted, list) else [wanted])
+        for name, wanted in exception.get("of", {}).items()
+    )
 
 
 def expected_row(change: Change, exceptions: list[VendorException]) -> Row | None:
@@ -266,7 +299,9 @@ def expected_row(change: Change, exceptions: list[VendorException]) -> Row | Non
     return row
 
 
-def _excepted_image(change: Change, image: Mapping[str, Any] | None, exceptions: list[VendorException]) -> dict[str, str | None] | None:
+def _excepted_image(
+    change: Change, image: Mapping[str, Any] | None, exceptions: list[VendorException]
+) -> dict[str, str | None] | None:
     if image is None:
         return None
     out = canonical_image(change.table, image)
@@ -293,7 +328,8 @@ def _excepted_row(exception: VendorException, change: Change, row: Row) -> Row:
     return {**row, name: row[name] and VALUE_RULES[exception["rule"]](None, row[name])}
 
 
-# --- comparing ----------------------------------------------------------------------------------------------------------------------
+# --- comparing
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def differences(by_change: Mapping[str, list[Row]], exceptions: list[VendorException]) -> list[str]:
@@ -343,7 +379,8 @@ def order_key(row: Row) -> tuple[Any, ...]:
     return seq["generation"], seq["phase"], [int(number) for number in seq["position"]], seq["arrival"], seq["row"]
 
 
-# --- tests with Spark ---------------------------------------------------------------------------------------------------------------
+# --- tests with Spark
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @VENDORS
@@ -354,13 +391,19 @@ def test_the_same_change_gives_the_same_row(landed: Landed, vendor: str) -> None
 @VENDORS
 def test_every_exception_is_needed(landed: Landed, vendor: str) -> None:
     exceptions = EXCEPTIONS[vendor]["exceptions"]
-    needless = [left_out for left_out in exceptions if not differences(landed.by_change(vendor), [e for e in exceptions if e is not left_out])]
+    needless = [
+        left_out
+        for left_out in exceptions
+        if not differences(landed.by_change(vendor), [e for e in exceptions if e is not left_out])
+    ]
     assert needless == []
 
 
 @VENDORS
 def test_no_dead_letters(landed: Landed, vendor: str) -> None:
-    assert [(row["reason"], row["detail"], row["raw"]) for row in landed.tables[vendor] if row["kind"] == "dead_letter"] == []
+    assert [
+        (row["reason"], row["detail"], row["raw"]) for row in landed.tables[vendor] if row["kind"] == "dead_letter"
+    ] == []
 
 
 @VENDORS
@@ -377,7 +420,8 @@ def test_rows_of_one_key_are_in_order(landed: Landed, vendor: str) -> None:
         assert sorted(names, key=lambda name: order_key(rows[name][0])) == names, identity
 
 
-# --- tests without ------------------------------------------------------------------------------------------------------------------
+# --- tests without
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def test_every_vendor_has_its_exceptions() -> None:
@@ -387,7 +431,9 @@ def test_every_vendor_has_its_exceptions() -> None:
         for exception in entry["exceptions"]:
             (what,) = {"arrives", "column", "values", "row"} & set(exception)
             assert exception["reason"] and set(exception) <= {"of", "reason", what, "becomes", "rule"}, exception
-            assert exception.get("rule", "seconds") in VALUE_RULES and exception.get("row", "patch") in ROW_RULES, exception
+            assert exception.get("rule", "seconds") in VALUE_RULES and exception.get("row", "patch") in ROW_RULES, (
+                exception
+            )
             assert what == "arrives" or any(concerns(exception, change) for change in CHANGES)
 
 
@@ -420,7 +466,8 @@ def test_messages_are_records(vendor: str) -> None:
         assert size == len(message) and record["id"] == CHANGE_OF[name].order, name
 
 
-# --- the encoders against messages that the documents print ------------------------------------------------------------------------
+# --- the encoders against messages that the documents print
+# ------------------------------------------------------------------------
 
 
 def exact(text: str | bytes) -> Any:
@@ -452,7 +499,10 @@ DOUBLE_DIGITS = (
 OMS_TABLE = Table(
     "table",
     (
-        *(Column(f"col{number}", "integer", type_) for number, type_ in enumerate(("tinyint", "smallint", "int", "bigint", "bigint unsigned"), 1)),
+        *(
+            Column(f"col{number}", "integer", type_)
+            for number, type_ in enumerate(("tinyint", "smallint", "int", "bigint", "bigint unsigned"), 1)
+        ),
         Column("col6", "float", "float"),
         Column("col7", "double", "double"),
         Column("col8", "string", "varchar(255)"),
@@ -472,9 +522,26 @@ OMS_ROW = dict(zip((column.name for column in OMS_TABLE.columns), (
 )))  # fmt: skip
 OMS_VALUES_SENT = """"col1":3,"col2":129,"col3":2147483646,"col4":9223372036854775806,"col5":10223372036854775806,"col6":1.2222,"col7":DOUBLE,"col8":"hello world",
     "col9":"aGVsbG8gd29ybGQ=","col10":DOUBLE,"col11":"2020-11-25","col12":"00:01:02","col13":"2020-11-25 00:01:02","col14":"1606233662.012345" """
-OMS_TYPES_SENT = ("TINYINT", "SMALLINT", "INT", "INT64", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR", "BLOB", "DECIMAL", "DATE", "TIME", "DATETIME", "TIMESTAMP")
+OMS_TYPES_SENT = (
+    "TINYINT",
+    "SMALLINT",
+    "INT",
+    "INT64",
+    "BIGINT",
+    "FLOAT",
+    "DOUBLE",
+    "VARCHAR",
+    "BLOB",
+    "DECIMAL",
+    "DATE",
+    "TIME",
+    "DATETIME",
+    "TIMESTAMP",
+)
 OMS_INSERT = Change("sample", "insert", OMS_TABLE, None, OMS_ROW, order=5, instant=1609344671000, written=1618323429026)
-OMS_UPDATE = replace(OMS_INSERT, op="update", before=OMS_ROW, after={**OMS_ROW, "col8": "hello world 2020"}, written=1618364572908)
+OMS_UPDATE = replace(
+    OMS_INSERT, op="update", before=OMS_ROW, after={**OMS_ROW, "col8": "hello world 2020"}, written=1618364572908
+)
 
 
 def the_message(vendor: str, change: Change) -> Any:
@@ -490,28 +557,57 @@ def test_samples_of_oms_default() -> None:
     sent = oms_values(DOUBLE_DIGITS)
     del sent["col7"]  # the sample's is shorter: here the digits follow the table of types
     message = the_message("oms_default", OMS_INSERT)
-    keys = {"record_primary_key": "col1\u0001col2", "record_primary_value": "3\u0001129", "timestamp": "1609344671", "table_name": "table"}
+    keys = {
+        "record_primary_key": "col1\u0001col2",
+        "record_primary_value": "3\u0001129",
+        "timestamp": "1609344671",
+        "table_name": "table",
+    }
     assert_holds(message, {"allMetaData": keys, "prevStruct": None, "recordType": "INSERT", "postStruct": sent})
     assert float(message["postStruct"]["col7"]) == DOUBLE
-    assert_holds(the_message("oms_default", replace(OMS_INSERT, op="delete", before=OMS_ROW, after=None)), {"recordType": "DELETE", "prevStruct": sent, "postStruct": None})
+    assert_holds(
+        the_message("oms_default", replace(OMS_INSERT, op="delete", before=OMS_ROW, after=None)),
+        {"recordType": "DELETE", "prevStruct": sent, "postStruct": None},
+    )
 
 
 def test_samples_of_oms_default_extend() -> None:
     light = {f"col{number}": {"schemaType": type_} for number, type_ in enumerate(OMS_TYPES_SENT, 1)}
     sent = {**oms_values(DOUBLE_DIGITS), "__light_type": light}
-    assert_holds(the_message("oms_default_extend", OMS_INSERT), {"prevStruct": None, "recordType": "INSERT", "postStruct": sent})
-    assert_holds(the_message("oms_default_extend", OMS_UPDATE), {"prevStruct": sent, "recordType": "UPDATE", "postStruct": {"col8": "hello world 2020", "__light_type": light}})
+    assert_holds(
+        the_message("oms_default_extend", OMS_INSERT), {"prevStruct": None, "recordType": "INSERT", "postStruct": sent}
+    )
+    assert_holds(
+        the_message("oms_default_extend", OMS_UPDATE),
+        {"prevStruct": sent, "recordType": "UPDATE", "postStruct": {"col8": "hello world 2020", "__light_type": light}},
+    )
 
 
 def test_samples_of_oms_canal() -> None:
     types = {f"col{number}": type_.lower() for number, type_ in enumerate(OMS_TYPES_SENT, 1)}
-    head = {"database": "database", "table": "table", "es": "1609344671000", "isDdl": False, "sql": "", "mysqlType": types, "pkNames": ["col1", "col2"]}
+    head = {
+        "database": "database",
+        "table": "table",
+        "es": "1609344671000",
+        "isDdl": False,
+        "sql": "",
+        "mysqlType": types,
+        "pkNames": ["col1", "col2"],
+    }
     sent = oms_values(DOUBLE_DIGITS)
-    assert_holds(the_message("oms_canal", OMS_INSERT), {**head, "data": [sent], "old": None, "type": "INSERT", "ts": "1618323429026"})
+    assert_holds(
+        the_message("oms_canal", OMS_INSERT),
+        {**head, "data": [sent], "old": None, "type": "INSERT", "ts": "1618323429026"},
+    )
     update = the_message("oms_canal", OMS_UPDATE)
-    assert_holds(update, {**head, "data": [{**sent, "col8": "hello world 2020"}], "type": "UPDATE", "ts": "1618364572908"})
+    assert_holds(
+        update, {**head, "data": [{**sent, "col8": "hello world 2020"}], "type": "UPDATE", "ts": "1618364572908"}
+    )
     assert update["old"] == [{"col8": "hello world"}]
-    assert_holds(the_message("oms_canal", replace(OMS_INSERT, op="delete", before=OMS_ROW, after=None)), {**head, "data": [sent], "old": None, "type": "DELETE"})
+    assert_holds(
+        the_message("oms_canal", replace(OMS_INSERT, op="delete", before=OMS_ROW, after=None)),
+        {**head, "data": [sent], "old": None, "type": "DELETE"},
+    )
 
 
 def test_samples_of_oms_dataworks() -> None:
@@ -521,27 +617,62 @@ def test_samples_of_oms_dataworks() -> None:
     columns = [{"name": f"col{number}", "type": type_} for number, type_ in enumerate(OMS_TYPES_SENT, 1)]
     times = {"eventTime": "1647581000000", "systemTime": "1647581000795", "checkpointTime": "1647581000"}
     payload = {"before": None, "after": {"data": oms_values(plain)}, "op": "INSERT", "timestamp": times, "ddl": None}
-    assert_holds(the_message("oms_dataworks", change), {"version": "2.0", "schema": {"source": source, "column": columns, "pk": ["col1", "col2"]}, "payload": payload, "extend": {"load_fm": "test"}})
+    assert_holds(
+        the_message("oms_dataworks", change),
+        {
+            "version": "2.0",
+            "schema": {"source": source, "column": columns, "pk": ["col1", "col2"]},
+            "payload": payload,
+            "extend": {"load_fm": "test"},
+        },
+    )
     heartbeat = {"version": "2.0", "payload": {"timestamp": {"eventTime": "1620457659000"}, "op": "HEARTBEAT"}}
     assert the_message("oms_dataworks", Change("sample", "heartbeat", instant=1620457659000)) == heartbeat
-    template = replace(change, table=Table("t", (Column("ts", "datetime", "datetime(6)"),), ()), after={"ts": "2020-05-24 18:14:29.123456"})
+    template = replace(
+        change,
+        table=Table("t", (Column("ts", "datetime", "datetime(6)"),), ()),
+        after={"ts": "2020-05-24 18:14:29.123456"},
+    )
     assert the_message("oms_dataworks", template)["payload"]["after"]["data"] == {"ts": "1590315269000.123456000"}
 
 
 def test_samples_of_oms_shareplex() -> None:
     table = replace(OMS_TABLE, name="mock_table", database="mock_database")
     change = replace(OMS_UPDATE, table=table, instant=1606233662000, written=1607320749000)
-    meta = {"posttime": "2020-12-07T13:59:09", "op": "upd", "time": "2020-11-25T00:01:02", "table": "mock_database.mock_table", "rowid": "mock_database.mock_table-3\u0001129"}
+    meta = {
+        "posttime": "2020-12-07T13:59:09",
+        "op": "upd",
+        "time": "2020-11-25T00:01:02",
+        "table": "mock_database.mock_table",
+        "rowid": "mock_database.mock_table-3\u0001129",
+    }
     message = the_message("oms_shareplex", change)
     assert_holds(message, {"data": {"col8": "hello world 2020"}, "meta": meta, "key": oms_values(DOUBLE_DIGITS)})
     assert list(message["data"]) == ["col8"]
-    assert_holds(the_message("oms_shareplex", replace(change, op="delete", after=None)), {"data": oms_values(DOUBLE_DIGITS), "meta": {"op": "del"}})
+    assert_holds(
+        the_message("oms_shareplex", replace(change, op="delete", after=None)),
+        {"data": oms_values(DOUBLE_DIGITS), "meta": {"op": "del"}},
+    )
 
 
 def test_sample_of_oceanbase_canal() -> None:
-    columns = (Column("id", "integer", "integer"), Column("name", "string", "varchar(255)"), Column("description", "string", "varchar(512)"), Column("weight", "float", "float"))
+    columns = (
+        Column("id", "integer", "integer"),
+        Column("name", "string", "varchar(255)"),
+        Column("description", "string", "varchar(512)"),
+        Column("weight", "float", "float"),
+    )
     after = {"id": 111, "name": "name", "description": "Big 2-wheel scooter", "weight": 5.18}
-    change = Change("sample", "update", Table("products", columns, database="inventory"), {**after, "weight": 5.15}, after, order=9, instant=1589373560000, written=1589373560798)
+    change = Change(
+        "sample",
+        "update",
+        Table("products", columns, database="inventory"),
+        {**after, "weight": 5.15},
+        after,
+        order=9,
+        instant=1589373560000,
+        written=1589373560798,
+    )
     assert_holds(
         the_message("oceanbase_canal", change),
         exact("""{"data": [{"id": "111", "name": "name", "description": "Big 2-wheel scooter", "weight": "5.18"}], "database": "inventory", "es": 1589373560000, "id": 9, "isDdl": false,
@@ -566,20 +697,45 @@ DRS_TABLE = Table(
     ),
     database="test01",
 )
-DRS_ROW = dict(c11=b"", c10="华为云huaweicloud", c14=b"jgojgoid!@#$%^", c4="2021-06-25 17:51:53", c5=moment("2021-06-25 09:51:53.201"), c6="!@#$%90weurtg103", c7=10357.0, c8=12510357.0, c9=Decimal(9874510357), id=104)
+DRS_ROW = dict(
+    c11=b"",
+    c10="华为云huaweicloud",
+    c14=b"jgojgoid!@#$%^",
+    c4="2021-06-25 17:51:53",
+    c5=moment("2021-06-25 09:51:53.201"),
+    c6="!@#$%90weurtg103",
+    c7=10357.0,
+    c8=12510357.0,
+    c9=Decimal(9874510357),
+    id=104,
+)
 DRS_VALUES_SENT = """"c11":"[]", "c10":"华为云huaweicloud", "c14":"[106, 103, 111, 106, 103, 111, 105, 100, 33, 64, 35, 36, 37, 94]", "c4":"2021-06-25 17:51:53", "c5":"1624614713.201",
     "c6":"!@#$%90weurtg103", "c7":"10357.0", "c8":"1.2510357E7", "c9":"9874510357" """
-DRS_UPDATE = Change("sample", "update", DRS_TABLE, {**DRS_ROW, "id": 103}, DRS_ROW, order=27677, instant=1624614713000, written=1625058726990)
+DRS_UPDATE = Change(
+    "sample",
+    "update",
+    DRS_TABLE,
+    {**DRS_ROW, "id": 103},
+    DRS_ROW,
+    order=27677,
+    instant=1624614713000,
+    written=1625058726990,
+)
 
 
 def test_samples_of_drs_json() -> None:
     head = """{"mysqlType":{"c11":"binary", "c10":"varchar", "c14":"blob", "c4":"datetime", "c5":"timestamp", "c6":"char", "c7":"float", "c8":"double", "c9":"decimal", "id":"int"},
         "id":27677, "es":1624614713000, "ts":1625058726990, "database":"test01", "table":"test ", "isDdl":false, "sql":"", "pkNames":["id"]}"""
     after, before = (exact("{" + DRS_VALUES_SENT + f', "id":"{number}"' + "}") for number in (104, 103))
-    assert_holds(the_message("drs_json", DRS_UPDATE), {**exact(head), "type": "UPDATE", "data": [after], "old": [before]})
+    assert_holds(
+        the_message("drs_json", DRS_UPDATE), {**exact(head), "type": "UPDATE", "data": [after], "old": [before]}
+    )
     deleted = replace(DRS_UPDATE, op="delete", after=None)
     assert_holds(the_message("drs_json", deleted), {"type": "DELETE", "data": None, "old": [before]})
-    assert_holds(the_message("drs_json_c", deleted), {"type": "DELETE", "data": [{**before, "c5": "2021-06-25 17:51:53"}], "old": None})
+    assert_holds(
+        the_message("drs_json_c", deleted),
+        {"type": "DELETE", "data": [{**before, "c5": "2021-06-25 17:51:53"}], "old": None},
+    )
 
 
 def test_sample_of_drs_sql() -> None:
@@ -591,9 +747,25 @@ def test_sample_of_drs_sql() -> None:
         Column("smallint_column", "integer", "tinyint"),
         Column("bytea_column", "binary", "blob"),
     )
-    before = dict(timestamp_column="2014-07-02 06:14:00.742", jsonb_column='{"key1": "value1", "key2": "value2"}', boolean_column=1, bit_column=1, smallint_column=12, bytea_column=b"bytea_data")
+    before = dict(
+        timestamp_column="2014-07-02 06:14:00.742",
+        jsonb_column='{"key1": "value1", "key2": "value2"}',
+        boolean_column=1,
+        bit_column=1,
+        smallint_column=12,
+        bytea_column=b"bytea_data",
+    )
     after = {**before, "timestamp_column": "2021-12-16 12:31:49.344365", "boolean_column": 0}
-    change = Change("sample", "update", Table("table01", columns, (), database="database01"), before, after, order=332, instant=1639626187000, written=1639629261915)
+    change = Change(
+        "sample",
+        "update",
+        Table("table01", columns, (), database="database01"),
+        before,
+        after,
+        order=332,
+        instant=1639626187000,
+        written=1639629261915,
+    )
     values = """{"timestamp_column": "2021-12-16 12:31:49.344365", "jsonb_column": "{\\"key1\\": \\"value1\\", \\"key2\\": \\"value2\\"}", "boolean_column": "false",
         "bit_column": "1", "smallint_column": "12", "bytea_column": "62797465615f64617461"}"""
     sample = """{"columnType": {"timestamp_column": "timestamp without time zone", "jsonb_column": "json", "boolean_column": "boolean", "bit_column": "bit", "smallint_column": "smallint",
@@ -604,50 +776,102 @@ def test_sample_of_drs_sql() -> None:
 
 
 def test_samples_of_drs_mongodb() -> None:
-    table = Table("ljx", (Column("id", "integer", "int"), Column("c1", "string", "text"), Column("tags", "json", "json")), database="ljx")
+    table = Table(
+        "ljx",
+        (Column("id", "integer", "int"), Column("c1", "string", "text"), Column("tags", "json", "json")),
+        database="ljx",
+    )
     row = dict(id=1, c1="baz", tags='["mongodb", "database", "NoSQL"]')
-    change = Change("sample", "insert", table, None, row, "ljx/1", order=256, instant=1684315111439, written=1684315111576)
+    change = Change(
+        "sample", "insert", table, None, row, "ljx/1", order=256, instant=1684315111439, written=1684315111576
+    )
     identity = f'{{"_id": ObjectId("{change.document_id}")}}'
-    head = exact('{"id": 256, "op": "INSERT", "dbType": "MongoDB", "db": "ljx", "coll": "ljx", "where": null, "recordType": "insert", "extra": "insert", "es": 1684315111439, "ts": 1684315111576}')
+    head = exact(
+        '{"id": 256, "op": "INSERT", "dbType": "MongoDB", "db": "ljx", "coll": "ljx", "where": null, "recordType": "insert", "extra": "insert", "es": 1684315111439, "ts": 1684315111576}'
+    )
     document = '"id": NumberInt(1), "c1": "baz", "tags": ["mongodb", "database", "NoSQL"]}'
     insert = the_message("drs_mongodb", change)
     assert_holds(insert, {**head, "value": f"{identity[:-1]}, {document}"})
     assert re.fullmatch("1684344063:[0-9]+", insert["clusterTime"])
     update = replace(change, op="update", before=row, after={**row, "c1": "aaa"})
-    assert_holds(the_message("drs_mongodb", update), {"op": "UPDATE", "value": '{"$set": {"c1": "aaa"}}', "where": identity, "recordType": "update"})
+    assert_holds(
+        the_message("drs_mongodb", update),
+        {"op": "UPDATE", "value": '{"$set": {"c1": "aaa"}}', "where": identity, "recordType": "update"},
+    )
     replaced = replace(update, after=row)
-    assert_holds(the_message("drs_mongodb", replaced), {"op": "UPDATE", "value": f"{identity[:-1]}, {document}", "where": identity, "recordType": "replace"})
-    assert_holds(the_message("drs_mongodb", replace(change, op="delete", before=row, after=None)), {"op": "DELETE", "value": identity, "where": None, "recordType": "doc", "extra": "doc"})
+    assert_holds(
+        the_message("drs_mongodb", replaced),
+        {"op": "UPDATE", "value": f"{identity[:-1]}, {document}", "where": identity, "recordType": "replace"},
+    )
+    assert_holds(
+        the_message("drs_mongodb", replace(change, op="delete", before=row, after=None)),
+        {"op": "DELETE", "value": identity, "where": None, "recordType": "doc", "extra": "doc"},
+    )
 
 
 def test_samples_of_dataworks() -> None:
-    table = Table("pkset_test_no_pk", tuple(Column(name, "string", "varchar(20)") for name in ("name", "job", "sex")), (), database="pkset_test")
+    table = Table(
+        "pkset_test_no_pk",
+        tuple(Column(name, "string", "varchar(20)") for name in ("name", "job", "sex")),
+        (),
+        database="pkset_test",
+    )
     man = {"name": "name11", "job": "job11", "sex": "man"}
-    update = Change("sample", "update", table, man, {**man, "sex": "woman"}, order=1, instant=1620458077000, written=1620458077779)
+    update = Change(
+        "sample", "update", table, man, {**man, "sex": "woman"}, order=1, instant=1620458077000, written=1620458077779
+    )
     columns = [*({"name": name, "type": "STRING"} for name in man), {"name": "#alibaba_rds_row_id#", "type": "LONG"}]
-    schema = {"dataColumn": columns, "primaryKey": None, "source": {"dbType": "MySQL", "dbName": "pkset_test", "tableName": "pkset_test_no_pk"}}
+    schema = {
+        "dataColumn": columns,
+        "primaryKey": None,
+        "source": {"dbType": "MySQL", "dbName": "pkset_test", "tableName": "pkset_test_no_pk"},
+    }
     before, after = ({"dataColumn": {**man, "sex": sex, "#alibaba_rds_row_id#": "15"}} for sex in ("man", "woman"))
     times = {"eventTime": "1620458077000", "systemTime": "1620458077779", "checkpointTime": "1620458077000"}
     payload = {"sequenceId": "1620457642589000001", "timestamp": times, "ddl": None}
     first, second = map(exact, ENCODERS["dataworks"](update))
-    assert first == {"schema": schema, "payload": {**payload, "before": before, "after": None, "op": "UPDATE_BEFOR"}, "version": "0.0.1"}
-    assert second == {"schema": schema, "payload": {**payload, "before": None, "after": after, "op": "UPDATE_AFTER"}, "version": "0.0.1"}
-    assert the_message("dataworks_single", update) == {"schema": schema, "payload": {**payload, "before": before, "after": after, "op": "UPDATE_AFTER"}, "version": "0.0.1"}
+    assert first == {
+        "schema": schema,
+        "payload": {**payload, "before": before, "after": None, "op": "UPDATE_BEFOR"},
+        "version": "0.0.1",
+    }
+    assert second == {
+        "schema": schema,
+        "payload": {**payload, "before": None, "after": after, "op": "UPDATE_AFTER"},
+        "version": "0.0.1",
+    }
+    assert the_message("dataworks_single", update) == {
+        "schema": schema,
+        "payload": {**payload, "before": before, "after": after, "op": "UPDATE_AFTER"},
+        "version": "0.0.1",
+    }
     heartbeat = exact("""{"schema": {"dataColumn": null, "primaryKey": null, "source": null}, "payload": {"before": null, "after": null, "sequenceId": null,
         "timestamp": {"eventTime": 1620457659000, "checkpointTime": 1620457659000}, "op": "MHEARTBEAT", "ddl": null}, "version": "0.0.1"}""")
     assert the_message("dataworks", Change("sample", "heartbeat", instant=1620457659000)) == heartbeat
 
 
-# --- the page -----------------------------------------------------------------------------------------------------------------------
+# --- the page
+# -----------------------------------------------------------------------------------------------------------------------
 
 
 def in_words(exception: VendorException) -> tuple[str, str]:
     """What differs, and what comes instead."""
     where = " and ".join(f"{name} is {_one_of(wanted)}" for name, wanted in exception.get("of", {}).items())
-    what = {"arrives": "the message", "row": "the row", "column": f"`{exception.get('column')}`", "values": f"values of class `{exception.get('values')}`"}
+    what = {
+        "arrives": "the message",
+        "row": "the row",
+        "column": f"`{exception.get('column')}`",
+        "values": f"values of class `{exception.get('values')}`",
+    }
     (kind,) = what.keys() & exception.keys()
     rule = exception.get("rule", exception.get("row"))
-    instead = "does not arrive" if kind == "arrives" else RULES_IN_WORDS[rule] if rule else f"`{exception['becomes'] or 'null'}`"
+    instead = (
+        "does not arrive"
+        if kind == "arrives"
+        else RULES_IN_WORDS[rule]
+        if rule
+        else f"`{exception['becomes'] or 'null'}`"
+    )
     return what[kind] + (f" where {where}" if where else ""), instead
 
 

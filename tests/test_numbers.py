@@ -1,4 +1,6 @@
-"""Bare numbers keep their digits, wherever they stand and whatever stands around them: thousands of documents against Python's own parser."""
+"""Bare numbers keep their digits, wherever they stand and whatever stands around them: thousands of documents against
+Python's own parser.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,50 @@ import random
 from pathlib import Path
 from typing import Any
 
-from runner.avro_files import FileMessage
+from runner.compile.query import compile_format
 from runner.contract import MACRO_GLOBALS
-from runner.formats import FormatFolders
-from runner.compile import compile_format
+from runner.engine.messages import view_at_hand
+from runner.functions.avro.files import FileMessage
 from runner.render import Renderer
-from runner.spark_messages import view_at_hand
+from runner.spec.formats import FormatFolders
 
 ROOT = Path(__file__).parent.parent
-NUMBERS = ["0", "-0", "7", "-12", "1.10", "-0.50", "1e5", "1E-7", "9.99E-308", "1e400", "0.0", "-0.0", "12345678901234567890123", "3.14159265358979323846264338", "1" * 1100 + ".25"]
-TEXTS = ["", "a", "1.50", '":1.50,', '\\":1.50}', '{"a":1.50}', '{"a":[1.50, 2]}', "[1.50]", "\\", "a\\\\", ": 1.50 ", "\ud7ff", "中", "x,1.50]", "-0", '"', "\t:1.5,"]
+NUMBERS = [
+    "0",
+    "-0",
+    "7",
+    "-12",
+    "1.10",
+    "-0.50",
+    "1e5",
+    "1E-7",
+    "9.99E-308",
+    "1e400",
+    "0.0",
+    "-0.0",
+    "12345678901234567890123",
+    "3.14159265358979323846264338",
+    "1" * 1100 + ".25",
+]
+TEXTS = [
+    "",
+    "a",
+    "1.50",
+    '":1.50,',
+    '\\":1.50}',
+    '{"a":1.50}',
+    '{"a":[1.50, 2]}',
+    "[1.50]",
+    "\\",
+    "a\\\\",
+    ": 1.50 ",
+    "\ud7ff",
+    "中",
+    "x,1.50]",
+    "-0",
+    '"',
+    "\t:1.5,",
+]
 BLANKS = ["", "", "", "", " ", "  ", "\t", " \t "]
 
 
@@ -38,13 +74,25 @@ def value(draw: random.Random, depth: int) -> str:
     if kind == 6:
         return draw.choice(["null", "true", "false"])
     if kind == 7:
-        return "[" + blank(draw) + ("," + blank(draw)).join(value(draw, depth + 1) + blank(draw) for _ in range(draw.randrange(4))) + "]"
+        return (
+            "["
+            + blank(draw)
+            + ("," + blank(draw)).join(value(draw, depth + 1) + blank(draw) for _ in range(draw.randrange(4)))
+            + "]"
+        )
     return members(draw, draw.randrange(4), depth + 1)
 
 
 def members(draw: random.Random, count: int, depth: int) -> str:
     names = draw.sample([*TEXTS[1:], *"bcdefghij"], count)
-    return "{" + ",".join(f"{blank(draw)}{json.dumps(name)}{blank(draw)}:{blank(draw)}{value(draw, depth)}{blank(draw)}" for name in names) + "}"
+    return (
+        "{"
+        + ",".join(
+            f"{blank(draw)}{json.dumps(name)}{blank(draw)}:{blank(draw)}{value(draw, depth)}{blank(draw)}"
+            for name in names
+        )
+        + "}"
+    )
 
 
 def compact(parsed: Any) -> str:
@@ -52,7 +100,9 @@ def compact(parsed: Any) -> str:
     if isinstance(parsed, Number):
         return str(parsed)
     if isinstance(parsed, dict):
-        return "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{compact(v)}" for name, v in parsed.items()) + "}"
+        return (
+            "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{compact(v)}" for name, v in parsed.items()) + "}"
+        )
     if isinstance(parsed, list):
         return "[" + ",".join(compact(v) for v in parsed) + "]"
     return json.dumps(parsed, ensure_ascii=False)
@@ -65,11 +115,22 @@ def column(parsed: Any) -> str | None:
 def test_digits_stay(spark: object) -> None:
     draw = random.Random(5)
     rows = [members(draw, draw.randrange(1, 6), 1) for _ in range(3000)]
-    messages = [f'{{"recordType":"INSERT",{blank(draw)}"postStruct"{blank(draw)}:{row},"allMetaData":{{"timestamp":"1","table_name":"t"}}}}' for row in rows]
+    messages = [
+        f'{{"recordType":"INSERT",{blank(draw)}"postStruct"{blank(draw)}:{row},"allMetaData":{{"timestamp":"1","table_name":"t"}}}}'
+        for row in rows
+    ]
     session = spark.fresh()
     view_at_hand(session, [FileMessage(0, 0, m.encode()) for m in messages], "json", "oms_default_messages")
-    query = compile_format(Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str}), FormatFolders((ROOT / "formats",)).load("oms_default"), "oms_default", None)
+    query = compile_format(
+        Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str}),
+        FormatFolders((ROOT / "formats",)).load("oms_default"),
+        "oms_default",
+        None,
+    )
     got = {row["seq"]["arrival"][0]: row for row in session.rows(query.sql)[1]}
     for number, row in enumerate(rows):
         expected = json.loads(row, parse_float=Number, parse_int=Number)
-        assert (got[number]["reason"], got[number]["after"]) == (None, {name: column(v) for name, v in expected.items()}), messages[number]
+        assert (got[number]["reason"], got[number]["after"]) == (
+            None,
+            {name: column(v) for name, v in expected.items()},
+        ), messages[number]

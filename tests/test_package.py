@@ -28,9 +28,17 @@ def test_a_new_project_builds(installed: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed)}
 
     def runner(*words: str, cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "runner.cli", *words], cwd=cwd, env=environment, capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, "-m", "runner.cli", *words], cwd=cwd, env=environment, capture_output=True, text=True
+        )
 
-    where = subprocess.run([sys.executable, "-c", "import runner; print(runner.__file__)"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    where = subprocess.run(
+        [sys.executable, "-c", "import runner; print(runner.__file__)"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert str(installed) in where.stdout
     made = runner("init", "demo")
     assert made.returncode == 0, made.stderr
@@ -38,4 +46,10 @@ def test_a_new_project_builds(installed: Path, tmp_path: Path) -> None:
     assert built.returncode == 0, built.stderr
     assert "ERROR=0" in built.stderr and "conserved_shop" in built.stderr
     shown = runner("show", "-s", "order_status", "--output", "json", cwd=tmp_path / "demo")
-    assert [json.loads(line)["status"] for line in shown.stdout.splitlines()] == ["created", "paid", "shipped", "created", "cancelled"]
+    assert [json.loads(line)["status"] for line in shown.stdout.splitlines()] == [
+        "created",
+        "paid",
+        "shipped",
+        "created",
+        "cancelled",
+    ]

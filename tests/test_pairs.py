@@ -15,14 +15,21 @@ COLUMNS = "op, key_text, old_key, before, after, before_image, after_image, chan
 def half(op: str, sequence: str, row: dict, before: dict | None = None) -> dict:
     """A message as DataWorks writes it; `row` lies on the side that the op names."""
     is_before = op in ("UPDATE_BEFOR", "UPDATE_BEFORE", "DELETE")
-    images = {"before": {"dataColumn": row} if is_before else before and {"dataColumn": before}, "after": None if is_before else {"dataColumn": row}}
+    images = {
+        "before": {"dataColumn": row} if is_before else before and {"dataColumn": before},
+        "after": None if is_before else {"dataColumn": row},
+    }
     schema = {
         "dataColumn": [{"name": "id", "type": "LONG"}, {"name": "v", "type": "STRING"}],
         "primaryKey": ["id"],
         "source": {"dbType": "MySQL", "dbName": "shop", "tableName": "t"},
     }
     times = {"eventTime": 1620458077000 + int(sequence), "systemTime": 1620458077779, "checkpointTime": 1620458077000}
-    return {"schema": schema, "payload": {**images, "sequenceId": sequence, "timestamp": times, "op": op, "ddl": None}, "version": "0.0.1"}
+    return {
+        "schema": schema,
+        "payload": {**images, "sequenceId": sequence, "timestamp": times, "op": op, "ddl": None},
+        "version": "0.0.1",
+    }
 
 
 @pytest.fixture
@@ -35,7 +42,10 @@ def source(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsy
         (tmp_path / f"in/{name}.jsonl").write_text("".join(json.dumps(m) + "\n" for m in messages))
         assert main(["run"]) == 0, capsys.readouterr().err
         capsys.readouterr()
-        assert main(["show", "--inline", f"select {COLUMNS} from changelog order by seq, key_text", "--output", "json"]) == 0
+        assert (
+            main(["show", "--inline", f"select {COLUMNS} from changelog order by seq, key_text", "--output", "json"])
+            == 0
+        )
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return land
@@ -43,12 +53,30 @@ def source(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_halves_meet_across_runs(source) -> None:
     [lone] = source("1", half("UPDATE_BEFOR", "1", {"id": 1, "v": "a"}))
-    assert (lone["op"], lone["before"], lone["after"], lone["after_image"], lone["changed"], lone["pair_id"]) == ("update", {"id": "1", "v": "a"}, None, "none", None, "1")
+    assert (lone["op"], lone["before"], lone["after"], lone["after_image"], lone["changed"], lone["pair_id"]) == (
+        "update",
+        {"id": "1", "v": "a"},
+        None,
+        "none",
+        None,
+        "1",
+    )
     [joined] = source("2", half("UPDATE_AFTER", "1", {"id": 2, "v": "b"}))
-    assert (joined["before"], joined["after"], joined["changed"]) == ({"id": "1", "v": "a"}, {"id": "2", "v": "b"}, ["id", "v"])
-    assert (joined["key_text"], joined["old_key"], joined["before_image"], joined["after_image"]) == ('{"id":"2"}', {"id": "1"}, "full", "full")
+    assert (joined["before"], joined["after"], joined["changed"]) == (
+        {"id": "1", "v": "a"},
+        {"id": "2", "v": "b"},
+        ["id", "v"],
+    )
+    assert (joined["key_text"], joined["old_key"], joined["before_image"], joined["after_image"]) == (
+        '{"id":"2"}',
+        {"id": "1"},
+        "full",
+        "full",
+    )
     # Halves that come again change nothing, in whatever order.
-    assert source("3", half("UPDATE_AFTER", "1", {"id": 2, "v": "b"}), half("UPDATE_BEFOR", "1", {"id": 1, "v": "a"})) == [joined]
+    assert source(
+        "3", half("UPDATE_AFTER", "1", {"id": 2, "v": "b"}), half("UPDATE_BEFOR", "1", {"id": 1, "v": "a"})
+    ) == [joined]
 
 
 def test_halves_meet_in_any_order_and_only_their_own(source) -> None:

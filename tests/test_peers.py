@@ -1,4 +1,6 @@
-"""The messages of another project's tests, and the images that it expects of them: `+I` insert, `-U`/`+U` update, `-D` delete."""
+"""The messages of another project's tests, and the images that it expects of them: `+I` insert, `-U`/`+U` update, `-D`
+delete.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,19 @@ def test_images_of_a_case_of_our_own(spark: object, capsys: pytest.CaptureFixtur
     header = {"database": "d", "table": "t", "pkNames": ["id"]}
     messages = [
         {**header, "type": "INSERT", "data": [{"id": "1", "name": "a", "description": None, "weight": "1.50"}]},
-        {**header, "type": "UPDATE", "data": [{"id": "1", "name": "b", "description": "x", "weight": "1.50"}], "old": [{"name": "a", "description": None}]},
+        {
+            **header,
+            "type": "UPDATE",
+            "data": [{"id": "1", "name": "b", "description": "x", "weight": "1.50"}],
+            "old": [{"name": "a", "description": None}],
+        },
         {**header, "type": "DELETE", "data": [{"id": "1", "name": "b", "description": "x", "weight": "1.50"}]},
     ]
     file = tmp_path / "messages.jsonl"
     file.write_text("\n".join(json.dumps(m) for m in messages))
-    assert images(parsed(capsys, file)) == ["+I(1,a,null,1.50)", "-U(1,a,null,1.50)", "+U(1,b,x,1.50)", "-D(1,b,x,1.50)"]
+    assert images(parsed(capsys, file)) == [
+        "+I(1,a,null,1.50)",
+        "-U(1,a,null,1.50)",
+        "+U(1,b,x,1.50)",
+        "-D(1,b,x,1.50)",
+    ]

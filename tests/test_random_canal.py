@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.avro_files import FileMessage
-from runner.compare import as_text
+from runner.compile.query import compile_format
 from runner.contract import MACRO_GLOBALS
-from runner.formats import FormatFolders
-from runner.compile import compile_format
+from runner.engine.messages import view_at_hand
+from runner.functions.avro.files import FileMessage
 from runner.render import Renderer
-from runner.spark_messages import view_at_hand
+from runner.run.compare import as_text
+from runner.spec.formats import FormatFolders
 from tests import random_canal, reference_canal
 
 ROOT = Path(__file__).parent.parent

@@ -23,9 +23,13 @@ VIEWS = {"changelog", "ddl_events", "control_events", "dead_letters", "freshness
 def project(folder: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "messages").mkdir()
     shutil.copyfile(SHOP, folder / "messages/shop.jsonl")
-    (folder / "project.yml").write_text(f"target: t\ntargets: {{t: {target}}}\nsources: [{{name: shop, format: canal, files: messages/*}}]\n")
+    (folder / "project.yml").write_text(
+        f"target: t\ntargets: {{t: {target}}}\nsources: [{{name: shop, format: canal, files: messages/*}}]\n"
+    )
     (folder / "models").mkdir()
-    (folder / "models/totals.sql").write_text("{{ config(materialized='table') }} select op, count(*) as n from {{ ref('changelog') }} group by op\n")
+    (folder / "models/totals.sql").write_text(
+        "{{ config(materialized='table') }} select op, count(*) as n from {{ ref('changelog') }} group by op\n"
+    )
     (folder / "models/renames.sql").write_text("select * from {{ ref('totals') }} where op = 'update'\n")
     monkeypatch.chdir(folder)
 
@@ -35,10 +39,12 @@ def names(session, catalog: str, what: str) -> set[str]:
 
 
 @pytest.mark.parametrize("storage", ["parquet", "delta"])
-def test_another_session_finds_tables_and_views_by_name(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, storage: str) -> None:
+def test_another_session_finds_tables_and_views_by_name(
+    tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, storage: str
+) -> None:
     schema = f"seen_{storage}"
     project(tmp_path, f"{{storage: {storage}, catalog: {{schema: {schema}}}}}", monkeypatch)
-    assert main(["run", "-s", "ddl_events"]) == 0           # its table is not landed yet: empty, and there
+    assert main(["run", "-s", "ddl_events"]) == 0  # its table is not landed yet: empty, and there
     other = spark.fresh().session
     assert other.table(f"{schema}.ddl_events").count() == 0
     assert main(["run"]) == 0
@@ -46,13 +52,19 @@ def test_another_session_finds_tables_and_views_by_name(tmp_path: Path, spark: o
     assert VIEWS | {"shop_to_changelog", "totals", "renames"} <= names(other, schema, "tables")
     assert other.table(f"{schema}.changelog").count() == 13
     assert other.table(f"{schema}.ddl_events").count() == 3
-    assert [tuple(row) for row in other.table(f"{schema}.renames").collect()] == [tuple(row) for row in other.table(f"{schema}.totals").where("op = 'update'").collect()] != []
+    assert (
+        [tuple(row) for row in other.table(f"{schema}.renames").collect()]
+        == [tuple(row) for row in other.table(f"{schema}.totals").where("op = 'update'").collect()]
+        != []
+    )
     (tmp_path / "messages/more.jsonl").write_text('{"type":"INSERT","data":[{"id":"7"}],"pkNames":["id"]}\n')
     assert main(["run"]) == 0
     assert spark.fresh().session.table(f"{schema}.changelog").count() == 14
 
 
-def test_a_catalog_without_views_holds_the_tables(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_catalog_without_views_holds_the_tables(
+    tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project(tmp_path, "{storage: iceberg, catalog: {name: seen, type: hadoop, schema: lake}}", monkeypatch)
     assert main(["run"]) == 0
     session = spark.fresh().session
@@ -73,9 +85,17 @@ def folder(tmp_path: Path) -> Path:
 
 def notebook(folder: Path, settings: dict[str, str], text: str) -> str:
     """What a session without this project prints."""
-    options = "".join(f".config({key!r}, {value!r})" for key, value in {"spark.ui.enabled": "false", **settings}.items())
+    options = "".join(
+        f".config({key!r}, {value!r})" for key, value in {"spark.ui.enabled": "false", **settings}.items()
+    )
     code = f"from pyspark.sql import SparkSession\nspark = SparkSession.builder{options}.getOrCreate()\n{text}"
-    ran = subprocess.run([sys.executable, "-c", code], cwd=folder, env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"}, capture_output=True, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+    )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
@@ -98,14 +118,20 @@ def test_the_page_by_name(folder: Path) -> None:
 def test_the_page_of_folders(folder: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
     import duckdb
 
-    (folder / "project.yml").write_text("targets: {local: {}, folders: {}}\nsources: [{name: shop, format: canal, zone: Asia/Shanghai, files: messages/*.jsonl}]\n")
+    (folder / "project.yml").write_text(
+        "targets: {local: {}, folders: {}}\nsources: [{name: shop, format: canal, zone: Asia/Shanghai, files: messages/*.jsonl}]\n"
+    )
     monkeypatch.chdir(folder)
     assert main(["run"]) == 0
     (day,) = (folder / "warehouse/shop_to_changelog/kind=row").glob("*")
     (written,) = day.glob("*.parquet")
-    shutil.copyfile(written, day / "left-over.parquet")     # as a run that was killed leaves it
+    shutil.copyfile(written, day / "left-over.parquet")  # as a run that was killed leaves it
     by_spark, by_duckdb = [block for block in blocks(PAGE) if block.kind == "sql"]
-    expected = [("update", '{"id":"1001"}', "paid"), ("update", '{"id":"1001"}', "shipped"), ("update", '{"id":"1002"}', "cancelled")]
+    expected = [
+        ("update", '{"id":"1001"}', "paid"),
+        ("update", '{"id":"1001"}', "shipped"),
+        ("update", '{"id":"1002"}', "cancelled"),
+    ]
     assert duckdb.sql(by_duckdb.text).fetchall() == expected
     in_spark = by_spark.text.replace("warehouse/", f"{folder}/warehouse/")
     assert spark.fresh().session.sql(in_spark).count() == 13

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from runner.graph import Graph
-from runner.nodes import DataTest, Model, Node, UnitTest
-from runner.schedule import Interrupted, Result, Schedule
+from runner.project.graph import Graph
+from runner.project.nodes import DataTest, Model, Node, UnitTest
+from runner.run.schedule import Interrupted, Result, Schedule
 
 #     a -> b -> d -> e
 #     a -> c -> d        f
@@ -44,12 +44,21 @@ def succeed(node: Node) -> Result:
 
 
 def failing(*names: str) -> Callable[[Node], Result]:
-    return lambda node: Result(node.name, node.resource_type, "error" if node.resource_type == "model" else "fail") if node.name in names else succeed(node)
+    return lambda node: (
+        Result(node.name, node.resource_type, "error" if node.resource_type == "model" else "fail")
+        if node.name in names
+        else succeed(node)
+    )
 
 
-def run(graph: Graph, do: Callable[[Node], Result] = succeed, threads: int = 1, fail_fast: bool = False) -> dict[str, str]:
+def run(
+    graph: Graph, do: Callable[[Node], Result] = succeed, threads: int = 1, fail_fast: bool = False
+) -> dict[str, str]:
     """Name -> status, in the order in which the nodes ended."""
-    return {result.name: result.status for result in Schedule(graph, graph.nodes, do, lambda: None, Heard(), threads, fail_fast).run()}
+    return {
+        result.name: result.status
+        for result in Schedule(graph, graph.nodes, do, lambda: None, Heard(), threads, fail_fast).run()
+    }
 
 
 def statuses(parents: dict[str, list[str]], *failures: str, **options: bool) -> dict[str, str]:
@@ -88,17 +97,30 @@ def test_as_many_at_a_time_as_there_are_threads() -> None:
 
 def test_each_is_said_by_the_thread_that_asked_with_its_number() -> None:
     heard = Heard()
-    Schedule(models({"a": [], "b": ["a"], "c": ["b"]}), ["b", "a", "c"], failing("b"), lambda: None, heard, threads=2).run()
+    Schedule(
+        models({"a": [], "b": ["a"], "c": ["b"]}), ["b", "a", "c"], failing("b"), lambda: None, heard, threads=2
+    ).run()
     assert heard.lines == ["1/3 start a", "1/3 success a", "2/3 start b", "2/3 error b", "3/3 skipped c"]
     assert heard.threads == {threading.get_ident()}
 
 
 def test_what_is_behind_a_failure_is_skipped_and_the_rest_goes_on() -> None:
-    assert statuses(DIAMOND, "b") == {"a": "success", "f": "success", "b": "error", "c": "success", "d": "skipped", "e": "skipped"}
+    assert statuses(DIAMOND, "b") == {
+        "a": "success",
+        "f": "success",
+        "b": "error",
+        "c": "success",
+        "d": "skipped",
+        "e": "skipped",
+    }
 
 
 def test_fail_fast_skips_all_that_has_not_begun() -> None:
-    assert statuses({"a": [], "b": [], "c": ["b"]}, "a", fail_fast=True) == {"a": "error", "b": "skipped", "c": "skipped"}
+    assert statuses({"a": [], "b": [], "c": ["b"]}, "a", fail_fast=True) == {
+        "a": "error",
+        "b": "skipped",
+        "c": "skipped",
+    }
 
 
 def test_a_data_test_comes_before_what_reads_the_tested_model() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.cli import main
-from runner.spec_schema import spec_schema
+from runner.spec.json_schema import spec_schema
 from runner.yaml_text import read_yaml
 
 ROOT = Path(__file__).parent.parent
@@ -33,7 +33,10 @@ def fits(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> bool:
         properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
         if not set(schema.get("required", ())) <= set(value) or (others is False and set(value) - set(properties)):
             return False
-        return all(fits(one, properties.get(key, others if isinstance(others, dict) else {}), whole) for key, one in value.items())
+        return all(
+            fits(one, properties.get(key, others if isinstance(others, dict) else {}), whole)
+            for key, one in value.items()
+        )
     return True
 
 

@@ -5,20 +5,52 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import RunnerError
-from runner.graph import Graph
-from runner.nodes import Node
-from runner.select import select
+from runner.project.graph import Graph
+from runner.project.nodes import Node
+from runner.project.select import select
 
 #     source.shop -> shop_to_changelog -> changelog -> stg_orders -> orders -> orders_by_day
 #                                                  \-> stg_items  -/       \-> unique_orders_id (test)
 NODES = [
     Node("source.shop", "source", path="project.yml", format="canal"),
-    Node("shop_to_changelog", "model", ("source.shop",), path="project.yml#shop", format="canal", config={"materialized": "streaming"}),
-    Node("changelog", "model", ("shop_to_changelog",), path="macros/views.sql#changelog", config={"materialized": "view"}),
-    Node("stg_orders", "model", ("changelog",), frozenset({"nightly", "orders"}), "models/staging/shop/stg_orders.sql", config={"materialized": "view"}),
-    Node("stg_items", "model", ("changelog",), frozenset({"nightly"}), "models/staging/shop/stg_items.sql", config={"materialized": "view"}),
-    Node("orders", "model", ("stg_orders", "stg_items"), frozenset({"orders"}), "models/marts/orders.sql", config={"materialized": "table"}),
-    Node("orders_by_day", "model", ("orders",), path="models/marts/orders_by_day.sql", config={"materialized": "table"}),
+    Node(
+        "shop_to_changelog",
+        "model",
+        ("source.shop",),
+        path="project.yml#shop",
+        format="canal",
+        config={"materialized": "streaming"},
+    ),
+    Node(
+        "changelog", "model", ("shop_to_changelog",), path="macros/views.sql#changelog", config={"materialized": "view"}
+    ),
+    Node(
+        "stg_orders",
+        "model",
+        ("changelog",),
+        frozenset({"nightly", "orders"}),
+        "models/staging/shop/stg_orders.sql",
+        config={"materialized": "view"},
+    ),
+    Node(
+        "stg_items",
+        "model",
+        ("changelog",),
+        frozenset({"nightly"}),
+        "models/staging/shop/stg_items.sql",
+        config={"materialized": "view"},
+    ),
+    Node(
+        "orders",
+        "model",
+        ("stg_orders", "stg_items"),
+        frozenset({"orders"}),
+        "models/marts/orders.sql",
+        config={"materialized": "table"},
+    ),
+    Node(
+        "orders_by_day", "model", ("orders",), path="models/marts/orders_by_day.sql", config={"materialized": "table"}
+    ),
     Node("unique_orders_id", "test", ("orders",), path="models/marts/orders.yml"),
     Node("canal.update", "unit_test", path="formats/cases/canal/update.rows.yml", format="canal"),
 ]

@@ -15,4 +15,6 @@ def test_compiled_sql_is_as_written() -> None:
 
 def test_every_built_in_format_has_a_snapshot() -> None:
     formats = {path.stem for path in (snapshots.FOLDER.parent.parent / "formats").glob("*.yml")}
-    assert formats <= {source["name"].text() for source in read_yaml(snapshots.FOLDER / "project.yml")["sources"].elements()}
+    assert formats <= {
+        source["name"].text() for source in read_yaml(snapshots.FOLDER / "project.yml")["sources"].elements()
+    }

@@ -13,7 +13,13 @@ import pytest
 
 def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own: in this one Spark may have been started."""
-    return subprocess.run([sys.executable, "-m", "runner.cli", "run"], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "runner.cli", "run"],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -22,11 +28,19 @@ def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
         pytest.param("{}", {"JAVA_HOME": "nowhere"}, "nowhere/bin/java", id="no Java"),
         pytest.param("{}", {"SPARK_HOME": "nowhere"}, "nowhere", id="no Spark"),
         pytest.param("{spark.driver.memory: lots}", {}, "lots", id="memory"),
-        pytest.param("{spark.master: nonsense}", {}, "Master must either be yarn or start with spark, k8s, or local", id="master"),
+        pytest.param(
+            "{spark.master: nonsense}", {}, "Master must either be yarn or start with spark, k8s, or local", id="master"
+        ),
     ],
 )
-def test_what_is_wrong_is_said(project: Callable[..., Path], settings: str, environment: dict[str, str], says: str) -> None:
-    folder = project({"project.yml": f"target: t\ntargets: {{t: {{spark: {settings}}}}}\nsources: [{{name: app, format: canal, files: in/*}}]\n"})
+def test_what_is_wrong_is_said(
+    project: Callable[..., Path], settings: str, environment: dict[str, str], says: str
+) -> None:
+    folder = project(
+        {
+            "project.yml": f"target: t\ntargets: {{t: {{spark: {settings}}}}}\nsources: [{{name: app, format: canal, files: in/*}}]\n"
+        }
+    )
     ran = run(folder, **environment)
     assert (ran.returncode, ran.stdout) == (2, "")
     said, hint = [line for line in ran.stderr.splitlines() if not line.startswith("Picked up")]

@@ -1,4 +1,6 @@
-"""The same project on each storage gives the same rows: changelog tables, views, models, increments, and what is refused. Everything through the command line."""
+"""The same project on each storage gives the same rows: changelog tables, views, models, increments, and what is
+refused. Everything through the command line.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ import pyarrow.parquet
 import pytest
 
 from runner.cli import main
-from runner.file_systems import LocalFiles
-from runner.nodes import SCHEMA_CHANGES
-from runner.spark_errors import QueryFailed
-from runner.spark_tables import columns_then
-from runner.targets import TARGET_KEYS
+from runner.engine.errors import QueryFailed
+from runner.engine.file_systems import LocalFiles
+from runner.engine.tables import columns_then
+from runner.project.nodes import SCHEMA_CHANGES
+from runner.project.targets import TARGET_KEYS
 from tests.pages import Block, commands, section, write_files
 from tests.rest_catalog import RestCatalog
 
@@ -62,7 +64,9 @@ class Runner:
 
     def rows(self, storage: str, sql: str) -> list[dict[str, Any]]:
         self._capsys.readouterr()
-        code = main(["show", "-t", storage, "--vars", "{step: 1}", "--inline", sql, "--limit", "100000", "--output", "json"])
+        code = main(
+            ["show", "-t", storage, "--vars", "{step: 1}", "--inline", sql, "--limit", "100000", "--output", "json"]
+        )
         out, err = self._capsys.readouterr()
         assert code == 0, err
         return [json.loads(line) for line in out.split("\n") if line]  # values hold other ends of lines
@@ -74,7 +78,9 @@ class Runner:
 
 
 @pytest.fixture
-def runner(tmp_path: Path, spark: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Runner:
+def runner(
+    tmp_path: Path, spark: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Runner:
     (tmp_path / "project.yml").write_text(TARGETS)
     return Runner(tmp_path, capsys, monkeypatch)
 
@@ -90,11 +96,23 @@ select
   array(map('a', cast(seq.row as decimal(20, 5)))) as maps, event_time
 from {{ ref('changelog') }}
 """
-VIEWS = ("changelog", "ddl_events", "control_events", "dead_letters", "freshness", "freshness_by_table", "nested", "views_of_it")
+VIEWS = (
+    "changelog",
+    "ddl_events",
+    "control_events",
+    "dead_letters",
+    "freshness",
+    "freshness_by_table",
+    "nested",
+    "views_of_it",
+)
 
 
 def sources_of(formats: Sequence[str]) -> str:
-    return "sources:\n" + "".join(f"  - {{name: {name}, format: {name}, {'table' if is_avro(name) else 'files'}: in/{name}}}\n" for name in formats)
+    return "sources:\n" + "".join(
+        f"  - {{name: {name}, format: {name}, {'table' if is_avro(name) else 'files'}: in/{name}}}\n"
+        for name in formats
+    )
 
 
 def is_avro(name: str) -> bool:
@@ -109,16 +127,29 @@ def write_messages(folder: Path, formats: Sequence[str], part: int) -> None:
         files = sorted((ROOT / "formats/cases" / name).glob(f"*.messages.{ending}"))[part::2]
         if is_avro(name):
             values = [base64.b64decode(line) for file in files for line in file.read_bytes().split()]
-            pyarrow.parquet.write_table(pyarrow.table({"value": pyarrow.array(values, pyarrow.binary())}), folder / f"in/{name}/{part}.parquet")
+            pyarrow.parquet.write_table(
+                pyarrow.table({"value": pyarrow.array(values, pyarrow.binary())}), folder / f"in/{name}/{part}.parquet"
+            )
         else:
             (folder / f"in/{name}/{part}.jsonl").write_bytes(b"\n".join(file.read_bytes() for file in files))
 
 
-def as_text(rows: list[dict[str, Any]], without: tuple[str, ...] = ("run_id", "loaded_at", "landed_on", "last_loaded")) -> list[str]:
-    return sorted(json.dumps({key: value for key, value in row.items() if key not in without}, sort_keys=True) for row in rows)
+def as_text(
+    rows: list[dict[str, Any]], without: tuple[str, ...] = ("run_id", "loaded_at", "landed_on", "last_loaded")
+) -> list[str]:
+    return sorted(
+        json.dumps({key: value for key, value in row.items() if key not in without}, sort_keys=True) for row in rows
+    )
 
 
-@pytest.mark.parametrize("formats", [("canal", "oceanbase_avro"), pytest.param(("oms_default", "oms_shareplex", "drs_json", "dataworks", "dts_avro"), marks=pytest.mark.soak)], ids=len)
+@pytest.mark.parametrize(
+    "formats",
+    [
+        ("canal", "oceanbase_avro"),
+        pytest.param(("oms_default", "oms_shareplex", "drs_json", "dataworks", "dts_avro"), marks=pytest.mark.soak),
+    ],
+    ids=len,
+)
 def test_the_same_rows_land_everywhere(runner: Runner, formats: tuple[str, ...]) -> None:
     (runner.folder / "project.yml").write_text(TARGETS + sources_of(formats))
     runner.write(nested=NESTED, views_of_it="select kind, op, count(*) as n from {{ ref('nested') }} group by kind, op")
@@ -127,14 +158,19 @@ def test_the_same_rows_land_everywhere(runner: Runner, formats: tuple[str, ...])
         for storage in STORAGES:
             runner.build(storage)
     names = [*(f"{name}_to_changelog" for name in formats), *VIEWS]
-    found = {storage: {name: runner.rows(storage, f"select * from {{{{ ref('{name}') }}}}") for name in names} for storage in STORAGES}
+    found = {
+        storage: {name: runner.rows(storage, f"select * from {{{{ ref('{name}') }}}}") for name in names}
+        for storage in STORAGES
+    }
     for storage in STORAGES:
         for name in names:
             assert as_text(found[storage][name]) == as_text(found["parquet"][name]), (storage, name)
         for name in formats:
             landed = found[storage][f"{name}_to_changelog"]
             assert len({row["run_id"] for row in landed}) == 2
-            assert {row["kind"] for row in landed} >= {"row", "ddl", "control", "dead_letter"} - ({"control"} if name == "oms_shareplex" else set())
+            assert {row["kind"] for row in landed} >= {"row", "ddl", "control", "dead_letter"} - (
+                {"control"} if name == "oms_shareplex" else set()
+            )
     assert all(found["parquet"][name] for name in names)
 
 
@@ -152,13 +188,20 @@ CHANGES = {
     "retyped": "select k, v, cast(w as string) as w from values (2, 'B', 2.0) as t(k, v, w)",
 }
 BEFORE = [{"k": None, "v": "n", "w": None}, {"k": 1, "v": "a", "w": "1.5"}, {"k": 2, "v": "b", "w": "2.5"}]
-ADDED = [{"k": None, "v": "N", "w": "0.5"}, {"k": 1, "v": "a", "w": "1.5"}, {"k": 2, "v": "B", "w": "2.0"}, {"k": 3, "v": "c", "w": None}]
+ADDED = [
+    {"k": None, "v": "N", "w": "0.5"},
+    {"k": 1, "v": "a", "w": "1.5"},
+    {"k": 2, "v": "B", "w": "2.0"},
+    {"k": 3, "v": "c", "w": None},
+]
 MORE = "more.of it"
 # Mode and change -> the rows afterwards; where they are those before, it is refused.
 AFTERWARDS = {
     "ignore_added": ADDED,
     "append_new_columns_added": [{**row, MORE: None if row["k"] == 1 else {"x y": 1}} for row in ADDED],
-    "append_new_columns_removed": [{**row, "w": "1.5" if row["k"] == 1 else "2.5" if row["k"] == 2 else None} for row in ADDED],
+    "append_new_columns_removed": [
+        {**row, "w": "1.5" if row["k"] == 1 else "2.5" if row["k"] == 2 else None} for row in ADDED
+    ],
     "sync_all_columns_removed": [{"k": row["k"], "v": row["v"]} for row in ADDED],
     "sync_all_columns_retyped": BEFORE,
 }
@@ -172,14 +215,23 @@ def test_columns_that_change(runner: Runner, storage: str) -> None:
     runner.build(storage)
     code, said = runner.run(storage, "run", step=2)
     assert code == 1
-    assert {model for model, status in runner.results().items() if status == "error"} == {"sync_all_columns_retyped"}, said
-    assert 'the columns of "sync_all_columns_retyped" have changed (of another type: w (decimal(2,1), now string))' in said
+    assert {model for model, status in runner.results().items() if status == "error"} == {"sync_all_columns_retyped"}, (
+        said
+    )
+    assert (
+        'the columns of "sync_all_columns_retyped" have changed (of another type: w (decimal(2,1), now string))' in said
+    )
     for model, rows in AFTERWARDS.items():
         assert runner.rows(storage, f"select * from {model} order by k") == rows, model
 
 
 WAS = {"k": "int", "w": "int"}
-SENT = {"added": {**WAS, "new": "int"}, "removed": {"k": "int"}, "retyped": {"k": "int", "w": "string"}, "exchanged": {"new": "int", "k": "int"}}
+SENT = {
+    "added": {**WAS, "new": "int"},
+    "removed": {"k": "int"},
+    "retyped": {"k": "int", "w": "string"},
+    "exchanged": {"new": "int", "k": "int"},
+}
 # Mode -> change -> the columns afterwards; nothing if it is refused.
 COLUMNS_AFTERWARDS = {
     "ignore": {"added": ["k", "w"]},
@@ -220,16 +272,28 @@ def test_tables_that_grow(runner: Runner, storage: str) -> None:
     runner.build(storage)
     code, said = runner.run(storage, "run", step=2)
     assert code == 1
-    assert {model for model, status in runner.results().items() if status == "error"} == {"twice", "failing", "no_key"}, said
-    assert 'two new rows of "twice" have one key: {"k":1,"part":null}: a unique key must tell the rows of one run apart' in said
+    assert {model for model, status in runner.results().items() if status == "error"} == {
+        "twice",
+        "failing",
+        "no_key",
+    }, said
+    assert (
+        'two new rows of "twice" have one key: {"k":1,"part":null}: a unique key must tell the rows of one run apart'
+        in said
+    )
     assert 'the unique key "k" is no column of "no_key": l' in said
     assert "cannot be cast" in said or "malformed" in said
     runner.build(storage, "-s", "added_up", step=3)
     runner.build(storage, "-s", "added_up", step=4)
     assert [row["step"] for row in runner.rows(storage, "select * from added_up order by step")] == [1, 2, 3]
-    assert runner.rows(storage, "select * from odd") == [{"the `key`": 1, "part.of": "p", "Step Of (it)": 2, "nested": {"a": [{"b c": 2}]}}]
+    assert runner.rows(storage, "select * from odd") == [
+        {"the `key`": 1, "part.of": "p", "Step Of (it)": 2, "nested": {"a": [{"b c": 2}]}}
+    ]
     assert runner.rows(storage, "select * from letter_case") == [{"Id": 1, "step": 2}]
-    assert runner.rows(storage, "select * from twice order by k") == [{"k": 1, "part": None, "step": 1}, {"k": 2, "part": None, "step": 1}]
+    assert runner.rows(storage, "select * from twice order by k") == [
+        {"k": 1, "part": None, "step": 1},
+        {"k": 2, "part": None, "step": 1},
+    ]
     assert runner.rows(storage, "select count(*) as n from failing") == [{"n": 1000}]
     runner.build(storage, "--full-refresh", "-s", "added_up", "-s", "no_key", step=5)
     assert runner.rows(storage, "select * from added_up") == [{"step": 5, "small": 7}]
@@ -240,7 +304,9 @@ def test_tables_that_grow(runner: Runner, storage: str) -> None:
 
 
 @pytest.mark.parametrize("dies_at", [1, 2])
-def test_a_run_that_dies_while_it_exchanges_a_table_in_parquet(runner: Runner, monkeypatch: pytest.MonkeyPatch, dies_at: int) -> None:
+def test_a_run_that_dies_while_it_exchanges_a_table_in_parquet(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, dies_at: int
+) -> None:
     runner.write(steps="{{ config(materialized='incremental') }} select {{ var('step') }} as step")
     runner.build("parquet")
     calls: list[str] = []
@@ -268,14 +334,19 @@ LANDED = "select after['id'] as id from {{ ref('app_to_changelog') }} order by i
 
 def write_message(folder: Path, number: int) -> None:
     (folder / "in").mkdir(exist_ok=True)
-    (folder / f"in/{number}.jsonl").write_text(json.dumps({"type": "INSERT", "table": "t", "data": [{"id": str(number)}], "pkNames": ["id"]}))
+    (folder / f"in/{number}.jsonl").write_text(
+        json.dumps({"type": "INSERT", "table": "t", "data": [{"id": str(number)}], "pkNames": ["id"]})
+    )
 
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_a_table_and_its_checkpoint_belong_together(runner: Runner, storage: str) -> None:
     (runner.folder / "project.yml").write_text(TARGETS + "sources: [{name: app, format: canal, files: in/*}]\n")
     lake = runner.folder / "lake" / storage
-    checkpoint, table = lake / "_checkpoints/app_to_changelog", lake / ("changelog/app_to_changelog" if storage == "iceberg" else "app_to_changelog")
+    checkpoint, table = (
+        lake / "_checkpoints/app_to_changelog",
+        lake / ("changelog/app_to_changelog" if storage == "iceberg" else "app_to_changelog"),
+    )
     (runner.folder / "in").mkdir()
     runner.build(storage)
     shutil.rmtree(checkpoint)  # a run that died before its stream began
@@ -297,7 +368,11 @@ def test_a_table_and_its_checkpoint_belong_together(runner: Runner, storage: str
 
 def refused(runner: Runner, storage: str) -> bool:
     code, said = runner.run(storage, "run", "-s", "app_to_changelog")
-    return code == 1 and '"app_to_changelog" has lost its checkpoint or its list of committed files' in said and "--full-refresh" in said
+    return (
+        code == 1
+        and '"app_to_changelog" has lost its checkpoint or its list of committed files' in said
+        and "--full-refresh" in said
+    )
 
 
 # --- other places
@@ -323,7 +398,9 @@ def test_tables_in_a_file_system_of_hadoop(runner: Runner, storage: str) -> None
     """As s3a:// and hdfs:// are, too: everything by Hadoop's file systems, nothing by this machine's."""
     catalog = "catalog: {type: hadoop}, " if storage == "iceberg" else ""
     place = runner.folder / "away" / storage
-    (runner.folder / "project.yml").write_text(f"sources: [{{name: app, format: canal, files: in/*}}]\ntargets: {{{storage}: {{storage: {storage}, {catalog}path: 'file://{place}'}}}}\n")
+    (runner.folder / "project.yml").write_text(
+        f"sources: [{{name: app, format: canal, files: in/*}}]\ntargets: {{{storage}: {{storage: {storage}, {catalog}path: 'file://{place}'}}}}\n"
+    )
     check_target(runner, storage)
     assert (place / "_checkpoints/app_to_changelog/commits/1").is_file()
     shutil.rmtree(place / "_checkpoints/app_to_changelog")
@@ -340,14 +417,25 @@ def test_a_catalog_behind_a_server(runner: Runner, spark: Any, monkeypatch: pyte
     monkeypatch.setenv("CATALOG_CREDENTIAL", f"loader:{SECRET}")
     with RestCatalog(spark.session._jvm, runner.folder, SECRET) as served:
         catalog = f"{{type: rest, uri: '{served.uri}', credential: '{{{{ env_var(\"CATALOG_CREDENTIAL\") }}}}'}}"
-        (runner.folder / "project.yml").write_text(f"sources: [{{name: app, format: canal, files: in/*}}]\ntargets: {{rest: {{storage: iceberg, path: lake, catalog: {catalog}}}}}\n")
+        (runner.folder / "project.yml").write_text(
+            f"sources: [{{name: app, format: canal, files: in/*}}]\ntargets: {{rest: {{storage: iceberg, path: lake, catalog: {catalog}}}}}\n"
+        )
         check_target(runner, "rest")
-        assert runner.rows("rest", "select after['id'] as id from lake.changelog.changelog order by id") == [{"id": "1"}, {"id": "2"}]
+        assert runner.rows("rest", "select after['id'] as id from lake.changelog.changelog order by id") == [
+            {"id": "1"},
+            {"id": "2"},
+        ]
         runner.build("rest", "--full-refresh")
         assert runner.rows("rest", LANDED) == [{"id": "1"}, {"id": "2"}]
-    assert {"createNamespace", "createTable", "updateTable", "dropTable", "createView"} <= {handler for _, handler in served.requests}
-    assert list((runner.folder / "served/changelog").glob("app_to_changelog*/metadata/*.metadata.json")), "the tables are where the catalog keeps them"
-    assert [path for path in (runner.folder / "target").rglob("*") if path.is_file() and SECRET in path.read_text()] == []
+    assert {"createNamespace", "createTable", "updateTable", "dropTable", "createView"} <= {
+        handler for _, handler in served.requests
+    }
+    assert list((runner.folder / "served/changelog").glob("app_to_changelog*/metadata/*.metadata.json")), (
+        "the tables are where the catalog keeps them"
+    )
+    assert [
+        path for path in (runner.folder / "target").rglob("*") if path.is_file() and SECRET in path.read_text()
+    ] == []
 
 
 # --- the page
@@ -357,7 +445,9 @@ PAGE = ROOT / "docs/targets.md"
 
 
 @pytest.mark.parametrize("target", [*STORAGES, "database", "rest"])
-def test_the_page_of_targets_does_what_it_says(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str) -> None:
+def test_the_page_of_targets_does_what_it_says(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["init", "demo"]) == 0
     monkeypatch.chdir(tmp_path / "demo")
@@ -365,7 +455,11 @@ def test_the_page_of_targets_does_what_it_says(tmp_path: Path, spark: Any, monke
     write_files(shown, Path.cwd())
     # The page's paths are those of the folder where the runner was started; the JVM of the tests was started elsewhere.
     written = Path("project.yml").read_text()
-    Path("project.yml").write_text(written.replace("sqlite:catalog.db", f"sqlite:{tmp_path}/catalog.db").replace("warehouse: lake", f"warehouse: {tmp_path}/lake"))
+    Path("project.yml").write_text(
+        written.replace("sqlite:catalog.db", f"sqlite:{tmp_path}/catalog.db").replace(
+            "warehouse: lake", f"warehouse: {tmp_path}/lake"
+        )
+    )
     with RestCatalog(spark.session._jvm, tmp_path, SECRET) if target == "rest" else contextlib.nullcontext() as served:
         if served:
             monkeypatch.setenv("CATALOG_URI", served.uri)
@@ -380,7 +474,9 @@ def blocks_of(target: str) -> list[Block]:
     """What the page shows for a target; of Iceberg there are three, each with its commands."""
     found = section(PAGE, "Iceberg" if target in ("database", "rest") else target.capitalize())
     projects = [number for number, block in enumerate(found) if block.name == "project.yml"]
-    (begin,) = [number for number in projects if f"\ntarget: {target}\n" in found[number].text] if len(projects) > 1 else [0]
+    (begin,) = (
+        [number for number in projects if f"\ntarget: {target}\n" in found[number].text] if len(projects) > 1 else [0]
+    )
     return found[begin : next((number for number in projects if number > begin), None)]
 
 

@@ -27,7 +27,15 @@ sources:
 
 
 def message(number: int, **other: object) -> str:
-    change = {"data": [{"id": str(number)}], "database": "d", "table": "t", "type": "INSERT", "es": 1700000000000 + number, "pkNames": ["id"], "mysqlType": {"id": "int"}}
+    change = {
+        "data": [{"id": str(number)}],
+        "database": "d",
+        "table": "t",
+        "type": "INSERT",
+        "es": 1700000000000 + number,
+        "pkNames": ["id"],
+        "mysqlType": {"id": "int"},
+    }
     return json.dumps({**change, **other})
 
 
@@ -63,16 +71,28 @@ def test_a_full_refresh_starts_over(folder: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_bad_message_is_a_dead_letter_and_the_job_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in/1.jsonl").write_bytes(message(1).encode() + b'\n{"type":\n' + message(2, type="MERGE").encode() + b"\n\xff\n" + message(3).encode())
+    (folder / "in/1.jsonl").write_bytes(
+        message(1).encode() + b'\n{"type":\n' + message(2, type="MERGE").encode() + b"\n\xff\n" + message(3).encode()
+    )
     assert main(["build"]) == 0
     dead = rows(capsys, "select reason, detail, raw from {{ ref('dead_letters') }} order by seq.arrival")
     assert [row["reason"] for row in dead] == ["not-json", "unknown-op", "not-utf8"]
     assert dead[0]["raw"] == '{"type":' and dead[1]["detail"] == 'type: "MERGE"' and dead[2]["raw"] == "/w=="
-    assert [row["id"] for row in rows(capsys, "select after['id'] as id from {{ ref('changelog') }} order by seq.arrival")] == ["1", "3"]
+    assert [
+        row["id"] for row in rows(capsys, "select after['id'] as id from {{ ref('changelog') }} order by seq.arrival")
+    ] == ["1", "3"]
 
 
 def test_views_exist_before_anything_has_landed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for view in ("changelog", "ddl_events", "control_events", "dead_letters", "freshness", "freshness_by_table", "app_to_changelog"):
+    for view in (
+        "changelog",
+        "ddl_events",
+        "control_events",
+        "dead_letters",
+        "freshness",
+        "freshness_by_table",
+        "app_to_changelog",
+    ):
         assert main(["show", "-s", view, "--output", "json"]) == 0
         assert capsys.readouterr().out == ""
 
@@ -87,9 +107,14 @@ def test_order_within_a_file_is_kept(folder: Path, spark: object, capsys: pytest
     for name, start in (("a.jsonl", 0), ("b.jsonl", 10_000), ("c.jsonl.gz", 20_000)):
         text = "".join(message(n) + "\n" for n in range(start, start + 2_000)).encode()
         (folder / "in" / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-    (folder / "project.yml").write_text(PROJECT + "targets: {local: {spark: {spark.sql.files.maxPartitionBytes: 60000}}}\n")
+    (folder / "project.yml").write_text(
+        PROJECT + "targets: {local: {spark: {spark.sql.files.maxPartitionBytes: 60000}}}\n"
+    )
     assert main(["build"]) == 0
-    landed = rows(capsys, "select origin.file as file, origin.block as block, after['id'] as id from {{ ref('changelog') }} order by seq")
+    landed = rows(
+        capsys,
+        "select origin.file as file, origin.block as block, after['id'] as id from {{ ref('changelog') }} order by seq",
+    )
     assert len({(row["file"], row["block"]) for row in landed}) > 5
     for name, start in (("a.jsonl", 0), ("b.jsonl", 10_000), ("c.jsonl.gz", 20_000)):
         assert [int(row["id"]) for row in landed if row["file"].endswith(name)] == list(range(start, start + 2_000))
@@ -115,7 +140,9 @@ def test_conserved_finds_what_did_not_land(folder: Path, capsys: pytest.CaptureF
     (folder / "in/1.jsonl").write_text("\n".join(message(n) for n in range(3)))
     assert main(["run"]) == 0
     assert conserved(capsys)[0] == 0
-    (folder / "in/1.jsonl").write_text("\n".join(message(n) for n in range(5)))      # lines behind what was read: never read again
+    (folder / "in/1.jsonl").write_text(
+        "\n".join(message(n) for n in range(5))
+    )  # lines behind what was read: never read again
     code, err = conserved(capsys)
     assert code == 1
     assert "messages_read: 5, messages_landed: 3" in err
@@ -194,7 +221,10 @@ def test_a_table_of_raw_messages(folder: Path, capsys: pytest.CaptureFixture[str
     pyarrow.parquet.write_table(table, folder / "dump/1.parquet")
     (folder / "project.yml").write_text("sources: [{name: app, format: canal, table: dump}]\n")
     assert main(["build"]) == 0
-    landed = rows(capsys, "select kind, op, reason, origin, seq.arrival as arrival from {{ ref('app_to_changelog') }} order by origin.partition, origin.offset")
+    landed = rows(
+        capsys,
+        "select kind, op, reason, origin, seq.arrival as arrival from {{ ref('app_to_changelog') }} order by origin.partition, origin.offset",
+    )
     assert [(r["kind"], r["op"], r["reason"]) for r in landed] == [
         ("row", "insert", None),
         ("control", "tombstone", None),
@@ -204,18 +234,28 @@ def test_a_table_of_raw_messages(folder: Path, capsys: pytest.CaptureFixture[str
     ]
     assert [r["arrival"] for r in landed] == [[7], [8], [9], [3], [4]]
     first = landed[0]["origin"]
-    assert (first["topic"], first["partition"], first["offset"], first["timestamp"], first["key"]) == ("orders", 0, 7, "2023-11-14T22:13:20Z", "k1")
+    assert (first["topic"], first["partition"], first["offset"], first["timestamp"], first["key"]) == (
+        "orders",
+        0,
+        7,
+        "2023-11-14T22:13:20Z",
+        "k1",
+    )
     assert landed[1]["origin"]["key"] == "/w=="
 
 
 # --- models and tests
 
 
-def test_a_failed_model_skips_what_reads_it_and_the_rest_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_model_skips_what_reads_it_and_the_rest_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "models").mkdir()
     (folder / "models/broken.sql").write_text("select\n  key,\n  no_such_column\nfrom {{ ref('changelog') }}\n")
     (folder / "models/behind.sql").write_text("select * from {{ ref('broken') }}\n")
-    (folder / "models/beside.sql").write_text("{{ config(materialized='table') }} select count(*) as n from {{ ref('changelog') }}\n")
+    (folder / "models/beside.sql").write_text(
+        "{{ config(materialized='table') }} select count(*) as n from {{ ref('changelog') }}\n"
+    )
     (folder / "in/1.jsonl").write_text(message(1))
     assert main(["run"]) == 1
     err = capsys.readouterr().err
@@ -223,7 +263,11 @@ def test_a_failed_model_skips_what_reads_it_and_the_rest_goes_on(folder: Path, c
     assert 'because "broken" failed' in err
     assert rows(capsys, "select n from {{ ref('beside') }}") == [{"n": 1}]
     results = json.loads((folder / "target/run_results.json").read_text())["results"]
-    assert {r["unique_id"].split(".")[-1]: r["status"] for r in results} | {"broken": "error", "behind": "skipped", "beside": "success"} == {r["unique_id"].split(".")[-1]: r["status"] for r in results}
+    assert {r["unique_id"].split(".")[-1]: r["status"] for r in results} | {
+        "broken": "error",
+        "behind": "skipped",
+        "beside": "success",
+    } == {r["unique_id"].split(".")[-1]: r["status"] for r in results}
 
 
 PROPERTIES = """
@@ -245,9 +289,14 @@ unit_tests:
 
 def test_data_tests_and_unit_tests_fail_on_what_they_should(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "models").mkdir()
-    (folder / "models/numbers.sql").write_text("select cast(after['id'] as int) as id, after['parent'] as parent from {{ ref('changelog') }}\n")
+    (folder / "models/numbers.sql").write_text(
+        "select cast(after['id'] as int) as id, after['parent'] as parent from {{ ref('changelog') }}\n"
+    )
     (folder / "models/numbers.yml").write_text(PROPERTIES)
-    lines = [message(n, data=[{"id": i, "parent": p}]) for n, (i, p) in enumerate([("1", None), ("1", "1"), (None, "2"), ("3", "7")])]
+    lines = [
+        message(n, data=[{"id": i, "parent": p}])
+        for n, (i, p) in enumerate([("1", None), ("1", "1"), (None, "2"), ("3", "7")])
+    ]
     (folder / "in/1.jsonl").write_text("\n".join(lines))
     main(["run"])
     capsys.readouterr()
@@ -275,10 +324,14 @@ def test_data_tests_and_unit_tests_fail_on_what_they_should(folder: Path, capsys
 # --- broken off
 
 
-def test_a_run_that_a_person_breaks_off_says_what_was_cut_and_the_next_one_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_a_person_breaks_off_says_what_was_cut_and_the_next_one_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "project.yml").write_text(PROJECT + '  - {name: other, format: canal, files: "other/*"}\n')
     (folder / "models").mkdir()
-    (folder / "models/counted.sql").write_text("{{ config(materialized='table') }} select count(*) as n, count(distinct source, after['id']) as ids from {{ ref('changelog') }}\n")
+    (folder / "models/counted.sql").write_text(
+        "{{ config(materialized='table') }} select count(*) as n, count(distinct source, after['id']) as ids from {{ ref('changelog') }}\n"
+    )
     for name in ("in", "other"):
         (folder / name).mkdir(exist_ok=True)
         (folder / name / "1.jsonl").write_text("\n".join(map(message, range(50_000))))
@@ -296,7 +349,10 @@ def test_a_run_that_a_person_breaks_off_says_what_was_cut_and_the_next_one_goes_
     err = capsys.readouterr().err
     assert code == 130, err
     assert err.count("ERROR streaming model") == 2 and err.splitlines()[-1] == "interrupted", err
-    results = {r["unique_id"].rpartition(".")[2]: (r["status"], r["message"]) for r in json.loads((folder / "target/run_results.json").read_text())["results"]}
+    results = {
+        r["unique_id"].rpartition(".")[2]: (r["status"], r["message"])
+        for r in json.loads((folder / "target/run_results.json").read_text())["results"]
+    }
     assert results["app_to_changelog"] == results["other_to_changelog"] == ("error", "interrupted")
     assert results["counted"] == ("skipped", "because the run was interrupted")
     assert main(["build", "-q"]) == 0

@@ -10,8 +10,8 @@ import time
 import pyarrow as pa
 import pytest
 
-from runner.shell_text import ShellDocument, shell_document, shell_patch
-from runner.udfs import DOCUMENT, TEXT_MAP, java_bytes, java_bytes_of, shell_documents, shell_patches
+from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
+from runner.functions.udfs import DOCUMENT, TEXT_MAP, java_bytes, java_bytes_of, shell_documents, shell_patches
 
 IDENTIFIER = "64650cf67dc36a464e76e583"
 UNIQUE = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
@@ -260,8 +260,14 @@ def test_a_constructor_with_words_to_spare() -> None:
         (" \t\r\n{ } \n", {}),
         ('{"_id":1,"v":"b"}', {"_id": "1", "v": "b"}),
         (" {\n_id :1 ,\t'v'\n: \"b\" } ", {"_id": "1", "v": "b"}),
-        ("{$a: 1, b_2: 2, NaN: 3, ObjectId: 4, new: 5, null: 6}", {"$a": "1", "b_2": "2", "NaN": "3", "ObjectId": "4", "new": "5", "null": "6"}),
-        ('{"": 1, "a b": 2, "a.b": 3, "中": 4, "q\\"r": 5, "ObjectId(1)": 6}', {"": "1", "a b": "2", "a.b": "3", "中": "4", 'q"r': "5", "ObjectId(1)": "6"}),
+        (
+            "{$a: 1, b_2: 2, NaN: 3, ObjectId: 4, new: 5, null: 6}",
+            {"$a": "1", "b_2": "2", "NaN": "3", "ObjectId": "4", "new": "5", "null": "6"},
+        ),
+        (
+            '{"": 1, "a b": 2, "a.b": 3, "中": 4, "q\\"r": 5, "ObjectId(1)": 6}',
+            {"": "1", "a b": "2", "a.b": "3", "中": "4", 'q"r': "5", "ObjectId(1)": "6"},
+        ),
         (r"""{'it\'s': 1, '"': 2, "\u0061": 3}""", {"it's": "1", '"': "2", "a": "3"}),
         ("{a: 1, b: 2, a: 3}", {"b": "2", "a": "3"}),
         ("{a: {b: 1, c: 2, b: 3}}", {"a": '{"c":2,"b":3}'}),
@@ -351,7 +357,9 @@ def test_brackets_as_deep_as_a_database_allows() -> None:
         assert only(shell_patch(f'{{"$set": {{"v": {text}}}}}'))[1] == text
 
 
-@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a:", "}"), ("Foo(", ")"), ("[{a:Foo(", ")}]"), ("new Foo(", ")")])
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("[", "]"), ("{a:", "}"), ("Foo(", ")"), ("[{a:Foo(", ")}]"), ("new Foo(", ")")]
+)
 def test_brackets_without_end(opening: str, closing: str) -> None:
     for text in (opening * 10_000, opening * 10_000 + "1" + closing * 10_000):
         for whole in (text, f"{{v: {text}", f"{{v: {text}}}", f"{{$set: {{v: {text}}}}}"):
@@ -436,7 +444,14 @@ def test_nothing_raises() -> None:
     values = [text for text, *_ in VALUES if len(text) < 200] + [text for text, _ in OWN_TEXTS if len(text) < 200]
     texts = []
     for _ in range(5_000):
-        text = "{" + ", ".join(f"{chance.choice(['a', '_id', chr(34) + 'b' + chr(34)])}: {chance.choice(values)}" for _ in range(chance.randint(1, 3))) + "}"
+        text = (
+            "{"
+            + ", ".join(
+                f"{chance.choice(['a', '_id', chr(34) + 'b' + chr(34)])}: {chance.choice(values)}"
+                for _ in range(chance.randint(1, 3))
+            )
+            + "}"
+        )
         texts.append(mutated(chance, chance.choice([text, f'{{"$set": {text}, "$unset": {{"c": true}}}}'])))
     for found in (shell_documents(pa.array(texts, pa.string())), shell_patches(pa.array(texts, pa.string()))):
         rows = found.to_pylist()
@@ -455,4 +470,6 @@ def test_no_list_raises() -> None:
     for _ in range(5_000):
         text = mutated(chance, str([chance.randint(-140, 140) for _ in range(chance.randint(0, 5))]))
         found = java_bytes(text)
-        assert found is None or len(base64.b64decode(found, validate=True)) == (text.count(",") + 1 if text.strip("[] \t\r\n") else 0), text
+        assert found is None or len(base64.b64decode(found, validate=True)) == (
+            text.count(",") + 1 if text.strip("[] \t\r\n") else 0
+        ), text

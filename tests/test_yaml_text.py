@@ -16,7 +16,31 @@ def read(tmp_path: Path, text: str | bytes) -> Yaml:
     return read_yaml(path)
 
 
-TEXTS = ["on", "off", "yes", "NO", "True", "false", "+10:00", "12:30:45", "1e3", "0x10", "0o7", "010", "1_000", "-1", "1.50", ".inf", ".nan", "2024-01-01", "2024-01-01T00:00:00Z", "=", "Null", "NULL", "None"]
+TEXTS = [
+    "on",
+    "off",
+    "yes",
+    "NO",
+    "True",
+    "false",
+    "+10:00",
+    "12:30:45",
+    "1e3",
+    "0x10",
+    "0o7",
+    "010",
+    "1_000",
+    "-1",
+    "1.50",
+    ".inf",
+    ".nan",
+    "2024-01-01",
+    "2024-01-01T00:00:00Z",
+    "=",
+    "Null",
+    "NULL",
+    "None",
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -34,7 +58,18 @@ def test_a_plain_null_is_none(tmp_path: Path, text: str) -> None:
     assert read(tmp_path, f"a: {text}\nb: [{text or '~'}, x]\n").value == {"a": None, "b": [None, "x"]}
 
 
-@pytest.mark.parametrize(("written", "text"), [("'null'", "null"), ('"null"', "null"), ("'~'", "~"), ("''", ""), ('""', ""), ("|\n  null\n", "null\n"), (">-\n  null\n", "null")])
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("'null'", "null"),
+        ('"null"', "null"),
+        ("'~'", "~"),
+        ("''", ""),
+        ('""', ""),
+        ("|\n  null\n", "null\n"),
+        (">-\n  null\n", "null"),
+    ],
+)
 def test_a_quoted_null_is_text(tmp_path: Path, written: str, text: str) -> None:
     assert read(tmp_path, f"a: {written}\n").value == {"a": text}
 

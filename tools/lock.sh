@@ -9,7 +9,7 @@ trap 'rm -rf "$scratch"' EXIT
 "$scratch/bin/python" -m pip install -q --disable-pip-version-check uv
 
 # `--upgrade`: without it uv keeps what the old lock pins.
-"$scratch/bin/uv" pip compile -q pyproject.toml --extra connect --extra test --group build --upgrade \
+"$scratch/bin/uv" pip compile -q pyproject.toml --extra connect --extra test --extra check --group build --upgrade \
     --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
     --custom-compile-command 'make lock' -o requirements.lock
 echo "lock: wrote requirements.lock, $(grep -c '==' requirements.lock) pins"

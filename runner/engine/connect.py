@@ -1,0 +1,98 @@
+"""Sessions in a server of Spark Connect."""
+
+from __future__ import annotations
+
+import re
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from runner.engine.locks import Session, user_name
+from runner.errors import RunnerError
+
+# Some 70 seconds in all, in place of ten minutes: a server that was started anew does not know the session any more.
+RETRIES = 6
+CAUSE = re.compile(r'details = "(.*?)"\n', re.DOTALL)
+
+
+def connected(remote: str) -> tuple[SparkSession, Session]:
+    """A new session, and how others find it; raises `target-remote` at once if no server answers."""
+    own = Session(server_of(remote), user_name(), str(uuid.uuid4()))
+    with _explained(remote):
+        session = SparkSession.builder.remote(_with(remote, own)).create()
+        _ask(session, lambda: session.version)
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES)])
+        return session, own
+
+
+def end_session(remote: str, left: Session) -> bool:
+    """Ends a session that its client has left, and returns when its streams have stopped; False if it is in another
+    server.
+    """
+    if left.server != server_of(remote):
+        return False
+    with _explained(remote):
+        session = SparkSession.builder.remote(_with(remote, left)).create()
+        # That the server does not know it (any more) is no error.
+        _ask(session, session.client.release_session)
+        session.release_session_on_close = False
+        session.stop()
+    return True
+
+
+def server_of(remote: str) -> str:
+    """
+    >>> server_of("sc://spark.example:15002/;token=secret")
+    'spark.example:15002'
+    """
+    return remote.removeprefix("sc://").split("/")[0]
+
+
+def _with(remote: str, session: Session) -> str:
+    """The address with the session's number, and its user where it names none.
+
+    >>> me = Session("a:1", "me", "7")
+    >>> _with("sc://a:1", me), _with("sc://a:1/;user_id=b", me)
+    ('sc://a:1/;user_id=me;session_id=7', 'sc://a:1/;user_id=b;session_id=7')
+    """
+    address, _, parameters = remote.partition("/;")
+    given = [one for one in parameters.split(";") if one]
+    user = [] if any(one.startswith("user_id=") for one in given) else [f"user_id={quote(session.user)}"]
+    return f"{address.rstrip('/')}/;" + ";".join([*user, *given, f"session_id={session.id}"])
+
+
+def _ask(session: Any, question: Callable[[], Any]) -> None:
+    """Asks the server once: it is there, or it is not."""
+    session.client.set_retry_policies([])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        question()
+
+
+@contextmanager
+def _explained(remote: str) -> Iterator[None]:
+    """What keeps from a session, as `target-remote`."""
+    try:
+        yield
+    except ImportError as error:
+        raise RunnerError(
+            "target-remote",
+            f"a remote target needs more packages: {error}",
+            hint="pip install 'changelog-runner[connect]'",
+        ) from None
+    except PySparkException as error:
+        said = CAUSE.search(str(error))
+        text = said[1] if said else str(error).split("\n")[0]
+        raise RunnerError(
+            "target-remote",
+            f'no server of Spark Connect answers at "{server_of(remote)}": {text}',
+            hint="start it, or correct the target's remote (sc://HOST:PORT)",
+        ) from None

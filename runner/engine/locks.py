@@ -1,0 +1,293 @@
+"""One run at a time on a written table: a locked file for each table, which says who holds it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import pwd
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from runner.errors import RunnerError, from_here
+
+LOOK_AGAIN_SECONDS = 0.05
+SETTLING_SECONDS = 0.5  # for a lock whose holder has not said who it is: it writes that, or is refused and lets go
+JVM_SECONDS = 30.0
+NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of this host; its start tells it from a later one with the same number."""
+
+    pid: int
+    start: str
+
+    def lives(self) -> bool:
+        return start_of(self.pid) == self.start
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session in a server, which writes on when its client has died; `user` is whose it is."""
+
+    server: str
+    user: str
+    id: str
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a table's lock, as its file says; `since` is ISO 8601 in UTC, `jvm` or `session` the one that writes
+    for it.
+    """
+
+    user: str
+    host: str
+    pid: int
+    start: str
+    command: str
+    target: str
+    since: str
+    jvm: Process | None = None
+    session: Session | None = None
+
+    @property
+    def process(self) -> Process:
+        return Process(self.pid, self.start)
+
+    def is_here(self) -> bool:
+        return self.host == socket.gethostname()
+
+
+class TableLocks:
+    """
+    The tables that a run writes: nobody else takes them until the block ends or the process dies, however it dies.
+    A Spark session belongs inside the block: it has stopped when the block ends without an error.
+    """
+
+    def __init__(self, folder: Path, command: str, target: str, jvm_seconds: float = JVM_SECONDS) -> None:
+        self._folder, self._jvm_seconds = folder, jvm_seconds
+        self._locked: dict[str, int] = {}
+        self._me = _this_process(command, target)
+
+    def __enter__(self) -> TableLocks:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """After an error the records stay: Spark may not have stopped, and who comes next has to look."""
+        while self._locked:
+            _, file = self._locked.popitem()
+            try:
+                if kind is None:
+                    os.ftruncate(file, 0)
+            finally:
+                _let_go(file)
+
+    def take(self, tables: Iterable[str], end: Callable[[Session], bool] = lambda session: False) -> None:
+        """Locks all of the tables or none; raises `target-held` for the first by name that is held. `end` ends the
+        session that a dead holder has
+        left, False if it cannot."""
+        locked: dict[str, int] = {}
+        try:
+            # In one order for all runs: of two that want the same tables, one gets them.
+            for table in sorted(set(tables) - self._locked.keys()):
+                locked[table] = self._lock(table)
+            self._wait_for_jvms(locked)
+            self._end_sessions(locked, end)
+            # Not before all JVMs and sessions are gone: should this end here, who comes next must find the dead
+            # holders' records.
+            for table, file in locked.items():
+                self._write(table, file)
+        except BaseException:
+            for file in locked.values():
+                _let_go(file)
+            raise
+        self._locked |= locked
+
+    def jvm(self, pid: int) -> None:
+        """Notes the JVM that writes for this run, which outlives a killed Python for a while."""
+        start = start_of(pid)
+        self._me = replace(self._me, jvm=None if start is None else Process(pid, start))
+        for table, file in self._locked.items():
+            self._write(table, file)
+
+    def session(self, session: Session) -> None:
+        """Notes the session that writes for this run."""
+        self._me = replace(self._me, session=session)
+        for table, file in self._locked.items():
+            self._write(table, file)
+
+    def _lock(self, table: str) -> int:
+        """The table's file, open and locked. It is never deleted: two could hold files of one name."""
+        with _explained(self._path(table)):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(
+                self._path(table), os.O_RDWR | os.O_CREAT, 0o666
+            )  # Python opens files close-on-exec: no child keeps the lock
+            try:
+                _lock_file(table, file)
+            except BaseException:
+                os.close(file)
+                raise
+            return file
+
+    def _wait_for_jvms(self, locked: dict[str, int]) -> None:
+        deadline = time.monotonic() + self._jvm_seconds
+        for table, file in locked.items():
+            last = _read(file)
+            # A JVM of this very process would not go, and writes nothing: the block that used it has ended.
+            if last is None or last.jvm is None or not last.is_here() or last.process == self._me.process:
+                continue
+            while last.jvm.lives():
+                if time.monotonic() >= deadline:
+                    raise _left_behind(table, last, last.jvm)
+                time.sleep(LOOK_AGAIN_SECONDS)
+
+    def _end_sessions(self, locked: dict[str, int], end: Callable[[Session], bool]) -> None:
+        ended: set[Session] = set()
+        for table, file in locked.items():
+            last = _read(file)
+            if last and last.session and last.session not in ended:
+                if not end(last.session):
+                    raise _left_in_server(table, last, last.session, self._path(table))
+                ended.add(last.session)
+
+    def _write(self, table: str, file: int) -> None:
+        line = json.dumps(asdict(self._me)).encode() + b"\n"
+        with _explained(self._path(table)):
+            # The line goes over the last one and only then is the rest cut off: killed in between, the first line is
+            # whole.
+            os.pwrite(file, line, 0)
+            os.ftruncate(file, len(line))
+
+    def _path(self, table: str) -> Path:
+        return self._folder / f"{table}.lock"
+
+
+def start_of(pid: int) -> str | None:
+    """When a process began, as the system writes it; None if it is gone. A zombie is gone: it writes nothing, and may
+    stay for ever.
+    """
+    return _start_in_proc(pid) if sys.platform == "linux" else _start_by_ps(pid)
+
+
+def _start_in_proc(pid: int) -> str | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes().decode("ascii", "replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The second field is the program's name in brackets, and may hold blanks and brackets itself.
+    state, *others = text.rpartition(")")[2].split()
+    return None if state in "ZX" else others[18]
+
+
+def _start_by_ps(pid: int) -> str | None:
+    # The time is written in the language and zone of who asks: always these.
+    asked = subprocess.run(
+        ["/bin/ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)],
+        env={"LC_ALL": "C", "TZ": "UTC"},
+        capture_output=True,
+        text=True,
+    )
+    state, *start = asked.stdout.split() or ["Z"]
+    return None if state.startswith("Z") else " ".join(start)
+
+
+def user_name() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def _this_process(command: str, target: str) -> Holder:
+    since = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Holder(user_name(), socket.gethostname(), os.getpid(), start_of(os.getpid()) or "", command, target, since)
+
+
+def _lock_file(table: str, file: int) -> None:
+    deadline = time.monotonic() + SETTLING_SECONDS
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _living(_read(file))
+            if holder or time.monotonic() >= deadline:
+                raise _held(table, holder) from None
+        time.sleep(LOOK_AGAIN_SECONDS)
+
+
+def _let_go(file: int) -> None:
+    # Closing is not enough: a child that has just been forked has the file open too until its program starts.
+    fcntl.flock(file, fcntl.LOCK_UN)
+    os.close(file)
+
+
+def _read(file: int) -> Holder | None:
+    """What a lock's file says, None if it says nothing (yet)."""
+    try:
+        fields = json.loads(os.pread(file, os.fstat(file).st_size, 0).partition(b"\n")[0])
+        jvm, session = fields.pop("jvm"), fields.pop("session", None)
+        return Holder(**fields, jvm=Process(**jvm) if jvm else None, session=Session(**session) if session else None)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _living(holder: Holder | None) -> Holder | None:
+    """The holder, unless it is dead and who holds the lock now has not written that yet."""
+    return holder if holder and (not holder.is_here() or holder.process.lives()) else None
+
+
+def _held(table: str, holder: Holder | None) -> RunnerError:
+    if holder is None:
+        return RunnerError(
+            "target-held",
+            f'"{table}" is being written by an unknown process, which has not said who it is',
+            hint="wait for it, or select other models",
+        )
+    since = holder.since.replace("T", " ").replace("Z", " UTC")
+    who = f"process {holder.pid} of {holder.user} on {holder.host}, since {since}"
+    place = "" if holder.is_here() else f" on {holder.host}"
+    return RunnerError(
+        "target-held",
+        f'"{table}" is being written by "{holder.command}" ({who})',
+        hint=f"wait for it, stop it (kill {holder.pid}{place}), or select other models",
+    )
+
+
+def _left_behind(table: str, holder: Holder, jvm: Process) -> RunnerError:
+    message = f'"{table}" may still be written by the JVM (process {jvm.pid}) of "{holder.command}" (process {holder.pid} of {holder.user}), which has died'
+    return RunnerError("target-held", message, hint=f"stop it (kill -9 {jvm.pid}), then run again")
+
+
+def _left_in_server(table: str, holder: Holder, session: Session, lock: Path) -> RunnerError:
+    message = f'"{table}" may still be written by the session {session.id} in {session.server} of "{holder.command}" (process {holder.pid} of {holder.user}), which has died'
+    return RunnerError(
+        "target-held",
+        message,
+        hint=f'run once with the target "{holder.target}", which ends it; if that server is gone, remove "{from_here(lock)}"',
+    )
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """What the system refuses, as `target-lock`."""
+    try:
+        yield
+    except OSError as e:
+        hint = (
+            "its file system has no locks (flock): a disk of this host has"
+            if e.errno in NO_LOCKS
+            else "each table has a file in this folder, which you must be able to write"
+        )
+        raise RunnerError("target-lock", f'"{from_here(path)}" cannot be locked: {e.strerror}', hint=hint) from e

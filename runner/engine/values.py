@@ -1,0 +1,105 @@
+"""Values of queries as plain text, numbers, lists and dicts, and plain values as Spark wants them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql import types as T
+
+from runner.engine.errors import QueryFailed
+
+
+def plain(value: Any, kind: T.DataType) -> Any:
+    """A value of a query as text, number, list or dict; instants as ISO 8601 in UTC without trailing zeros."""
+    if value is None:
+        return None
+    match kind:
+        case T.MapType():
+            return {key: plain(v, kind.valueType) for key, v in value}
+        case T.ArrayType():
+            return [plain(v, kind.elementType) for v in value]
+        case T.StructType():
+            return {f.name: plain(value[f.name], f.dataType) for f in kind}
+        case T.TimestampType():
+            return iso(value)
+        case T.TimestampNTZType() | T.DateType():
+            return value.isoformat()
+        case T.DecimalType():
+            return int(value) if kind.scale == 0 else str(value)
+        case T.BinaryType():
+            return value.hex()
+    return value
+
+
+def observed(metrics: Row) -> dict[str, Any]:
+    """What was observed of a batch, by name. Spark Connect has it as values and, apart from them, their schema.
+
+    >>> observed(Row(rows=3)), observed(Row(values=[3], schema={"fields": [{"name": "rows"}]}))
+    ({'rows': 3}, {'rows': 3})
+    """
+    found = metrics.asDict()
+    return (
+        dict(zip((field["name"] for field in found["schema"]["fields"]), found["values"]))
+        if found.keys() == {"values", "schema"}
+        else found
+    )
+
+
+def iso(value: datetime) -> str:
+    """
+    >>> iso(datetime(2024, 5, 1, 10, 0, 0, 500000, tzinfo=timezone.utc))
+    '2024-05-01T10:00:00.5Z'
+    """
+    text = value.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f").rstrip("0").rstrip(".") + "Z"
+    return text.rjust(20 if "." not in text else len(text), "0")
+
+
+def nullable(kind: T.DataType) -> Any:
+    """A type in which everything may be null, at any depth."""
+    match kind:
+        case T.StructType():
+            return T.StructType([T.StructField(f.name, nullable(f.dataType)) for f in kind])
+        case T.ArrayType():
+            return T.ArrayType(nullable(kind.elementType))
+        case T.MapType():
+            return T.MapType(kind.keyType, nullable(kind.valueType))
+    return kind
+
+
+def typed(value: Any, kind: T.DataType) -> Any:
+    """A YAML value (text, None, list, dict) as Spark wants it for a type."""
+    if value is None:
+        return None
+    match kind:
+        case T.StructType():
+            unknown = [key for key in value if key not in kind.names]
+            if unknown:
+                raise QueryFailed(
+                    f'rows are given with a column "{unknown[0]}", which the input does not have: {", ".join(kind.names)}'
+                )
+            return Row(*(typed(value.get(f.name), f.dataType) for f in kind))
+        case T.MapType():
+            return {typed(k, kind.keyType): typed(v, kind.valueType) for k, v in value.items()}
+        case T.ArrayType():
+            return [typed(v, kind.elementType) for v in value]
+        case T.IntegerType() | T.LongType() | T.ShortType() | T.ByteType():
+            return int(value)
+        case T.DoubleType() | T.FloatType():
+            return float(value)
+        case T.DecimalType():
+            return Decimal(value)
+        case T.BooleanType():
+            return value == "true"
+        case T.DateType():
+            return date.fromisoformat(value)
+        case T.TimestampType():
+            instant = datetime.fromisoformat(value.replace("Z", "+00:00"))
+            return instant if instant.tzinfo else instant.replace(tzinfo=timezone.utc)
+        case T.TimestampNTZType():
+            return datetime.fromisoformat(value)
+        case T.BinaryType():
+            return bytes.fromhex(value)
+    return value

@@ -1,0 +1,371 @@
+"""Messages in Avro -> one row of values each, for the paths that a format reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from runner.functions.avro.reader import (
+    Malformed,
+    Read,
+    by_first_byte,
+    plain,
+    read_entries,
+    read_list,
+    read_null,
+    read_union,
+    skipper,
+    then,
+)
+from runner.functions.avro.schema import (
+    Array,
+    Enum,
+    Map,
+    OneOf,
+    Primitive,
+    Record,
+    Schema,
+    SchemaError,
+    find,
+    parse_record,
+    parse_schema,
+)
+from runner.functions.avro.texts import AsSent, NotSent, Records, text_reader
+
+TRUNCATED = "the message ends too early"
+REMEMBERED = 8
+USUAL = frozenset({str, type(None)})
+# Kind of a slot for a list -> that of its items.
+ITEM_KINDS = {"texts": "text", "numbers": "number"}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A value that is wanted of each message. `kind` is
+    text: the text of what stands there, JSON of what is no scalar; scalar: the same, nothing if it is no scalar;
+    texts, numbers: a list of them, also of a member of records in a list;
+    map: a map of texts; row: a map of columns to values; positional: a list of values, each in the member `value` of a
+    record if one is named.
+    """
+
+    path: tuple[str, ...]
+    kind: str
+    value: str | None = None
+    type: str | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a format wants of its messages: by which schemas they may be written, the first that fits counts; bytes
+    before each record, but for those of a
+    file that has a schema of its own; the paths of which one must be in such a schema."""
+
+    schemas: tuple[str, ...]
+    slots: tuple[Slot, ...]
+    records: Records
+    skip_bytes: int = 0
+    needed: tuple[tuple[str, ...], ...] = ()
+
+
+class Found(NamedTuple):
+    """A value a slot, None where nothing stands; or why the message cannot be read, with what could be."""
+
+    values: Sequence[Any]
+    reason: str | None = None
+    detail: str | None = None
+
+
+Decode = Callable[[bytes], Found]
+
+
+def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
+    """Reads a message, by a schema of its own if it has one."""
+    usual = [record_decoder(parse_schema(text), layout) for text in layout.schemas]
+    own: dict[str, Decode] = {}
+
+    def decode(message: bytes, schema: str | None) -> Found:
+        if schema is None:
+            return first_fitting(usual, message)
+        if schema not in own:
+            own[schema] = _own_decoder(schema, layout)
+        return own[schema](message)
+
+    return decode
+
+
+def _own_decoder(schema: str, layout: Layout) -> Decode:
+    try:
+        record = parse_record(schema)
+        if layout.needed and not any(find(record, path) for path in layout.needed):
+            raise SchemaError(f'it has no field "{".".join(layout.needed[0])}"')
+        return record_decoder(record, replace(layout, skip_bytes=0))
+    except (SchemaError, RecursionError) as error:
+        found = Found([None] * len(layout.slots), "schema-mismatch", f"its schema cannot be used: {error}")
+        return lambda message: found
+
+
+def first_fitting(decoders: Sequence[Decode], message: bytes) -> Found:
+    """What the first schema makes of the message by which it is whole; of none, what the first found by which there are
+    only bytes too many, else
+    what the first of all did."""
+    first: Found | None = None
+    for decode in decoders:
+        found = decode(message)
+        if found.reason is None:
+            return found
+        if first is None or (found.reason == "schema-mismatch" and first.reason != "schema-mismatch"):
+            first = found
+    assert first
+    return first
+
+
+def record_decoder(schema: Record, layout: Layout) -> Decode:
+    nothing = [None] * len(layout.slots)
+    steps = [(name, _field_step(name, one, layout)) for name, one in schema.fields.items()]
+    start = layout.skip_bytes
+
+    def decode(message: bytes) -> Found:
+        values, position, name = list(nothing), start, ""
+        if len(message) < start:
+            return Found(nothing, "bad-avro", f"{len(message)} bytes, and {start} stand before a record")
+        try:
+            for name, step in steps:
+                position = step(message, position, values)
+        except Malformed as error:
+            return Found(nothing, "bad-avro", f"{error.why}, at byte {error.position}, in {name}")
+        except IndexError:
+            return Found(nothing, "bad-avro", f"{TRUNCATED}, at byte {len(message)}, in {name}")
+        except RecursionError:
+            return Found(nothing, "bad-avro", f"too deep, from byte {position} on, in {name}")
+        if position < len(message):
+            return Found(
+                values, "schema-mismatch", f"{len(message) - position} bytes behind the record, from byte {position} on"
+            )
+        return Found(values)
+
+    return decode
+
+
+# --- the fields of a record
+
+Step = Callable[[bytes, int, "list[Any]"], int]
+
+
+def _field_step(name: str, schema: Schema, layout: Layout) -> Step:
+    """Reads a field into the slots that want something of it."""
+    reads = [
+        (number, reach(schema, slot.path[1:], slot, layout.records))
+        for number, slot in enumerate(layout.slots)
+        if slot.path[0] == name
+    ]
+    if not reads:
+        skip = skipper(schema)
+        return lambda data, position, values: skip(data, position)
+    if _repeats(schema) and not any(layout.slots[number].kind in ("row", "positional") for number, _ in reads):
+        return _remembered(reads)
+    if len(reads) == 1:
+        return _one(*reads[0])
+    return _several(reads)
+
+
+def _one(number: int, read: Read) -> Step:
+    def step(data: bytes, position: int, values: list[Any]) -> int:
+        values[number], position = read(data, position)
+        return position
+
+    return step
+
+
+def _several(reads: Sequence[tuple[int, Read]]) -> Step:
+    """The same bytes are read once for each slot."""
+
+    def step(data: bytes, position: int, values: list[Any]) -> int:
+        end = position
+        for number, read in reads:
+            values[number], end = read(data, position)
+        return end
+
+    return step
+
+
+def _repeats(schema: Schema) -> bool:
+    """Whether a field holds more than one value, so that it is likely to be the same in many messages: the columns of a
+    table, its key.
+    """
+    return any(
+        isinstance(branch, (Record, Array, Map))
+        for branch in (schema.branches if isinstance(schema, OneOf) else (schema,))
+    )
+
+
+def _remembered(reads: Sequence[tuple[int, Read]]) -> Step:
+    """Bytes that were read before mean the same again: no value's bytes begin another's."""
+    known: list[tuple[bytes, list[Any]]] = []
+    step = _several(reads)
+
+    def remember(data: bytes, position: int, values: list[Any]) -> int:
+        for encoded, seen in known:
+            if data.startswith(encoded, position):
+                for (number, _), value in zip(reads, seen):
+                    values[number] = value
+                return position + len(encoded)
+        end = step(data, position, values)
+        known.insert(0, (data[position:end], [values[number] for number, _ in reads]))
+        del known[REMEMBERED:]
+        return end
+
+    return remember
+
+
+# --- what stands at a path
+
+
+def reach(schema: Schema, path: Sequence[str], slot: Slot, records: Records) -> Read:
+    """Reads a whole value, for what stands at a path in it."""
+    match schema:
+        case OneOf():
+            return read_union([reach(branch, path, slot, records) for branch in schema.branches])
+        case Primitive("null"):
+            return read_null
+        case Array() if slot.kind in ITEM_KINDS:
+            return then(read_list(reach(schema.items, path, Slot((), ITEM_KINDS[slot.kind]), records)), _all_there)
+        case _ if not path:
+            return _leaf(schema, slot, records)
+        case Record() if path[0] in schema.fields:
+            return _member(schema, path[0], reach(schema.fields[path[0]], path[1:], slot, records))
+        case Map():
+            return then(
+                read_entries(reach(schema.values, path[1:], slot, records)), lambda entries: entries.get(path[0])
+            )
+    return _nothing(schema)
+
+
+def _nothing(schema: Schema) -> Read:
+    skip = skipper(schema)
+    return lambda data, position: (None, skip(data, position))
+
+
+def _all_there(values: list[Any]) -> list[Any] | None:
+    return None if None in values else values
+
+
+def _member(schema: Record, name: str, member: Read) -> Read:
+    names = list(schema.fields)
+    before = [skipper(schema.fields[other]) for other in names[: names.index(name)]]
+    behind = [skipper(schema.fields[other]) for other in names[names.index(name) + 1 :]]
+
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        for skip in before:
+            position = skip(data, position)
+        value, position = member(data, position)
+        for skip in behind:
+            position = skip(data, position)
+        return value, position
+
+    return read
+
+
+def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
+    is_scalar = not isinstance(schema, (Record, Array, Map))
+    match slot.kind:
+        case "text":
+            return text_reader(schema, {})
+        case "scalar" if is_scalar:
+            return text_reader(schema, {})
+        case "number" if isinstance(schema, Primitive) and schema.name in ("int", "long"):
+            return plain(schema)
+        case "map" if isinstance(schema, Map):
+            return read_entries(text_reader(schema.values, {}))
+        case "row" if isinstance(schema, Map):
+            return then(read_entries(text_reader(schema.values, records)), _row)
+        case "positional" if isinstance(schema, Array):
+            return then(read_list(_item(schema.items, slot, records)), _positional)
+    return _nothing(schema)
+
+
+def _item(schema: Schema, slot: Slot, records: Records) -> Read:
+    """A value by position, which may stand in a record beside the name of its type."""
+    if slot.value is None:
+        return text_reader(schema, records)
+    if not isinstance(schema, Record) or slot.value not in schema.fields:
+        raise SchemaError(f'values by position have no member "{slot.value}"')
+    kind, value = schema.fields.get(slot.type or ""), schema.fields[slot.value]
+    if slot.type and not isinstance(kind, Enum):
+        raise SchemaError(f'values by position have no member "{slot.type}" that is an enum')
+    names = {name for entry in records.values() for name in entry["classes"] if name != "else"}
+    if not isinstance(kind, Enum) or not names & set(kind.symbols):
+        return _member(schema, slot.value, text_reader(value, records))
+    if list(schema.fields) == [slot.type, slot.value] and isinstance(value, OneOf):
+        return _chosen_branch(kind, value, records, names)
+    return _typed_member(
+        schema, slot, {name: text_reader(value, records, name) for name in names}, text_reader(value, records)
+    )
+
+
+def _typed_member(schema: Record, slot: Slot, special: dict[str, Read], usual: Read) -> Read:
+    """A member whose reader is chosen by an enum that stands before it in the same record."""
+    names = list(schema.fields)
+    if names.index(slot.type) > names.index(slot.value):
+        raise SchemaError(f'"{slot.type}", the type of a value, stands behind "{slot.value}"')
+    skips = [skipper(one) for one in schema.fields.values()]
+    type_at, value_at = names.index(slot.type), names.index(slot.value)
+    before, between, behind = skips[:type_at], skips[type_at + 1 : value_at], skips[value_at + 1 :]
+    type_of = plain(schema.fields[slot.type])
+
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        for skip in before:
+            position = skip(data, position)
+        symbol, position = type_of(data, position)
+        for skip in between:
+            position = skip(data, position)
+        value, position = special.get(symbol, usual)(data, position)
+        for skip in behind:
+            position = skip(data, position)
+        return value, position
+
+    return read
+
+
+def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) -> Read:
+    """A union behind the enum that chooses its readers, and nothing else: what most records of a stream are made of, so
+    that each call counts.
+    """
+    branches = {name: [text_reader(branch, records, name) for branch in value.branches] for name in names}
+    usual = [text_reader(branch, records) for branch in value.branches]
+    tables = by_first_byte([by_first_byte(branches.get(symbol, usual)) for symbol in kind.symbols])
+    type_of, unions = plain(kind), {name: read_union(readers) for name, readers in branches.items()}
+    usual_union = read_union(usual)
+
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        table = tables[data[position]]
+        branch = table and table[data[position + 1]]
+        if branch is not None:
+            return branch(data, position + 2)
+        symbol, position = type_of(data, position)
+        return unions.get(symbol, usual_union)(data, position)
+
+    return read
+
+
+def _row(values: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str], Sequence[str]]:
+    """Column -> text, the columns that were not sent, and those that did not fit their class."""
+    if USUAL.issuperset(map(type, values.values())):
+        return values, (), ()
+    sent = {name: value for name, value in values.items() if value is not NotSent}
+    return (
+        sent,
+        [name for name in values if name not in sent],
+        [name for name, value in sent.items() if value.__class__ is AsSent],
+    )
+
+
+def _positional(values: list[Any]) -> tuple[list[Any], Sequence[int], Sequence[int]]:
+    """The texts, the positions of values that were not sent, and of those that did not fit their class."""
+    if USUAL.issuperset(map(type, values)):
+        return values, (), ()
+    missing = [number for number, value in enumerate(values) if value is NotSent]
+    as_sent = [number for number, value in enumerate(values) if value.__class__ is AsSent]
+    for number in missing:
+        values[number] = None
+    return values, missing, as_sent

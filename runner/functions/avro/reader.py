@@ -1,0 +1,287 @@
+"""Bytes of Avro -> values, or steps over them. Nothing is made that is larger than the message.
+
+A schema becomes functions from (bytes, position) to (value, position behind it). They refuse what is no such record;
+that the bytes
+end too early shows as an IndexError, which the outermost one turns into the same.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from runner.functions.avro.schema import Array, Enum, Fixed, Map, OneOf, Primitive, Record, Schema
+
+Read = Callable[[bytes, int], "tuple[Any, int]"]
+Skip = Callable[[bytes, int], int]
+
+# In a list of which each item takes no byte; more of them than there are bytes left are a lie.
+MOST_EMPTY_ITEMS = 100
+
+
+class Malformed(Exception):
+    """The bytes are no such record: where, and why."""
+
+    def __init__(self, position: int, why: str) -> None:
+        super().__init__(position, why)
+        self.position, self.why = position, why
+
+
+# --- what all is made of
+
+
+def read_long(data: bytes, position: int) -> tuple[int, int]:
+    byte = data[position]
+    if byte < 128:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    start, number, shift = position, 0, 0
+    while byte >= 128:
+        number |= (byte & 127) << shift
+        shift += 7
+        position += 1
+        if shift > 63:
+            raise Malformed(start, "a number of more than 64 bits")
+        byte = data[position]
+    number |= byte << shift
+    if number >> 64:
+        raise Malformed(start, "a number of more than 64 bits")
+    return (number >> 1) ^ -(number & 1), position + 1
+
+
+def skip_long(data: bytes, position: int) -> int:
+    return position + 1 if data[position] < 128 else read_long(data, position)[1]
+
+
+def span(data: bytes, position: int) -> tuple[int, int]:
+    """Where the bytes of a text begin and end."""
+    length, start = read_long(data, position)
+    if not 0 <= length <= len(data) - start:
+        raise Malformed(position, f"a length of {length}, with {len(data) - start} bytes left")
+    return start, start + length
+
+
+def read_string(data: bytes, position: int) -> tuple[str, int]:
+    byte = data[position]
+    start, end = (
+        (position + 1, position + 1 + (byte >> 1))
+        if byte < 128 and not byte & 1 and position + byte < len(data)
+        else span(data, position)
+    )
+    try:
+        return data[start:end].decode(), end
+    except UnicodeDecodeError as e:
+        raise Malformed(start + e.start, "text that is no UTF-8") from None
+
+
+def read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
+    start, end = span(data, position)
+    return data[start:end], end
+
+
+def read_boolean(data: bytes, position: int) -> tuple[bool, int]:
+    if data[position] > 1:
+        raise Malformed(position, f"a boolean of {data[position]}")
+    return data[position] == 1, position + 1
+
+
+def read_null(data: bytes, position: int) -> tuple[None, int]:
+    return None, position
+
+
+def read_float(data: bytes, position: int) -> tuple[float, int]:
+    return struct.unpack("<f", _exactly(data, position, 4))[0], position + 4
+
+
+def read_double(data: bytes, position: int) -> tuple[float, int]:
+    return struct.unpack("<d", _exactly(data, position, 8))[0], position + 8
+
+
+def _exactly(data: bytes, position: int, size: int) -> bytes:
+    out = data[position : position + size]
+    if len(out) < size:
+        raise IndexError
+    return out
+
+
+def read_fixed(size: int) -> Read:
+    return lambda data, position: (_exactly(data, position, size), position + size)
+
+
+def by_first_byte(choices: Sequence[Any]) -> list[Any]:
+    """The choice that a single byte numbers; None where it does not."""
+    out: list[Any] = [None] * 256
+    for number, choice in enumerate(choices[:64]):
+        out[2 * number] = choice
+    return out
+
+
+def read_enum(symbols: Sequence[str]) -> Read:
+    by_byte = by_first_byte(symbols)
+
+    def read(data: bytes, position: int) -> tuple[str, int]:
+        symbol = by_byte[data[position]]
+        if symbol is not None:
+            return symbol, position + 1
+        number, end = read_long(data, position)
+        if not 0 <= number < len(symbols):
+            raise Malformed(position, f"symbol {number} of an enum of {len(symbols)}")
+        return symbols[number], end
+
+    return read
+
+
+def read_union(branches: Sequence[Read]) -> Read:
+    by_byte = by_first_byte(branches)
+
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        branch = by_byte[data[position]]
+        if branch is not None:
+            return branch(data, position + 1)
+        number, start = read_long(data, position)
+        if not 0 <= number < len(branches):
+            raise Malformed(position, f"branch {number} of a union of {len(branches)}")
+        return branches[number](data, start)
+
+    return read
+
+
+def read_block(data: bytes, position: int) -> tuple[int, int]:
+    """How many items follow, 0 at the end. More than there are bytes left can only be a lie, or items of no bytes."""
+    count, start = read_long(data, position)
+    if count < 0:
+        count, start = -count, span(data, start)[0]
+    if count > len(data) - start and count > MOST_EMPTY_ITEMS:
+        raise Malformed(position, f"{count} items, with {len(data) - start} bytes left")
+    return count, start
+
+
+def read_list(item: Read) -> Read:
+    def read(data: bytes, position: int) -> tuple[list[Any], int]:
+        out: list[Any] = []
+        count, position = read_block(data, position)
+        while count:
+            start = position
+            for _ in range(count):
+                value, position = item(data, position)
+                out.append(value)
+            if position == start and len(out) > MOST_EMPTY_ITEMS:
+                raise Malformed(position, f"{len(out)} items of no bytes")
+            count, position = read_block(data, position)
+        return out, position
+
+    return read
+
+
+def read_entries(value: Read) -> Read:
+    """A map; of equal keys the last counts."""
+
+    def entry(data: bytes, position: int) -> tuple[tuple[str, Any], int]:
+        key, position = read_string(data, position)
+        out, position = value(data, position)
+        return (key, out), position
+
+    entries = read_list(entry)
+
+    def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+        out, position = entries(data, position)
+        return dict(out), position
+
+    return read
+
+
+def then(read: Read, make: Callable[[Any], Any]) -> Read:
+    """What is read, made into something else."""
+
+    def read_and_make(data: bytes, position: int) -> tuple[Any, int]:
+        value, position = read(data, position)
+        return make(value), position
+
+    return read_and_make
+
+
+# --- stepping over
+
+
+def skipper(schema: Schema, made: dict[int, Skip] | None = None) -> Skip:
+    """Steps over a value; texts in it are not looked at."""
+    made = {} if made is None else made
+    match schema:
+        case Primitive("int" | "long"):
+            return skip_long
+        case Primitive("string" | "bytes"):
+            return lambda data, position: span(data, position)[1]
+        case Record():
+            return made.get(id(schema)) or _record_skipper(schema, made)
+        case OneOf():
+            read = read_union([_without_value(skipper(branch, made)) for branch in schema.branches])
+        case Array():
+            read = read_list(_without_value(skipper(schema.items, made)))
+        case Map():
+            read = read_list(_without_value(_entry_skipper(skipper(schema.values, made))))
+        case _:
+            read = plain(schema)
+    return lambda data, position: read(data, position)[1]
+
+
+def _record_skipper(schema: Record, made: dict[int, Skip]) -> Skip:
+    skips: list[Skip] = []
+
+    def skip(data: bytes, position: int) -> int:
+        for one in skips:
+            position = one(data, position)
+        return position
+
+    made[id(schema)] = skip  # before its fields: a record may hold itself
+    skips.extend(skipper(one, made) for one in schema.fields.values())
+    return skip
+
+
+def _without_value(skip: Skip) -> Read:
+    return lambda data, position: (None, skip(data, position))
+
+
+def _entry_skipper(value: Skip) -> Skip:
+    return lambda data, position: value(data, span(data, position)[1])
+
+
+# --- plain values
+
+
+PRIMITIVES: Mapping[str, Read] = {
+    "null": read_null, "boolean": read_boolean, "int": read_long, "long": read_long, "float": read_float, "double": read_double, "bytes": read_bytes,
+    "string": read_string,
+}  # fmt: skip
+
+
+def plain(schema: Schema, made: dict[int, Read] | None = None) -> Read:
+    """The value as Python has it: records and maps are dicts."""
+    made = {} if made is None else made
+    match schema:
+        case Primitive():
+            return PRIMITIVES[schema.name]
+        case Fixed():
+            return read_fixed(schema.size)
+        case Enum():
+            return read_enum(schema.symbols)
+        case OneOf():
+            return read_union([plain(branch, made) for branch in schema.branches])
+        case Array():
+            return read_list(plain(schema.items, made))
+        case Map():
+            return read_entries(plain(schema.values, made))
+    return made.get(id(schema)) or _plain_record(schema, made)
+
+
+def _plain_record(schema: Record, made: dict[int, Read]) -> Read:
+    fields: list[tuple[str, Read]] = []
+
+    def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+        out = {}
+        for name, field in fields:
+            out[name], position = field(data, position)
+        return out, position
+
+    made[id(schema)] = read
+    fields.extend((name, plain(one, made)) for name, one in schema.fields.items())
+    return read

@@ -1,0 +1,244 @@
+"""The functions of compiled SQL that are not Spark's own, over columns of Arrow: bytes as lists of numbers, documents
+in shell text, records of Avro.
+
+They travel to executors by value, together with what they are made of: nothing of the project is installed there.
+"""
+
+from __future__ import annotations
+
+import array
+import base64
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from runner.functions.avro.files import count_messages, messages_of_file, opened
+from runner.functions.avro.messages import Found, Layout, Slot, message_decoder
+from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
+
+TEXT_MAP = pa.map_(pa.string(), pa.string())
+DOCUMENT = pa.struct(
+    [("values", TEXT_MAP), ("types", TEXT_MAP), ("removed", pa.list_(pa.string())), ("reason", pa.string())]
+)
+
+
+def java_bytes(text: str | None) -> str | None:
+    """Base64 of the bytes that a list of numbers from -128 to 127 names; None if the text is no such list.
+
+    >>> java_bytes("[106, -1, 0]"), java_bytes("[]"), java_bytes("[128]"), java_bytes("[true]")
+    ('av8A', '', None, None)
+    """
+    # The letters of `true` and `false`, which Python takes for numbers.
+    if text is None or "u" in text or "l" in text:
+        return None
+    try:
+        numbers = orjson.loads(text)
+        return base64.b64encode(array.array("b", numbers).tobytes()).decode() if isinstance(numbers, list) else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def java_bytes_of(maps: pa.Array) -> pa.Array:
+    """Maps of the same names, each value read as a list of bytes; null where it is none."""
+    items = pa.array([java_bytes(text) for text in maps.items.to_pylist()], pa.string())
+    entries = pa.StructArray.from_arrays([maps.keys, items], names=["key", "value"])
+    # Of the buffers: from_arrays forgets which maps are null.
+    return pa.Array.from_buffers(TEXT_MAP, len(maps), maps.buffers()[:2], offset=maps.offset, children=[entries])
+
+
+def shell_documents(texts: pa.Array) -> pa.Array:
+    """A struct of values, types, removed and reason for each text."""
+    return _structs([shell_document(text) for text in texts.to_pylist()])
+
+
+def shell_patches(texts: pa.Array) -> pa.Array:
+    """The same for updates by operators."""
+    return _structs([shell_patch(text) for text in texts.to_pylist()])
+
+
+def _structs(documents: list[ShellDocument]) -> pa.Array:
+    rows = [
+        {
+            "values": None if d.values is None else list(d.values.items()),
+            "types": None if d.types is None else list(d.types.items()),
+            "removed": d.removed,
+            "reason": d.reason,
+        }
+        for d in documents
+    ]
+    return pa.array(rows, DOCUMENT)
+
+
+# Name in SQL -> function and what it returns.
+FUNCTIONS = {
+    "java_bytes": (java_bytes_of, "map<string,string>"),
+    "shell_document": (
+        shell_documents,
+        "struct<values map<string,string>, types map<string,string>, removed array<string>, reason string>",
+    ),
+    "shell_patch": (
+        shell_patches,
+        "struct<values map<string,string>, types map<string,string>, removed array<string>, reason string>",
+    ),
+}
+
+
+# --- records of Avro
+
+POSITIONS = pa.list_(pa.int32())
+IMAGE_MEMBERS = ["texts", "missing", "as_sent"]
+SLOT_TYPES = {
+    "text": pa.string(),
+    "scalar": pa.string(),
+    "texts": pa.list_(pa.string()),
+    "numbers": pa.list_(pa.int64()),
+    "map": TEXT_MAP,
+}
+
+
+def avro_reader(layout: Layout, trees: Mapping[str, Mapping[str, Any]]) -> Callable[[pa.Array, pa.Array], pa.Array]:
+    """The function of bytes, and the schemas that some of them bring, to a struct of reason, detail and the values
+    wanted, in trees of names.
+    """
+    made: list[Callable[[bytes, str | None], Found]] = []
+
+    def read(raw: pa.Array, own_schema: pa.Array) -> pa.Array:
+        if not made:
+            made.append(message_decoder(layout))
+        decode = made[0]
+        with _no_collection():
+            found = [
+                NOTHING if message is None else decode(message, schema)
+                for message, schema in zip(raw.to_pylist(), own_schema.to_pylist())
+            ]
+            slots = [
+                _slot_array(slot, [values[number] if values else None for values, _, _ in found])
+                for number, slot in enumerate(layout.slots)
+            ]
+        reasons = [pa.array([getattr(one, name) for one in found], pa.string()) for name in ("reason", "detail")]
+        structs = {name: _tree_array(tree, slots) for name, tree in trees.items()}
+        return pa.StructArray.from_arrays([*reasons, *structs.values()], names=["reason", "detail", *structs])
+
+    return read
+
+
+NOTHING = Found(())
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Thousands of small lists that live for a moment would have Python look for cycles among them, of which there are
+    none.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _tree_array(tree: Mapping[str, Any], slots: Sequence[pa.Array]) -> pa.Array:
+    arrays = [_tree_array(branch, slots) if isinstance(branch, dict) else slots[branch] for branch in tree.values()]
+    return pa.StructArray.from_arrays(arrays, names=list(tree))
+
+
+def _slot_array(slot: Slot, values: list[Any]) -> pa.Array:
+    if slot.kind == "positional":
+        return _positional_array(values)
+    if slot.kind == "row":
+        return _row_array(values)
+    if slot.kind == "map":
+        values = [None if value is None else list(value.items()) for value in values]
+    if slot.kind in ("texts", "numbers"):
+        return _repeating_array(values, SLOT_TYPES[slot.kind])
+    return pa.array(values, SLOT_TYPES[slot.kind])
+
+
+def _repeating_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """An array of lists of which many are one and the same, as they are that were read from the same bytes: each is
+    converted once.
+    """
+    numbers: dict[int, int] = {}
+    rows = pa.array([numbers.setdefault(id(value), len(numbers)) for value in values], pa.int32())
+    known = {id(value): value for value in values}
+    return pa.array([known[one] for one in numbers], kind).take(rows)
+
+
+def _positional_array(values: list[Any]) -> pa.Array:
+    texts, missing, as_sent = _members_of(values)
+    members = [pa.array(texts, pa.list_(pa.string())), pa.array(missing, POSITIONS), pa.array(as_sent, POSITIONS)]
+    return pa.StructArray.from_arrays(members, names=IMAGE_MEMBERS)
+
+
+def _members_of(images: list[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    nothing = (None, None, None)
+    return tuple(zip(*(nothing if image is None else image for image in images))) if images else ((), (), ())
+
+
+def _row_array(values: list[Any]) -> pa.Array:
+    texts, missing, as_sent = _members_of(values)
+    entries = [None if one is None else list(one.items()) for one in texts]
+    members = [
+        pa.array(entries, TEXT_MAP),
+        pa.array(missing, pa.list_(pa.string())),
+        pa.array(as_sent, pa.list_(pa.string())),
+    ]
+    return pa.StructArray.from_arrays(members, names=IMAGE_MEMBERS)
+
+
+# --- files that hold messages
+
+MESSAGE_SCHEMA = pa.schema(
+    {
+        "file": pa.string(), "modified": pa.int64(), "block": pa.int64(), "number": pa.int64(), "raw": pa.binary(), "own_schema": pa.string(),
+        "damage": pa.string(),
+    }
+)  # fmt: skip
+MESSAGE_SQL_TYPE = (
+    "file string, modified bigint, block bigint, number bigint, raw binary, own_schema string, damage string"
+)
+MOST_ROWS, MOST_BYTES = 10_000, 16_000_000
+
+
+def messages_of_files(batches: Iterator[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The messages in files given as path, time of change in milliseconds and content, or null for local ones. A schema
+    of `usual` is not told with
+    each message."""
+    for batch in batches:
+        for path, modified, content in zip(*(column.to_pylist() for column in batch.columns)):
+            with opened(path, content) as data:
+                rows: list[tuple[Any, ...]] = []
+                size = 0
+                for m in messages_of_file(path, data):
+                    rows.append(
+                        (path, modified, m.block, m.number, m.raw, None if m.schema in usual else m.schema, m.damage)
+                    )
+                    size += len(m.raw)
+                    if len(rows) == MOST_ROWS or size > MOST_BYTES:
+                        yield _batch(rows)
+                        rows, size = [], 0
+                yield _batch(rows)
+
+
+def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = list(zip(*rows)) or [()] * len(MESSAGE_SCHEMA)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, MESSAGE_SCHEMA)], schema=MESSAGE_SCHEMA
+    )
+
+
+def counts_of_files(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Path and number of messages of files given in the same way."""
+    for batch in batches:
+        paths, contents = (column.to_pylist() for column in batch.columns)
+        counts = []
+        for path, content in zip(paths, contents):
+            with opened(path, content) as data:
+                counts.append(count_messages(path, data))
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(paths, pa.string()), pa.array(counts, pa.int64())], names=["file", "messages"]
+        )

@@ -1,0 +1,81 @@
+"""Who reads whom: parents, children, order, cycles."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.project.nodes import Node
+
+
+@dataclass(frozen=True)
+class Graph:
+    nodes: Mapping[str, Node]
+    children: Mapping[str, set[str]] = field(init=False)
+    _order: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._check_parents()
+        children: dict[str, set[str]] = {name: set() for name in self.nodes}
+        for node in self.nodes.values():
+            for parent in node.parents:
+                children[parent].add(node.name)
+        object.__setattr__(self, "children", children)
+        object.__setattr__(self, "_order", self._sorted())
+
+    @classmethod
+    def of(cls, parents: Mapping[str, Iterable[str]]) -> Graph:
+        """A graph of plain models, from the names of their parents."""
+        return cls({n: Node(n, "model", tuple(p), path=f"models/{n}.sql") for n, p in parents.items()})
+
+    def _check_parents(self) -> None:
+        problems = Problems()
+        models = [name for name, node in self.nodes.items() if node.resource_type == "model"]
+        for node in self.nodes.values():
+            for parent in node.parents:
+                if parent not in self.nodes:
+                    problems.add(
+                        RunnerError(
+                            "ref-unknown",
+                            f'"{node.name}" reads "{parent}", and there is no such model',
+                            node.where,
+                            nearest_or_all(parent, models),
+                        )
+                    )
+        problems.raise_if_any()
+
+    def order(self) -> list[str]:
+        """Names, parents first; equals in the order of their names.
+
+        >>> Graph.of({"a": ["b"], "b": ["a"]})
+        Traceback (most recent call last):
+        runner.errors.RunnerError: error[cycle]: models read each other in a circle: a -> b -> a
+        """
+        return list(self._order)
+
+    def _sorted(self) -> list[str]:
+        sorter = graphlib.TopologicalSorter({name: sorted(self.nodes[name].parents) for name in sorted(self.nodes)})
+        try:
+            return list(sorter.static_order())
+        except graphlib.CycleError as e:
+            circle = e.args[1][::-1]
+            raise RunnerError(
+                "cycle", f"models read each other in a circle: {' -> '.join(circle)}", self.nodes[circle[0]].where
+            ) from None
+
+    def upstream(self, names: Iterable[str], depth: int | None = None) -> set[str]:
+        return self._reach(set(names), lambda n: self.nodes[n].parents, depth)
+
+    def downstream(self, names: Iterable[str], depth: int | None = None) -> set[str]:
+        return self._reach(set(names), lambda n: self.children[n], depth)
+
+    def _reach(self, names: set[str], step: Callable[[str], Iterable[str]], depth: int | None) -> set[str]:
+        seen: set[str] = set()
+        edge = names
+        while edge and (depth is None or depth > 0):
+            edge = {m for n in edge for m in step(n)} - seen
+            seen |= edge
+            depth = depth if depth is None else depth - 1
+        return seen

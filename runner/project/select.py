@@ -1,0 +1,134 @@
+"""Turn `--select` text into node names. Grammar: dbt's. Space = or, comma = and."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterable
+from pathlib import PurePosixPath
+
+from runner.errors import RunnerError, did_you_mean, nearest_or_all
+from runner.project.graph import Graph
+from runner.project.nodes import Node
+
+TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d*)\+)?(?:(?P<method>[\w.]+):)?(?P<value>[^+]+?)(?:\+(?P<down>\d*))?")
+
+METHODS: dict[str, Callable[[Node, str], bool]] = {
+    "name": lambda node, value: (
+        node.resource_type != "source" and (fnmatch.fnmatchcase(node.name, value) or _in_folder(node, value))
+    ),
+    "file": lambda node, value: fnmatch.fnmatchcase(PurePosixPath(node.path).name, value),
+    "tag": lambda node, value: any(fnmatch.fnmatchcase(tag, value) for tag in node.tags),
+    "path": lambda node, value: fnmatch.fnmatchcase(node.path, value) or node.path.startswith(value.rstrip("/") + "/"),
+    "source": lambda node, value: (
+        node.resource_type == "source" and fnmatch.fnmatchcase(node.name.removeprefix("source."), value)
+    ),
+    "format": lambda node, value: node.format is not None and fnmatch.fnmatchcase(node.format, value),
+    "resource_type": lambda node, value: node.resource_type == value,
+}
+
+# Method -> what of a node it compares with: the names to choose from where nothing matches.
+COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
+    "name": lambda node: [node.name] if node.resource_type != "source" else [],
+    "file": lambda node: [PurePosixPath(node.path).name],
+    "tag": lambda node: node.tags,
+    "path": lambda node: [node.path, *map(str, PurePosixPath(node.path).parents)],
+    "source": lambda node: [node.name.removeprefix("source.")] if node.resource_type == "source" else [],
+    "format": lambda node: [node.format] if node.format else [],
+    "resource_type": lambda node: [node.resource_type],
+}
+
+
+def select(graph: Graph, include: Iterable[str], exclude: Iterable[str] = ()) -> set[str]:
+    """Names of the nodes that are chosen: all of them if nothing is asked for.
+
+    >>> g = Graph.of({"a": [], "b": ["a"], "c": ["b"], "d": []})
+    >>> sorted(select(g, ["+b"])), sorted(select(g, ["a+1"])), sorted(select(g, ["@b"]))
+    (['a', 'b'], ['a', 'b'], ['a', 'b', 'c'])
+    >>> sorted(select(g, ["a+,+b d"], exclude=["a"]))
+    ['b', 'd']
+    """
+    include = [text for text in include if text.strip()]
+    chosen = _union(graph, include) if include else set(graph.nodes)
+    return chosen - _union(graph, exclude)
+
+
+def _union(graph: Graph, texts: Iterable[str]) -> set[str]:
+    return {n for text in texts for group in text.split() for n in _intersection(graph, group)}
+
+
+def _intersection(graph: Graph, group: str) -> set[str]:
+    if not all(group.split(",")):
+        raise _unreadable(group)
+    return set.intersection(*(_term(graph, term) for term in group.split(",")))
+
+
+def _term(graph: Graph, text: str) -> set[str]:
+    match = TERM.fullmatch(text)
+    if match is None or (match["at"] and (match["up"] is not None or match["down"] is not None)):
+        raise _unreadable(text)
+    out = set(hit := _matching(graph, text, match["method"], match["value"]))
+    if match["at"]:
+        hit |= graph.downstream(hit)
+        return hit | graph.upstream(hit)
+    if match["up"] is not None:
+        out |= graph.upstream(hit, depth=_depth(match["up"]))
+    if match["down"] is not None:
+        out |= graph.downstream(hit, depth=_depth(match["down"]))
+    return out
+
+
+def _matching(graph: Graph, text: str, method: str | None, value: str) -> set[str]:
+    method = method or ("path" if "/" in value else "file" if value.endswith(".sql") else "name")
+    hit = {node.name for node in graph.nodes.values() if _method(method)(node, value)}
+    if not hit:
+        known = {name for node in graph.nodes.values() for name in _compared(method)(node)}
+        raise RunnerError(
+            "selector-empty",
+            f'nothing matches "{text}"',
+            hint=did_you_mean(value, known) or "runner ls shows what there is",
+        )
+    return hit
+
+
+def _in_folder(node: Node, value: str) -> bool:
+    """Whether a value such as `staging` or `staging.orders.*` names folders in models/ above the model, or the model in
+    them.
+    """
+    parts, wanted = PurePosixPath(node.path).with_suffix("").parts[1:], value.split(".")
+    return (
+        node.path.startswith("models/")
+        and node.resource_type == "model"
+        and len(wanted) <= len(parts)
+        and all(map(fnmatch.fnmatchcase, parts, wanted))
+    )
+
+
+def _compared(method: str) -> Callable[[Node], Iterable[str]]:
+    if method.startswith("config."):
+        return lambda node: [str(node.config.get(method.removeprefix("config.")))]
+    return COMPARED[method]
+
+
+def _unreadable(text: str) -> RunnerError:
+    return RunnerError(
+        "selector-syntax",
+        f'cannot read the selector "{text}"',
+        hint="for instance: name, name+, +name, @name, tag:nightly, path:models/staging, name,tag:nightly",
+    )
+
+
+def _method(method: str) -> Callable[[Node, str], bool]:
+    if method.startswith("config."):
+        return lambda node, value: str(node.config.get(method.removeprefix("config."))) == value
+    if method not in METHODS:
+        raise RunnerError(
+            "selector-method",
+            f'there is no selector method "{method}"',
+            hint=nearest_or_all(method, [*METHODS, "config.NAME"]),
+        )
+    return METHODS[method]
+
+
+def _depth(digits: str) -> int | None:
+    return int(digits) if digits else None

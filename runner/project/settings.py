@@ -1,0 +1,92 @@
+"""The settings of models: what project.yml, properties and the models themselves may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.project.nodes import MATERIALIZATIONS, SCHEMA_CHANGES
+from runner.yaml_text import Yaml
+
+SETTINGS = ("materialized", "tags", "unique_key", "on_schema_change")
+INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change")
+
+
+def check_setting(name: str, value: Any) -> None:
+    """Raises RunnerError, without a place, if there is no such setting or it cannot have this value."""
+    if name not in SETTINGS:
+        raise RunnerError("setting-unknown", f'unknown setting "{name}"', hint=nearest_or_all(name, SETTINGS))
+    if name == "materialized" and value not in MATERIALIZATIONS:
+        raise RunnerError(
+            "materialization-unknown",
+            f'unknown materialisation "{value}"',
+            hint=nearest_or_all(str(value), MATERIALIZATIONS),
+        )
+    if name == "tags" and not all(isinstance(tag, str) for tag in listed(value)):
+        raise RunnerError("setting-tags", "tags must be a text or a list of texts", hint="tags: [nightly, orders]")
+    if name == "unique_key" and not all(isinstance(column, str) for column in listed(value)):
+        raise RunnerError(
+            "setting-key",
+            "unique_key must be the name of a column or a list of names",
+            hint="unique_key: [db_name, id]",
+        )
+    if name == "on_schema_change" and value not in SCHEMA_CHANGES:
+        raise RunnerError(
+            "setting-schema-change",
+            f'unknown value "{value}" of on_schema_change',
+            hint=nearest_or_all(str(value), SCHEMA_CHANGES),
+        )
+
+
+def check_together(settings: dict[str, Any]) -> None:
+    """Raises RunnerError, without a place, for settings that mean nothing beside the others."""
+    useless = [name for name in INCREMENTAL_SETTINGS if name in settings]
+    if useless and settings.get("materialized") != "incremental":
+        raise RunnerError(
+            "setting-alone",
+            f'"{useless[0]}" means nothing for a model that is not incremental',
+            hint="materialized: incremental",
+        )
+
+
+def listed(value: Any) -> tuple[Any, ...]:
+    """
+    >>> listed("a"), listed(["a", "b"]), listed(None)
+    (('a',), ('a', 'b'), ())
+    """
+    return () if value is None else tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def read_settings(yaml: Yaml | None) -> dict[str, Any]:
+    """The settings of one model, from its properties."""
+    problems = Problems()
+    for name, value in yaml.mapping().items() if yaml else ():
+        with problems.gathered():
+            _check_at(value, name)
+    problems.raise_if_any()
+    return dict(yaml.value) if yaml else {}
+
+
+def read_folder_settings(yaml: Yaml | None, folder: Path) -> dict[str, Any]:
+    """Settings by folder, from project.yml: keys with a + are settings, all others folders."""
+    problems = Problems()
+    for key, value in yaml.mapping().items() if yaml else ():
+        with problems.gathered():
+            if key.startswith("+"):
+                _check_at(value, key.removeprefix("+"))
+            elif not (folder / key).is_dir():
+                folders = [path.name for path in folder.glob("*") if path.is_dir()]
+                hint = f'settings begin with +: "+{key}"' if key in SETTINGS else nearest_or_all(key, folders)
+                raise value.error("setting-folder", f'there is no folder "{key}" in "{folder.name}"', hint)
+            else:
+                read_folder_settings(value, folder / key)
+    problems.raise_if_any()
+    return dict(yaml.value) if yaml else {}
+
+
+def _check_at(yaml: Yaml, name: str) -> None:
+    try:
+        check_setting(name, yaml.value)
+    except RunnerError as e:
+        raise yaml.error(e.code, e.message, e.hint) from None

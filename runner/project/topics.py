@@ -1,0 +1,150 @@
+"""`kafka` of a source -> Topics: what is read of Kafka, and the connector's options for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timezone
+
+from runner.errors import nearest_or_all
+from runner.project.nodes import Topics
+from runner.yaml_text import Yaml
+
+KAFKA_KEYS = ("servers", "topics", "pattern", "starting", "ending", "batch", "allow_loss", "arrival", "options")
+ARRIVALS = ("offset", "timestamp")
+# What of the connector's options the other keys say.
+OWN_OPTIONS = {
+    "kafka.bootstrap.servers": "servers", "subscribe": "topics", "subscribePattern": "pattern", "assign": "topics", "startingOffsets": "starting", "startingTimestamp": "starting",
+    "startingOffsetsByTimestamp": "starting", "startingOffsetsByTimestampStrategy": "starting", "endingOffsets": "ending", "endingTimestamp": "ending", "endingOffsetsByTimestamp": "ending", "maxOffsetsPerTrigger": "batch",
+    "failOnDataLoss": "allow_loss", "includeHeaders": "",
+}  # fmt: skip
+
+# Of these, what says which messages are read, and not where or how.
+REACH_OPTIONS = tuple(option for option, word in OWN_OPTIONS.items() if word not in ("servers", ""))
+
+# What stands behind the source's own options. Messages of transactions that were aborted are no messages.
+USUAL_OPTIONS = {"includeHeaders": "true", "kafka.isolation.level": "read_committed"}
+# Options with these words in their names are not to be shown.
+SECRETS = ("password", "secret", "jaas", "token", "credential", "keystore.key", "certificate")
+
+Fill = Callable[[Yaml], str]
+
+
+def read_topics(yaml: Yaml, fill: Fill) -> tuple[Topics, str]:
+    """What is read, and where that is in words."""
+    yaml.only(KAFKA_KEYS)
+    if not yaml.get("servers"):
+        raise yaml.error("kafka-missing", 'messages in Kafka need "servers"', "servers: broker-1:9092,broker-2:9092")
+    if bool(yaml.get("topics")) == bool(yaml.get("pattern")):
+        raise yaml.error(
+            "kafka-missing", 'messages in Kafka need either "topics" or "pattern"', "topics: [shop.orders, shop.items]"
+        )
+    topics = ",".join(fill(one) for one in yaml["topics"].listed()) if yaml.get("topics") else fill(yaml["pattern"])
+    servers = ",".join(fill(one) for one in yaml["servers"].listed())
+    options = {
+        **USUAL_OPTIONS,
+        "kafka.bootstrap.servers": servers,
+        ("subscribe" if yaml.get("topics") else "subscribePattern"): topics,
+        "failOnDataLoss": "false" if _choice(yaml, "allow_loss", ("true", "false"), "false") == "true" else "true",
+        **_starting(yaml.get("starting"), fill),
+        **({"maxOffsetsPerTrigger": str(_count(yaml["batch"], fill))} if yaml.get("batch") else {}),
+        **_options(yaml.get("options"), fill),
+    }
+    by_time = _choice(yaml, "arrival", ARRIVALS, "offset") == "timestamp"
+    return Topics(options, _ending(yaml.get("ending"), fill), by_time), f"{topics} at {servers}"
+
+
+def _choice(yaml: Yaml, key: str, words: tuple[str, ...], otherwise: str) -> str:
+    value = yaml.get(key)
+    if value and value.text() not in words:
+        raise value.error(
+            "kafka-word",
+            f'"{key}" must be one of {", ".join(words)}, not {value.kind()}',
+            nearest_or_all(value.text(), words),
+        )
+    return value.text() if value else otherwise
+
+
+def _starting(yaml: Yaml | None, fill: Fill) -> dict[str, str]:
+    if yaml is None:
+        return {"startingOffsets": "earliest"}
+    if isinstance(yaml.value, dict):
+        return {"startingOffsets": json.dumps(_offsets(yaml, fill))}
+    text = fill(yaml)
+    return (
+        {"startingOffsets": text}
+        if text in ("earliest", "latest")
+        else {
+            "startingTimestamp": str(_instant(yaml, text, "earliest, latest")),
+            "startingOffsetsByTimestampStrategy": "latest",
+        }
+    )
+
+
+def _ending(yaml: Yaml | None, fill: Fill) -> dict[str, dict[str, int]] | int | None:
+    if yaml is None:
+        return None
+    return _offsets(yaml, fill) if isinstance(yaml.value, dict) else _instant(yaml, fill(yaml), "")
+
+
+def _offsets(yaml: Yaml, fill: Fill) -> dict[str, dict[str, int]]:
+    """Topic -> partition -> offset."""
+    return {
+        topic: {
+            str(_count(Yaml(p, partitions.places, partitions.steps), lambda y: y.text())): _count(offset, fill)
+            for p, offset in partitions.mapping().items()
+        }
+        for topic, partitions in yaml.items()
+    }
+
+
+def _count(yaml: Yaml, fill: Fill) -> int:
+    text = fill(yaml)
+    if not text.isdigit():
+        raise yaml.error("kafka-number", f'{yaml.name()} must be a whole number, not "{text}"')
+    return int(text)
+
+
+def _instant(yaml: Yaml, text: str, words: str) -> int:
+    """Milliseconds of an instant in ISO 8601; one without a zone is in UTC."""
+    try:
+        at = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        also = f"{words}, " if words else ""
+        raise yaml.error(
+            "kafka-offsets",
+            f'{yaml.name()} cannot be "{text}"',
+            f"{also}an instant (2024-05-01T00:00:00Z), or offsets (orders: {{0: 1200}})",
+        ) from None
+    return int((at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+
+
+def _options(yaml: Yaml | None, fill: Fill) -> dict[str, str]:
+    """Options of the connector that no other key says, such as those of security."""
+    out = {}
+    for key, value in yaml.mapping().items() if yaml else ():
+        own = {option.lower(): word for option, word in OWN_OPTIONS.items()}.get(key.lower())
+        if own is not None:
+            raise value.error(
+                "kafka-option",
+                f'"{key}" is not an option to give',
+                f'say it with "{own}"' if own else "headers are always read",
+            )
+        out[key] = fill(value)
+    return out
+
+
+def without_secrets(text: str, topics: Topics) -> str:
+    """What Kafka or Spark says, with secrets among the options blotted out.
+
+    >>> topics = Topics({"kafka.ssl.key.password": "tr0ut", "kafka.client.id": "loader"})
+    >>> without_secrets("loader: no key for tr0ut", topics)
+    'loader: no key for ***'
+    """
+    if "JAAS" in text:
+        # It names words of the option that it took for names, and they may be pieces of a password.
+        return 'the option "kafka.sasl.jaas.config" cannot be read: is a quote or the semicolon at its end missing?'
+    for key, value in topics.options.items():
+        if value and any(word in key for word in SECRETS):
+            text = text.replace(value, "***")
+    return text

@@ -1,0 +1,88 @@
+"""Rows that came against rows that were expected, as lines that a person can read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# Left out of the rows of a case: what depends on the run, and what every row of it has in common.
+NOT_IN_CASES = ("source", "format", "origin", "detail", "run_id", "loaded_at", "landed_on")
+
+
+def case_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A changelog row as cases write it: no nulls, nothing that depends on the run.
+
+    >>> case_row({"kind": "row", "op": None, "meta": {}, "origin": {}, "seq": {"row": 0, "arrival": [1]}})
+    {'kind': 'row', 'seq': {'row': '0'}}
+    """
+    out = {column: as_text(value) for column, value in row.items() if value is not None and column not in NOT_IN_CASES}
+    if not out.get("meta"):
+        out.pop("meta", None)
+    out.get("seq", {}).pop("arrival", None)
+    return out
+
+
+def as_text(value: Any) -> Any:
+    """A plain value with every number and boolean as text, as YAML has them.
+
+    >>> as_text({"a": [1, None, True, 1.5]})
+    {'a': ['1', None, 'true', '1.5']}
+    """
+    match value:
+        case dict():
+            return {key: as_text(v) for key, v in value.items()}
+        case list():
+            return [as_text(v) for v in value]
+        case bool():
+            return "true" if value else "false"
+        case None | str():
+            return value
+    return str(value)
+
+
+def in_order(got: list[Mapping[str, Any]], expected: list[Mapping[str, Any]]) -> list[str]:
+    """The differences of two lists of rows, row by row.
+
+    >>> in_order([{"a": "1"}], [{"a": "2"}, {"a": "3"}])
+    ['row 0: a: got "1", expected "2"', 'row 1: missing: {"a": "3"}']
+    """
+    out = []
+    for number in range(max(len(got), len(expected))):
+        if number >= len(got):
+            out.append(f"row {number}: missing: {_json(expected[number])}")
+        elif number >= len(expected):
+            out.append(f"row {number}: not expected: {_json(got[number])}")
+        else:
+            out += [f"row {number}: {line}" for line in _columns(got[number], expected[number])]
+    return out
+
+
+def in_any_order(got: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The rows that only one of two lists has.
+
+    >>> in_any_order([{"a": "1"}, {"a": "2"}], [{"a": "2"}, {"a": "3"}])
+    ['- expected, and missing: {"a": "3"}', '+ not expected: {"a": "1"}']
+    """
+    left = [_json(as_text(row)) for row in got]
+    missing = []
+    for row in expected:
+        text = _json(as_text(row))
+        if text in left:
+            left.remove(text)
+        else:
+            missing.append(f"- expected, and missing: {text}")
+    return missing + [f"+ not expected: {text}" for text in left]
+
+
+def _columns(got: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+    names = [*expected, *(name for name in got if name not in expected)]
+    return [
+        f"{name}: got {_json(got.get(name))}, expected {_json(expected.get(name))}"
+        for name in names
+        if got.get(name) != expected.get(name)
+    ]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

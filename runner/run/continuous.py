@@ -1,0 +1,292 @@
+"""Streams that land what comes until they are stopped: a batch each interval, and a line for each batch that has landed
+messages.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from runner.engine.errors import QueryFailed, SparkGone, query_errors
+from runner.engine.tables import Landed, landed
+from runner.project.nodes import Node
+from runner.run.execute import Execution
+from runner.run.schedule import Listener, Result
+
+LOOK_SECONDS = 0.5
+QUIET_SECONDS = 60.0
+# Spark keeps what it says of so many batches of a stream; of older ones only sums are kept here, so that weeks take no
+# more memory than minutes.
+PROGRESS_KEPT = 50
+PROGRESS_SETTING = "spark.sql.streaming.numRecentProgressUpdates"
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a batch has landed; `behind` counts the messages that were there when it began and that it left to later
+    ones, None if that is not known.
+    """
+
+    number: int
+    landed: Landed
+    seconds: float
+    behind: int | None
+
+
+class Watcher(Listener, Protocol):
+    def say(self, text: str) -> None: ...
+    def progress(self, name: str, batch: Batch) -> None: ...
+    def idle(self, busy: Iterable[str], behind: int | None) -> None: ...
+
+
+class Wishes:
+    """Counts the signals to stop; a third does what it would do without this."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> Wishes:
+        # Spark has a handler of its own, which cancels the batch in flight.
+        self._before = {number: signal.signal(number, self._heard) for number in SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _heard(self, *_: object) -> None:
+        # Nothing is said or raised here: the main thread may be in the middle of a line, or of a call to the JVM.
+        self.count += 1
+        if self.count > 1:
+            self.__exit__()
+
+
+@dataclass
+class Stream:
+    """A stream that runs: `newest` is its newest batch that was looked at, `awaited` the newest one when it was to
+    stop.
+    """
+
+    node: Node
+    number: int
+    began: float
+    query: Any
+    notes: tuple[str, ...]
+    newest: int | None = None
+    awaited: int | None = None
+    is_published: bool = False
+    is_stopped: bool = False
+    behind: int | None = None
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def new_batches(self) -> Iterator[Batch]:
+        """The batches that ended since the last look, each once."""
+        last = self.query.lastProgress
+        if last is None or last.batchId == self.newest:
+            return
+        several = self.newest is None or last.batchId > self.newest + 1
+        for progress in self.query.recentProgress if several else (last,):
+            if self.newest is None or progress.batchId > self.newest:
+                yield self._counted(progress)
+
+    def _counted(self, progress: Any) -> Batch:
+        batch = Batch(
+            progress.batchId,
+            landed([progress]),
+            progress.batchDuration / 1000,
+            lag(json.loads(progress.json)["sources"]),
+        )
+        self.newest, self.behind = batch.number, batch.behind
+        self.counted.update({"messages": batch.landed.messages, **batch.landed.rows})
+        return batch
+
+    def stop(self, at_once: bool) -> bool:
+        """Stops the stream between two batches, or at once; False if a batch is in flight that may end."""
+        status = self.query.status
+        self.awaited = (self.newest if self.newest is not None else -1) if self.awaited is None else self.awaited
+        # Behind a backlog one batch follows the other: that the awaited one has ended shows only in that there is a
+        # newer one.
+        if status["isTriggerActive"] and not at_once and (self.newest is None or self.newest <= self.awaited):
+            return False
+        self.is_stopped = True
+        self.query.stop()
+        return True
+
+
+@dataclass
+class Continuous:
+    """One run of streams in one session, each with a batch an interval such as `10 seconds`."""
+
+    execution: Execution
+    watcher: Watcher
+    interval: str
+    fail_fast: bool = False
+    running: list[Stream] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    wishes: Wishes = field(default_factory=Wishes)
+    said_at: float = 0.0
+
+    def run(self, nodes: list[Node]) -> list[Result]:
+        """Lands the sources of models until a signal comes or all have failed; the results, one a model."""
+        self.total, self.said_at = len(nodes), time.monotonic()
+        # Spark looks at the setting again with each batch.
+        with self.wishes, self._little_kept():
+            for number, node in enumerate(nodes, 1):
+                if self._must_stop():
+                    self._finish(
+                        node, number, Result(node.name, node.resource_type, "skipped", "because the run was stopped")
+                    )
+                else:
+                    self._start(node, number)
+                    self._look()
+            while self.running:
+                self._look()
+                if self._must_stop():
+                    self._stop(at_once=self.wishes.count > 1)
+                self._say_that_it_is_quiet()
+                time.sleep(LOOK_SECONDS if self.running else 0)
+        return self.results
+
+    @contextmanager
+    def _little_kept(self) -> Iterator[None]:
+        with suppress(SparkGone), query_errors(), self.execution.spark.setting(PROGRESS_SETTING, str(PROGRESS_KEPT)):
+            yield
+
+    def _must_stop(self) -> bool:
+        return self.wishes.count > 0 or (self.fail_fast and any(r.status == "error" for r in self.results))
+
+    def _start(self, node: Node, number: int) -> None:
+        self.watcher.started(node, number, self.total)
+        began = time.monotonic()
+        try:
+            with query_errors():
+                query, notes = self.execution.landing.start(node, {"processingTime": self.interval})
+        except QueryFailed as failure:
+            self._finish(node, number, replace(self.execution.failed(node, failure), seconds=time.monotonic() - began))
+            return
+        self.running.append(Stream(node, number, began, query, notes))
+        for note in notes:
+            self.watcher.say(f"{node.name}: {note}")
+
+    def _look(self) -> None:
+        """Says what batches have landed and which streams have ended."""
+        for stream in list(self.running):
+            try:
+                with self.execution.landing.explained(stream.node):
+                    # First of all: the progress that is read behind it is then the last there will be.
+                    has_ended = not stream.query.isActive
+                    for batch in stream.new_batches():
+                        self._say(stream, batch)
+                    if has_ended and not stream.is_stopped:
+                        stream.query.awaitTermination()
+            except QueryFailed as failure:
+                self._failed(stream, failure)
+            else:
+                if has_ended:
+                    self._ended(stream, _success(stream))
+
+    def _say(self, stream: Stream, batch: Batch) -> None:
+        if not batch.landed.messages:
+            return
+        self.watcher.progress(stream.node.name, batch)
+        self.said_at = time.monotonic()
+        if not stream.is_published:
+            stream.is_published = True
+            self._publish(stream)
+
+    def _publish(self, stream: Stream) -> None:
+        """Makes the table known as soon as it has rows. Where the catalog cannot, messages land all the same."""
+        try:
+            self.execution.publishing.publish(stream.node.name)
+        except QueryFailed as failure:
+            stream.notes += (failure.message,)
+            self.watcher.say(f"{stream.node.name}: {failure.message}")
+
+    def _say_that_it_is_quiet(self) -> None:
+        if time.monotonic() - self.said_at < QUIET_SECONDS:
+            return
+        self.said_at = time.monotonic()
+        # Who fails to answer is found at the next look.
+        with suppress(QueryFailed), query_errors():
+            states = [(stream, stream.query.status) for stream in self.running]
+            # Spark looks for something to read in a trigger too.
+            busy = [
+                stream.node.name for stream, status in states if status["isTriggerActive"] and status["isDataAvailable"]
+            ]
+            behind = [
+                stream.behind if status["isDataAvailable"] else 0
+                for stream, status in states
+                if stream.behind is not None
+            ]
+            self.watcher.idle(busy, sum(behind) if behind else None)
+
+    def _stop(self, at_once: bool) -> None:
+        for stream in [s for s in self.running if not s.is_stopped]:
+            is_first = stream.awaited is None
+            try:
+                with query_errors():
+                    if not stream.stop(at_once) and is_first:
+                        self.watcher.say(f"stopping: waiting for the batch of {stream.node.name}")
+            except QueryFailed as failure:
+                self._failed(stream, failure)
+
+    def _failed(self, stream: Stream, failure: QueryFailed) -> None:
+        """Whoever ends a service may end its JVM at the same time: that is a stop at once."""
+        if isinstance(failure, SparkGone) and self.wishes.count:
+            stream.notes += ("its JVM was ended too: the next run lands what was in flight",)
+            self._ended(stream, _success(stream))
+        else:
+            self._ended(stream, self.execution.failed(stream.node, failure))
+
+    def _ended(self, stream: Stream, result: Result) -> None:
+        self.running.remove(stream)
+        self._finish(
+            stream.node,
+            stream.number,
+            replace(result, notes=stream.notes, rows=stream.counted, seconds=time.monotonic() - stream.began),
+        )
+
+    def _finish(self, node: Node, number: int, result: Result) -> None:
+        self.results.append(result)
+        self.watcher.finished(node, result, number, self.total)
+        self.said_at = time.monotonic()
+
+
+def _success(stream: Stream) -> Result:
+    return Result(stream.node.name, stream.node.resource_type, "success")
+
+
+def lag(sources: Iterable[Any]) -> int | None:
+    """
+    The messages between where a batch ended and where its topics ended; None for sources without topics.
+
+    >>> lag([{"endOffset": {"t": {"0": 5, "1": 2}}, "latestOffset": {"t": {"0": 8, "1": 2, "2": 4}}}])
+    7
+    >>> lag([{"endOffset": '{"t":{"0":5}}', "latestOffset": '{"t":{"0":6}}'}])
+    1
+    >>> lag([{"endOffset": {"logOffset": 3}, "latestOffset": None}])
+    """
+    ends = [(_offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))) for source in sources]
+    behind = [_distance(end, latest) for end, latest in ends if isinstance(latest, dict)]
+    return sum(behind) if behind else None
+
+
+def _offsets(value: Any) -> Any:
+    """Offsets as they are; through Spark Connect they come as JSON text."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _distance(end: Any, latest: Any) -> int:
+    """A partition that is not in the batch has come since, and is all to be read."""
+    return sum(
+        offset - (end or {}).get(topic, {}).get(partition, 0)
+        for topic, partitions in latest.items()
+        for partition, offset in partitions.items()
+    )

@@ -1,0 +1,87 @@
+"""A file of messages -> messages: JSON Lines, JSON documents printed over several lines, or what holds records of Avro."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from runner.functions.avro.files import FileMessage, messages_of_file
+
+
+@dataclass(frozen=True)
+class Message:
+    """`line` counts from 1 and is where the message begins."""
+
+    text: bytes
+    line: int
+
+
+def messages_of(name: str, content: bytes, encoding: str) -> list[FileMessage]:
+    """The messages of a file with one message a line, or of one in Avro."""
+    if encoding == "avro":
+        return list(messages_of_file(name, content))
+    return [FileMessage(0, 0, line.rstrip(b"\r")) for line in content.split(b"\n") if line.strip(b" \t\r")]
+
+
+def split_messages(text: bytes) -> list[Message]:
+    r"""The messages of a file: its lines that are not blank, or whole documents if the first line does not close its
+    own.
+
+    >>> [m.text for m in split_messages(b'{"a":1}\n\n{"a":2}\n')]
+    [b'{"a":1}', b'{"a":2}']
+    >>> [(m.line, m.text) for m in split_messages(b'{\n "a": 1\n}\n{\n}')]
+    [(1, b'{\n "a": 1\n}'), (4, b'{\n}')]
+    """
+    lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    first = next((line for line in lines if line.strip()), b"")
+    return _documents(lines) if _is_open(first) else _lines(lines)
+
+
+def _lines(lines: list[bytes]) -> list[Message]:
+    return [Message(line.rstrip(b"\r"), number) for number, line in enumerate(lines, 1) if line.strip(b" \t\r")]
+
+
+def _is_open(line: bytes) -> bool:
+    """Whether a line begins an object and no document ends in it."""
+    text = line.decode("utf-8", "replace").strip()
+    if not text.startswith("{"):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text)
+    return False
+
+
+def _documents(lines: list[bytes]) -> list[Message]:
+    """Documents, each from its line to the one where it closes; what never closes is one message to the end."""
+    out: list[Message] = []
+    start, depth, in_text = None, 0, False
+    for number, line in enumerate(lines):
+        if start is None and not line.strip():
+            continue
+        start = number if start is None else start
+        depth, in_text = _depth_after(line, depth, in_text)
+        if depth <= 0:
+            out.append(Message(b"\n".join(lines[start : number + 1]).strip(), start + 1))
+            start, depth, in_text = None, 0, False
+    if start is not None:
+        out.append(Message(b"\n".join(lines[start:]).strip(), start + 1))
+    return out
+
+
+def _depth_after(line: bytes, depth: int, in_text: bool) -> tuple[int, bool]:
+    """How deep in brackets, and whether in a text, a document is at the end of a line."""
+    escaped = False
+    for byte in line:
+        if escaped:
+            escaped = False
+        elif byte == 0x5C and in_text:
+            escaped = True
+        elif byte == 0x22:
+            in_text = not in_text
+        elif not in_text and byte in b"{[":
+            depth += 1
+        elif not in_text and byte in b"}]":
+            depth -= 1
+    return depth, in_text

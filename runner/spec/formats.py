@@ -1,0 +1,136 @@
+"""formats/*.yml -> Format: where specs are found, and what they inherit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.spec.read import check_parts, read_format
+from runner.spec.values import one_of
+from runner.spec.words import CLASSES, MERGED, VALUE_READERS, Format, TypeTable
+from runner.yaml_text import Steps, Yaml, read_yaml
+
+
+@dataclass(frozen=True)
+class FormatFolders:
+    """Folders with specs, the user's before the built-in ones: a spec there may extend one of the same name behind it."""
+
+    folders: tuple[Path, ...]
+
+    def names(self) -> list[str]:
+        return sorted({path.stem for folder in self.folders for path in folder.glob("*.yml")})
+
+    def load(self, name: str, asked_by: Yaml | None = None) -> Format:
+        """The format of that name, with what it inherits; raises `format-unknown` or all mistakes in the spec."""
+        return self.read(name, self._resolve(name, (), asked_by))
+
+    def check(self, name: str) -> Format | None:
+        """The format of that name; None for one that says no `op`, and is there to be laid over others."""
+        spec = self._resolve(name, (), None)
+        if spec.mapping().get("op"):
+            return self.read(name, spec)
+        check_parts(spec, self._type_table)
+        return None
+
+    def about(self, name: str) -> str:
+        about = self._resolve(name, (), None).mapping().get("about")
+        return about.text() if about else ""
+
+    def resolved(self, name: str) -> Yaml:
+        """The spec of that name, with what it inherits."""
+        return self._resolve(name, (), None)
+
+    def read(self, name: str, spec: Yaml) -> Format:
+        return read_format(name, spec, self._type_table)
+
+    def inline(self, spec: Yaml) -> Yaml:
+        """A spec written at its source, with what it inherits."""
+        return self._inherit(spec, ())
+
+    def _resolve(self, name: str, below: tuple[Path, ...], asked_by: Yaml | None) -> Yaml:
+        path = next((p for p in (f / f"{name}.yml" for f in self.folders) if p.is_file() and p not in below), None)
+        if path is None:
+            if any(p.stem == name for p in below):
+                raise _error(
+                    asked_by,
+                    "format-cycle",
+                    f'the format "{name}" extends itself',
+                    "only a spec that shadows a built-in one may extend its own name",
+                )
+            raise _error(asked_by, "format-unknown", f'there is no format "{name}"', nearest_or_all(name, self.names()))
+        return self._inherit(read_yaml(path), (*below, path))
+
+    def _inherit(self, spec: Yaml, below: tuple[Path, ...]) -> Yaml:
+        parents = spec.mapping().get("extends")
+        out: Yaml | None = None
+        for parent in parents.listed() if parents else ():
+            resolved = self._resolve(parent.text(), below, parent)
+            out = merge(out, resolved) if out else resolved
+        return merge(out, spec) if out else spec
+
+    def _type_table(self, asked_by: Yaml) -> TypeTable:
+        return read_type_table(asked_by.text(), self._type_file(asked_by, ()))
+
+    def _type_file(self, asked_by: Yaml, below: tuple[Path, ...]) -> Yaml:
+        name = asked_by.text()
+        path = next(
+            (p for p in (f / "types" / f"{name}.yml" for f in self.folders) if p.is_file() and p not in below), None
+        )
+        if path is None:
+            known = {p.stem for f in self.folders for p in (f / "types").glob("*.yml")}
+            raise asked_by.error("types-unknown", f'there is no type table "{name}"', nearest_or_all(name, known))
+        yaml = read_yaml(path)
+        parent = yaml.mapping().get("extends")
+        return merge(self._type_file(parent, (*below, path)), yaml) if parent else yaml
+
+
+def merge(parent: Yaml, child: Yaml) -> Yaml:
+    """The child's spec over its parent's: see MERGED for the keys whose members are merged, all others are replaced
+    whole.
+    """
+    inherited = {(*child.steps, *steps): where for steps, where in parent.places.items()}
+    return Yaml(_merged(parent.value, child.value, ()), {**inherited, **child.places}, child.steps)
+
+
+def _merged(parent: object, child: object, steps: Steps) -> object:
+    if steps not in MERGED or not isinstance(parent, dict) or not isinstance(child, dict):
+        return child
+    kept = {key: value for key, value in parent.items() if key != "extends"}
+    return {**kept, **{key: _merged(kept.get(key), value, (*steps, key)) for key, value in child.items()}}
+
+
+def read_type_table(name: str, yaml: Yaml) -> TypeTable:
+    """Type name -> class, of a file such as `integer: [int, bigint]`; an entry may be {name, as} if the type says how
+    its values are written.
+    """
+    problems = Problems()
+    classes: dict[str, str] = {}
+    readers: dict[str, str] = {}
+    for class_name, entries in yaml.mapping().items():
+        with problems.gathered():
+            if class_name in ("about", "extends"):
+                continue
+            if class_name not in CLASSES:
+                raise entries.error("spec-class", f'unknown class "{class_name}"', nearest_or_all(class_name, CLASSES))
+            for entry in entries.listed():
+                type_name = _written_name(entry).lower()
+                if classes.setdefault(type_name, class_name) != class_name:
+                    raise entry.error("spec-class", f'the type "{_written_name(entry)}" is in two classes')
+                if isinstance(entry.value, dict) and entry.get("as"):
+                    readers[type_name] = one_of(entry["as"], VALUE_READERS, "spec-reader", "reader")
+    problems.raise_if_any()
+    return TypeTable(name, classes, readers)
+
+
+def _written_name(entry: Yaml) -> str:
+    if not isinstance(entry.value, dict):
+        return entry.text()
+    entry.only(["name", "as"])
+    if not entry.get("name"):
+        raise entry.error("spec-missing", 'a type needs a "name"')
+    return entry["name"].text()
+
+
+def _error(asked_by: Yaml | None, code: str, message: str, hint: str) -> RunnerError:
+    return asked_by.error(code, message, hint) if asked_by else RunnerError(code, message, hint=hint)

@@ -1,0 +1,224 @@
+"""A resolved spec -> Format, checked word by word; all its mistakes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runner.errors import Problems, nearest_or_all
+from runner.spec.messages import check_encoding, read_message, read_records
+from runner.spec.op import check_images, read_columns, read_op, with_images
+from runner.spec.values import (
+    given,
+    one_of,
+    optional_text,
+    paths,
+    read_conditions,
+    read_image,
+    read_path,
+    read_value,
+    texts,
+)
+from runner.spec.words import (
+    CLASSES,
+    KEY_TEXTS,
+    META,
+    ORDER_READERS,
+    TEXT_COLUMNS,
+    TIME_COLUMNS,
+    VALUE_READERS,
+    Dropped,
+    Format,
+    Key,
+    Types,
+    TypeTable,
+    TypeTables,
+    Value,
+)  # fmt: skip
+from runner.yaml_text import Yaml
+from runner.zones import read_zone
+
+KEYS = (
+    "about",
+    "docs",
+    "extends",
+    "message",
+    "each",
+    "op",
+    "before",
+    "after",
+    "key",
+    "types",
+    "values",
+    "records",
+    "drop",
+    "not_sent",
+    "seq",
+    "meta",
+    "zone",
+)
+KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text")
+
+TableOf = Callable[[Yaml], TypeTable]
+
+
+def read_format(name: str, yaml: Yaml, type_table: TableOf) -> Format:
+    """The format that a resolved spec describes; raises all its mistakes at once."""
+    parts = _parts(yaml, _readers(yaml, type_table))
+    default_before, default_after = parts.pop("before"), parts.pop("after")
+    op = with_images(parts.pop("op"), default_before, default_after)
+    spec = Format(name=name, op=op, origin=yaml, **parts)
+    check_images(spec, yaml)
+    check_encoding(spec, yaml)
+    return spec
+
+
+def check_parts(yaml: Yaml, type_table: TableOf) -> None:
+    """Raises all mistakes in a spec that says only some parts of a format, to be laid over others."""
+    _parts(yaml, {part: read for part, read in _readers(yaml, type_table).items() if part != "op"})
+
+
+def _parts(yaml: Yaml, readers: dict[str, Callable[[], Any]]) -> dict[str, Any]:
+    problems = Problems()
+    with problems.gathered():
+        yaml.only([*KEYS, *TEXT_COLUMNS, *TIME_COLUMNS])
+    parts: dict[str, Any] = {}
+    for part, read in readers.items():
+        with problems.gathered():
+            parts[part] = read()
+    problems.raise_if_any()
+    return parts
+
+
+def _readers(yaml: Yaml, type_table: TableOf) -> dict[str, Callable[[], Any]]:
+    return {
+        "about": lambda: optional_text(yaml.get("about")) or "",
+        "docs": lambda: optional_text(yaml.get("docs")) or "",
+        "message": lambda: read_message(yaml.get("message")),
+        "records": lambda: read_records(yaml.get("records")),
+        "each": lambda: paths(yaml.get("each")),
+        "op": lambda: read_op(yaml),
+        "before": lambda: read_image(yaml.get("before")),
+        "after": lambda: read_image(yaml.get("after")),
+        "columns": lambda: read_columns(yaml),
+        "key": lambda: tuple(_key(one) for one in yaml["key"].listed()) if given(yaml.get("key")) else (),
+        "types": lambda: _types(yaml.get("types"), type_table, _is_avro(yaml)),
+        "readers": lambda: _value_readers(yaml.get("values")),
+        "seq": lambda: tuple(
+            read_value(v, ORDER_READERS) for v in (given(yaml.get("seq")) and yaml["seq"].list().elements()) or ()
+        ),
+        "meta": lambda: _meta(yaml.get("meta")),
+        "drop": lambda: tuple(_dropped(one) for one in yaml["drop"].listed()) if given(yaml.get("drop")) else (),
+        "not_sent": lambda: texts(yaml.get("not_sent")),
+        "zone": lambda: read_zone(yaml.get("zone")),
+    }
+
+
+def _is_avro(yaml: Yaml) -> bool:
+    message = yaml.get("message")
+    return given(message) and isinstance(message.value, dict) and message.value.get("encoding") == "avro"
+
+
+def _key(yaml: Yaml) -> Key:
+    yaml.only(KEY_WORDS)
+    if len([word for word in ("names", "columns", "at") if yaml.get(word)]) != 1:
+        raise yaml.error(
+            "spec-missing", 'a key needs exactly one of "names", "columns", "at"', "for instance key: {names: pkNames}"
+        )
+    if bool(yaml.get("values")) != bool(yaml.get("split")):
+        raise yaml.error(
+            "spec-missing",
+            '"values" and "split" go together',
+            'for instance {names: keys, values: key_values, split: ","}',
+        )
+    if yaml.get("indexes") and not yaml.get("names"):
+        raise yaml.error(
+            "spec-missing",
+            '"indexes" need "names": the list that they count in',
+            "for instance {names: fields.name, indexes: keys}",
+        )
+    image = read_image(yaml) if yaml.get("at") else None
+    text = (
+        one_of(yaml["text"], KEY_TEXTS, "spec-word", "language of a text") if yaml.get("text") and not image else None
+    )
+    indexes = read_path(yaml["indexes"]) if yaml.get("indexes") else None
+    return Key(
+        paths(yaml.get("names")),
+        indexes,
+        text,
+        texts(yaml.get("columns")),
+        paths(yaml.get("values")),
+        optional_text(yaml.get("split")),
+        image,
+    )
+
+
+def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | None:
+    if not given(yaml):
+        return None
+    yaml.only(["at", "name", "value", "table"])
+    if not yaml.get("table") and not is_avro:
+        raise yaml.error(
+            "spec-missing",
+            'types needs "table"',
+            "types: {at: path of the map column -> type, table: a file in formats/types}",
+        )
+    if yaml.get("name") and not yaml.get("value"):
+        raise yaml.error(
+            "spec-missing",
+            'types needs "value" beside "name"',
+            "for instance {at: columns, name: name, value: type, table: mysql}",
+        )
+    return Types(
+        paths(yaml.get("at")),
+        optional_text(yaml.get("name")),
+        texts(yaml.get("value")),
+        _tables(yaml["table"], type_table) if yaml.get("table") else None,
+    )
+
+
+def _tables(yaml: Yaml, type_table: TableOf) -> TypeTables:
+    if not isinstance(yaml.value, dict):
+        return TypeTables((), {}, type_table(yaml))
+    yaml.only(["by", "cases", "else"])
+    cases = (
+        {text: type_table(table) if given(table) else None for text, table in yaml["cases"].mapping().items()}
+        if yaml.get("cases")
+        else {}
+    )
+    return TypeTables(read_value(yaml["by"]), cases, type_table(yaml["else"]) if given(yaml.get("else")) else None)
+
+
+def _value_readers(yaml: Yaml | None) -> dict[str, tuple[str, ...]]:
+    problems = Problems()
+    out: dict[str, tuple[str, ...]] = {}
+    for name, value in yaml.mapping().items() if given(yaml) else ():
+        with problems.gathered():
+            if name not in CLASSES:
+                raise value.error("spec-class", f'unknown class "{name}"', nearest_or_all(name, CLASSES))
+            if given(value):
+                out[name] = tuple(one_of(one, VALUE_READERS, "spec-reader", "reader") for one in value.listed())
+    problems.raise_if_any()
+    return out
+
+
+def _meta(yaml: Yaml | None) -> dict[str, Value]:
+    problems = Problems()
+    out: dict[str, Value] = {}
+    for name, value in yaml.mapping().items() if given(yaml) else ():
+        with problems.gathered():
+            if name not in META:
+                raise value.error("spec-meta", f'unknown meta entry "{name}"', nearest_or_all(name, META))
+            if given(value):
+                out[name] = read_value(value, (), name)
+    problems.raise_if_any()
+    return out
+
+
+def _dropped(yaml: Yaml) -> Dropped:
+    if not isinstance(yaml.value, dict):
+        return Dropped(yaml.text())
+    yaml.only(["name", "if"])
+    if not yaml.get("name"):
+        raise yaml.error("spec-missing", 'what is dropped needs a "name"')
+    return Dropped(yaml["name"].text(), read_conditions(yaml.get("if")))
