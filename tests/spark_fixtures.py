@@ -1,5 +1,5 @@
-"""One Spark for the whole test run: commands that are called in this process find it and use a session of their own in
-it.
+"""One Spark and one Kafka broker for the whole test run. Commands that are called in this process find this Spark and
+use a session of their own in it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from runner.cli import main
 from runner.contract import SQL_SETTINGS
 from runner.project.targets import EXTENSIONS, ICEBERG_CATALOG, SESSION_CATALOGS
-from tests.engines import jars
+from tests.engines import Broker, jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +41,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     target = Target("tests", str(folder), spark={"spark.master": "local[2]", **EVERY_STORAGE})
     with Spark(target, folder / "spark.log") as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for the whole test run: each test has topics with names of its own."""
+    with Broker(tmp_path_factory.mktemp("broker")) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -20,43 +20,16 @@ from runner.project.topics import KAFKA_KEYS
 from runner.run.documents import messages_of
 from tests import engines, pages
 from tests.conftest import Ran
-from tests.engines import HOST, Broker, Message, broker_properties, free_port
+from tests.engines import HOST, PASSWORD, PLAIN_LOGIN, Broker, Message, free_port
 from tests.spark_fixtures import rows
 from tests.test_streams import message
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 ROOT = Path(__file__).parent.parent
-SECRET = "pa55-of-the-loader"
 FORMATS = sorted(path.name for path in (ROOT / "formats/cases").iterdir())
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 Runner = Callable[..., Ran]
 Write = Callable[..., Path]
-
-
-class SecuredBroker(Broker):
-    """A broker with one more listener, which asks for a password."""
-
-    secured: str
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
-    port = free_port()
-
-    def properties(*arguments: object) -> dict[str, str]:
-        plain = broker_properties(*arguments)
-        return plain | {
-            "listeners": f"{plain['listeners']},SAFE://{HOST}:{port}", "advertised.listeners": f"{plain['advertised.listeners']},SAFE://{HOST}:{port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SAFE:SASL_PLAINTEXT", "listener.name.safe.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.safe.plain.sasl.jaas.config": f'{PLAIN} user_loader="{SECRET}";',
-        }  # fmt: skip
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines, "broker_properties", properties)
-        with SecuredBroker(tmp_path_factory.mktemp("broker")) as started:
-            started.secured = f"{HOST}:{port}"
-            yield started
 
 
 def source(broker: Broker, name: str, **kafka: object) -> str:
@@ -119,7 +92,7 @@ def is_binary(name: str) -> bool:
 
 
 @pytest.fixture
-def every_format(broker: SecuredBroker, spark: object, project: Write) -> dict[str, list[bytes]]:
+def every_format(broker: Broker, spark: object, project: Write) -> dict[str, list[bytes]]:
     """A project with a source a format, which reads a topic of two partitions, and for some of them one that reads the
     same messages from files; these messages.
     """
@@ -207,7 +180,7 @@ BEGAN = 1_700_000_000_000
 
 
 @pytest.fixture(scope="module")
-def reach(broker: SecuredBroker) -> list[str]:
+def reach(broker: Broker) -> list[str]:
     """Sources that differ in what they read; each topic has the messages 0 to 5 in two partitions, one a second."""
 
     def both() -> list[Message]:
@@ -244,7 +217,7 @@ def reach(broker: SecuredBroker) -> list[str]:
 
 
 def test_what_a_source_reads(
-    broker: SecuredBroker,
+    broker: Broker,
     reach: list[str],
     spark: object,
     project: Write,
@@ -293,7 +266,7 @@ def test_what_a_source_reads(
 
 
 def test_where_a_message_was(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sent = [
         Message(
@@ -336,7 +309,7 @@ def test_where_a_message_was(
 
 
 def test_messages_of_transactions_that_were_aborted_are_none(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broker.create_topic("transactions")
     produce_in_transactions(broker, "transactions", [([0, 1], True), ([2], False), ([3], True)])
@@ -368,7 +341,7 @@ def produce_in_transactions(broker: Broker, topic: str, transactions: list[tuple
         pytest.param(50_000_000, id="50 MB", marks=pytest.mark.soak),
     ],
 )
-def test_a_big_message_lands_beside_small_ones(broker: SecuredBroker, project: Write, size: int) -> None:
+def test_a_big_message_lands_beside_small_ones(broker: Broker, project: Write, size: int) -> None:
     """In a JVM of its own, with the memory that the page names."""
     name = f"big_{size}"
     big = json.loads(message(1))
@@ -399,7 +372,7 @@ def delete_topic(broker: Broker, name: str) -> None:
 
 
 def test_messages_that_are_gone_are_said(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("aged", "aged_allowed", "remade", "remade_allowed")
     for name in names:
@@ -438,7 +411,7 @@ def test_messages_that_are_gone_are_said(
 
 
 def test_what_only_spark_has_noticed_is_said_too(
-    broker: SecuredBroker,
+    broker: Broker,
     spark: object,
     project: Write,
     runner: Runner,
@@ -469,7 +442,7 @@ def test_what_only_spark_has_noticed_is_said_too(
 
 
 def test_a_batch_that_was_begun_is_landed_first(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As after a kill: the connector cannot by itself go on behind such a batch."""
     broker.create_topic("begun")
@@ -485,7 +458,7 @@ def test_a_batch_that_was_begun_is_landed_first(
 
 
 def test_conserved_finds_what_did_not_land_and_what_landed_twice(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of one message that is missing and one that is there twice, the counts agree."""
     broker.create_topic("tampered")
@@ -512,10 +485,10 @@ def test_conserved_finds_what_did_not_land_and_what_landed_twice(
 
 
 def test_what_cannot_be_read_is_said_at_once(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, monkeypatch: pytest.MonkeyPatch
+    broker: Broker, spark: object, project: Write, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runner.engine.messages.PATIENCE_SECONDS", 2)
-    monkeypatch.setenv("LOADER_PASSWORD", SECRET)
+    monkeypatch.setenv("LOADER_PASSWORD", PASSWORD)
     broker.create_topic("orders.known")
     broker.create_topic("guarded")
     broker.produce("guarded", numbered([1]))
@@ -524,7 +497,7 @@ def test_what_cannot_be_read_is_said_at_once(
         options = {
             "kafka.security.protocol": "SASL_PLAINTEXT",
             "kafka.sasl.mechanism": "PLAIN",
-            "kafka.sasl.jaas.config": f"{PLAIN} {jaas}",
+            "kafka.sasl.jaas.config": f"{PLAIN_LOGIN} {jaas}",
         }
         return source(broker, name, topics="guarded", servers=broker.secured, options=options)
 
@@ -552,8 +525,8 @@ def test_what_cannot_be_read_is_said_at_once(
     assert '"kafka.sasl.jaas.config" cannot be read' in said["garbled"]
     # Secrets are nowhere, not in pieces either.
     written = [path for folder in ("target", "warehouse") for path in Path(folder).rglob("*") if path.is_file()]
-    assert len(written) > 10 and [path for path in written if SECRET.encode() in path.read_bytes()] == []
-    assert SECRET not in ran.err
+    assert len(written) > 10 and [path for path in written if PASSWORD.encode() in path.read_bytes()] == []
+    assert PASSWORD not in ran.err
 
 
 def test_a_connector_that_is_not_there_is_named(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -571,7 +544,7 @@ def test_a_connector_that_is_not_there_is_named(spark: object, monkeypatch: pyte
 # --- the page of the docs
 
 
-def test_the_page_is_right(broker: SecuredBroker, tmp_path: Path) -> None:
+def test_the_page_is_right(broker: Broker, tmp_path: Path) -> None:
     page = ROOT / "docs/kafka.md"
     found = pages.blocks(page)
     for topic in ("shop.orders", "shop.items"):
