@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         report.interrupted()
         return 130
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # nobody reads it: Python must not try to flush it at its end
+        sys.stdout = None  # nobody reads it: Python must not try to flush it at its end
         return 0
     except Exception:
         report.bug(traceback.format_exc())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +81,12 @@ class Renderer:
         self.parsed: dict[Path, list[jinja2.nodes.Macro]] = {}
         own_files = [path for folder in reversed(own) for path in _sql_files(folder)]
         for path in own_files:
-            self._guard(path, lambda path=path: self._announce(path))
+            self._guard(path, partial(self._announce, path))
         for macro in self.files:
             self.environment.globals[macro] = self._caller(macro)
         # Before anything is rendered: a mistake in a macro is one also where nobody calls it.
         for path in own_files:
-            self._guard(path, lambda path=path: self._load(path))
-        self._caller_template = self.environment.from_string("{{ macro(*arguments, **named) }}")
+            self._guard(path, partial(self._load, path))
 
     def names(self) -> list[str]:
         """The names of all macros."""
@@ -104,11 +104,7 @@ class Renderer:
 
     def call(self, macro: str, *arguments: Any, **named: Any) -> str:
         """What a macro prints."""
-
-        def printed() -> str:
-            return self._caller_template.render(macro=self._macro(macro), arguments=arguments, named=named)
-
-        return str(self._guard(self.files[macro], printed)).strip() + "\n"
+        return str(self._guard(self.files[macro], lambda: self._macro(macro)(*arguments, **named))).strip() + "\n"
 
     def expand(self, text: str, where: Where, context: Mapping[str, Any]) -> str:
         """A value of a YAML file with its `{{ }}` filled in."""

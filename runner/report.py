@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -159,7 +159,7 @@ class Report:
         for row in rows:
             self.payload(json_text(row))
 
-    def table(self, columns: list[str], rows: list[Mapping[str, Any]]) -> None:
+    def table(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
         """A grid if it fits the screen, else one record after the other without its nulls."""
         width = shutil.get_terminal_size((NARROW + 40, 24)).columns
         cells = [[cell(row[c]) for c in columns] for row in rows]

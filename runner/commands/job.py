@@ -63,8 +63,10 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     with _locks(project, job.command) as locks:
         locks.take(job.tables, lambda session: _ended(project.target, session))
         with open_spark(project.target, spark_log(project)) as spark:  # the first moment a JVM exists
-            locks.jvm(spark.process)
-            locks.session(spark.server_session)
+            if spark.process:
+                locks.jvm(spark.process)
+            if spark.server_session:
+                locks.session(spark.server_session)
             try:
                 results = work(parts_of(job, spark, run_id))
             except Interrupted as broken_off:

@@ -62,7 +62,7 @@ def _calls_of_expression(expression: syntax.Expr, functions: Collection[str]) ->
     raise _NotConstant
 
 
-def _asks_if_incremental(test: syntax.Expr) -> bool:
+def _asks_if_incremental(test: syntax.Node) -> bool:
     match test:
         case syntax.Not():
             return _asks_if_incremental(test.node)

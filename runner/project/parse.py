@@ -42,7 +42,7 @@ def parse(project: Project, templates: Templates, problems: Problems) -> dict[st
         nodes.add(node)
     files = [read for path in _property_files(project) if (read := _read_properties(path, problems))]
     described = _described(files, problems)
-    tests = Tests(templates, nodes.names, nodes.relative)
+    tests = Tests(templates, nodes.by_name, nodes.relative)
     _add_models(nodes, templates, tests, described)
     for source in project.sources:
         nodes.add(_conserved(source))
@@ -68,9 +68,6 @@ class Nodes:
         if taken is not node:
             message, by = f'the name "{node.name}" is taken', f"by {taken.resource_type} {taken.path}"
             self.problems.add(RunnerError("name-taken", message, node.where, by))
-
-    def names(self) -> Iterable[str]:
-        return self.by_name
 
     def relative(self, path: Path) -> str:
         """A path as nodes have it: from the project's folder."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from runner.errors import nearest_or_all
@@ -16,12 +17,10 @@ OF_SOURCES = "conserved"
 
 
 class Tests:
-    """Makes the nodes of tests. `names` are those that are taken, `relative` makes paths as nodes have them."""
+    """Makes the nodes of tests. `taken` are the names of all nodes so far, `relative` makes paths as nodes have them."""
 
-    def __init__(
-        self, templates: Templates, names: Callable[[], Iterable[str]], relative: Callable[[Path], str]
-    ) -> None:
-        self.templates, self.names, self.relative = templates, names, relative
+    def __init__(self, templates: Templates, taken: Collection[str], relative: Callable[[Path], str]) -> None:
+        self.templates, self.taken, self.relative = templates, taken, relative
         self.signatures = {kind: one for kind, one in templates.tests().items() if kind != OF_SOURCES}
 
     def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node:
@@ -48,8 +47,8 @@ class Tests:
 
     def _free(self, label: str) -> str:
         """The label, with a number if a test of that name is there."""
-        taken = set(self.names())
-        return next(name for name in (label, *(f"{label}_{number}" for number in range(2, 1000))) if name not in taken)
+        labels = itertools.chain([label], (f"{label}_{number}" for number in itertools.count(2)))
+        return next(one for one in labels if one not in self.taken)
 
     def unit_test(self, entry: Yaml, nodes: Mapping[str, Node]) -> Node | None:
         """A unit test; None if there is a file of its model, and it could not be read."""
