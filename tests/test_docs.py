@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runner import cli, contract
-from runner.project import nodes, parse, project, settings, targets, topics
+from runner.project import nodes, parse, project, properties, settings, sources, targets, topics
 from runner.spec import messages as spec_messages
 from runner.spec import op as spec_lines
 from runner.spec import read as spec_reading
@@ -117,12 +117,12 @@ def test_every_project_key_is_documented() -> None:
         *settings.SETTINGS,
         *nodes.STORAGES,
         *nodes.SCHEMA_CHANGES,
-        *project.SOURCE_KEYS,
-        *project.TABLE_KEYS,
-        *parse.PROPERTY_KEYS,
-        *parse.MODEL_KEYS,
-        *parse.COLUMN_KEYS,
-        *parse.UNIT_TEST_KEYS,
+        *sources.SOURCE_KEYS,
+        *sources.TABLE_KEYS,
+        *properties.PROPERTY_KEYS,
+        *properties.MODEL_KEYS,
+        *properties.COLUMN_KEYS,
+        *properties.UNIT_TEST_KEYS,
         *nodes.MATERIALIZATIONS,
     ]:
         assert key in words, key
