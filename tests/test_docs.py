@@ -14,6 +14,7 @@ import pytest
 
 from runner import cli, contract
 from runner.project import nodes, parse, project, properties, settings, sources, targets, topics
+from runner.render import REPLACEABLE
 from runner.spec import messages as spec_messages
 from runner.spec import op as spec_lines
 from runner.spec import read as spec_reading
@@ -126,6 +127,10 @@ def test_every_project_key_is_documented() -> None:
         *nodes.MATERIALIZATIONS,
     ]:
         assert key in words, key
+
+
+def test_every_macro_that_may_be_replaced_is_documented() -> None:
+    assert set(REPLACEABLE) <= documented("runner.md")
 
 
 def test_every_key_of_kafka_and_of_targets_is_documented() -> None:
