@@ -1,18 +1,18 @@
-# A fresh machine with Python >= 3.10 and Java >= 17 needs no more than `make run`.
+# On a fresh machine with Python >= 3.10 and Java >= 17, `make run` is all that is needed.
 SHELL := /bin/bash
 PYTHON ?=
 export PYTHON
 
-.PHONY: help setup jars run test snapshots bench soak lock wheel clean
+.PHONY: help setup jars run check quick test snapshots bench soak lock wheel clean
 
-help: ## say what can be made
+help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -e 's/:.*## /: /' -e 's/^/make /'
 	@echo "make run PYTHON=python3.12 chooses the interpreter; JAVA_HOME chooses Java"
 
-setup: ## make .venv with the locked packages, where it is not there yet
+setup: ## create .venv with the locked packages, if it is missing or out of date
 	@bash tools/setup.sh
 
-jars: setup ## fetch the jars of Kafka, Delta and Iceberg that tests need, where they are not there yet
+jars: setup ## fetch the jars of Kafka, Delta and Iceberg that tests need, if they are missing or out of date
 	@bash tools/jars.sh
 
 run: setup ## set up, run the project, show the changelog
@@ -23,21 +23,30 @@ run: setup ## set up, run the project, show the changelog
 	.venv/bin/runner show -s freshness
 	@echo
 	@echo "next:"
-	@echo "  .venv/bin/runner ls                 what the project holds"
-	@echo "  .venv/bin/runner test               check what was just written"
-	@echo "  .venv/bin/runner parse canal FILE   see what a file of yours becomes"
+	@echo "  .venv/bin/runner ls                 what is in the project"
+	@echo "  .venv/bin/runner test               test what was just written"
+	@echo "  .venv/bin/runner parse canal FILE   see what one of your files becomes"
 	@echo "  .venv/bin/runner --help             everything else"
 
-# Tests start Java often, and run many queries for a moment each: its second compiler would cost more than it gives, and loading classes one by one too.
-# With one compiler Java keeps room for 48 MB of compiled code: one Spark for all tests fills that in minutes, and is interpreted from then on.
+check: setup ## formatting, lint and types of the Python code
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+
+quick: setup ## the tests that need no Java, in seconds
+	.venv/bin/python -m pytest -q -m "not spark and not soak"
+
+# Tests start Java often and run many short queries: Java's second compiler and loading classes one by one would cost more time than they save.
+# With one compiler Java keeps 48 MB for compiled code; the one Spark of all tests fills them and then interprets all new code.
 QUICK_JAVA := JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:SharedArchiveFile='$(CURDIR)/.jars/classes.jsa' -Xlog:disable"
 
-test: jars ## all tests; among them are the sample project and every command of the README
+test: check jars ## check, then all tests but the long ones; the sample project and every command of the README are among them
 	@bash tools/classes.sh
 	$(QUICK_JAVA) .venv/bin/python -m pytest -q
 
-snapshots: setup ## write the compiled SQL of all formats and views anew
+snapshots: setup ## rewrite the compiled SQL in tests/compiled and the generated part of docs/architecture.md
 	.venv/bin/python -m tests.snapshots
+	.venv/bin/python tools/architecture.py
 
 bench: jars ## measure speed
 	.venv/bin/python -m tests.bench
@@ -52,6 +61,6 @@ wheel: setup ## build dist/*.whl
 	.venv/bin/python -m pip wheel -q --no-deps --no-build-isolation -w dist .
 	@ls dist/*.whl
 
-clean: ## remove everything made here, .venv and written tables included
-	rm -rf .venv .jars dist target warehouse spark-warehouse metastore_db derby.log .pytest_cache
+clean: ## remove everything created here, .venv and written tables included
+	rm -rf .venv .jars dist target warehouse spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 {{ config(materialized='table') }}
 
--- Every change of an order's status, in the order in which it happened.
+-- Every change of an order's status, in the order in which they happened.
 select
   after['id'] as order_id,
   row_number() over (partition by key_text order by seq) as step,

@@ -6,10 +6,14 @@ import json
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.project.graph import Graph
-from runner.project.nodes import Case, DataTest, Model, Node, Project, UnitTest
+from runner.project.nodes import Node, Project, UnitTest
+from runner.run.results import Result
+
+if TYPE_CHECKING:
+    from runner.compile.compiled import Compiled
 
 SCHEMA_VERSION = 1
 WRITTEN = ("compiled", "logs", "manifest.json", "run_results.json")
@@ -25,53 +29,37 @@ def increment_path(project: Project, node: Node) -> Path:
     return compiled_path(project, node).with_suffix(".increment.sql")
 
 
-def sql_of(node: Node) -> str | None:
-    """The SQL that a node runs, if it is its own."""
-    match node.about:
-        case Model() | DataTest():
-            return node.about.sql
-        case Case():
-            return node.about.query.sql
-    return None
-
-
-def write_compiled(project: Project, graph: Graph) -> None:
+def write_compiled(project: Project, graph: Graph, compiled: Compiled) -> None:
     """Writes the SQL of models and data tests; files whose content is the same are left alone."""
-    for node in graph.nodes.values():
-        if isinstance(node.about, (Model, DataTest)):
-            write_if_changed(compiled_path(project, node), node.about.sql)
-        if isinstance(node.about, Model) and node.about.increment:
-            write_if_changed(increment_path(project, node), node.about.increment.sql)
+    for name, one in compiled.nodes.items():
+        write_if_changed(compiled_path(project, graph.nodes[name]), one.sql)
+        if one.increment:
+            write_if_changed(increment_path(project, graph.nodes[name]), one.increment)
 
 
-def write_manifest(project: Project, graph: Graph) -> None:
+def write_manifest(project: Project, graph: Graph, compiled: Compiled) -> None:
+    """Writes all nodes, with the SQL of those that were compiled."""
     nodes = {
-        _unique_id(project, n): _manifest_node(project, graph, n)
-        for n in graph.nodes.values()
-        if n.resource_type != "source"
+        _unique_id(project, node): _manifest_node(project, graph, node, compiled)
+        for node in graph.nodes.values()
+        if node.resource_type != "source"
     }
     sources = {
-        _unique_id(project, n): {
-            "name": n.name.removeprefix("source."),
-            "description": n.description,
-            "format": n.format,
+        _unique_id(project, node): {
+            "name": node.name.removeprefix("source."),
+            "description": node.description,
+            "format": node.format,
         }
-        for n in graph.nodes.values()
-        if n.resource_type == "source"
+        for node in graph.nodes.values()
+        if node.resource_type == "source"
     }
+    metadata = {"schema_version": SCHEMA_VERSION, "project_name": project.name}
     write_if_changed(
-        project.target_path / "manifest.json",
-        _json(
-            {
-                "metadata": {"schema_version": SCHEMA_VERSION, "project_name": project.name},
-                "nodes": nodes,
-                "sources": sources,
-            }
-        ),
+        project.target_path / "manifest.json", _json({"metadata": metadata, "nodes": nodes, "sources": sources})
     )
 
 
-def write_results(project: Project, graph: Graph, run_id: str, results: Iterable[Any]) -> None:
+def write_results(project: Project, graph: Graph, run_id: str, results: Iterable[Result]) -> None:
     entries = [
         {
             "unique_id": _unique_id(project, graph.nodes[r.name]),
@@ -103,7 +91,7 @@ def write_if_changed(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _manifest_node(project: Project, graph: Graph, node: Node) -> dict[str, Any]:
+def _manifest_node(project: Project, graph: Graph, node: Node, compiled: Compiled) -> dict[str, Any]:
     out: dict[str, Any] = {
         "name": node.name,
         "resource_type": node.resource_type,
@@ -111,13 +99,13 @@ def _manifest_node(project: Project, graph: Graph, node: Node) -> dict[str, Any]
         "description": node.description,
         "config": dict(node.config),
         "tags": sorted(node.tags),
-        "columns": {c: {"name": c} for c in node.columns},
-        "depends_on": {"nodes": sorted(_unique_id(project, graph.nodes[p]) for p in node.parents)},
+        "columns": {column: {"name": column} for column in node.columns},
+        "depends_on": {"nodes": sorted(_unique_id(project, graph.nodes[parent]) for parent in node.parents)},
     }
-    if isinstance(node.about, UnitTest):
-        out["model"] = node.about.model
-    elif (sql := sql_of(node)) and not isinstance(node.about, Case):
-        out["compiled_code"] = sql
+    if isinstance(node.subject, UnitTest):
+        out["model"] = node.subject.model
+    if node.name in compiled.nodes:
+        out["compiled_code"] = compiled.nodes[node.name].sql
     return out
 
 

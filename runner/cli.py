@@ -7,25 +7,36 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from runner.commands import inspect as commands
-from runner.commands import run as spark_commands
-from runner.errors import RunnerError, RunnerErrors, nearest_or_all
+from runner.commands.arguments import (
+    TRIGGER,
+    CompileArguments,
+    FormatsArguments,
+    ListArguments,
+    MaintainArguments,
+    ParseArguments,
+    ProjectArguments,
+    RunArguments,
+    Selection,
+    ShowArguments,
+)
+from runner.errors import RunnerError, RunnerErrors, did_you_mean, nearest_or_all
 from runner.report import Report
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code of a command; what it says goes to standard output and standard error."""
     debug, report = False, Report(os.environ.get("RUNNER_LOG_FORMAT", "text"))
     try:
         args = _parser().parse_args(argv)
         debug = args.debug
-        report = Report(args.log_format, args.quiet, False if args.no_color or os.environ.get("NO_COLOR") else None)
-        args.vars = _variables(args.vars)
-        return args.command(args, report)
+        color = False if args.no_color or os.environ.get("NO_COLOR") else None
+        report = Report(args.log_format, args.quiet, color)
+        return int(args.run(args, report))
     except (RunnerError, RunnerErrors) as mistake:
         for error in mistake.errors if isinstance(mistake, RunnerErrors) else [mistake]:
             report.error(error)
@@ -33,17 +44,17 @@ def main(argv: Sequence[str] | None = None) -> int:
                 report.debug("".join(traceback.format_exception(error)).rstrip())
         return 2
     except KeyboardInterrupt:
-        report.broken("interrupted")
+        report.interrupted()
         return 130
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None  # nobody reads it: Python must not try to flush it at its end
         return 0
     except Exception:
-        report.broken(f"{traceback.format_exc()}this is a bug in the runner: please report it with the lines above")
+        report.bug(traceback.format_exc())
         return 1
 
 
-class _Arguments(argparse.ArgumentParser):
+class _Parser(ArgumentParser):
     """Says what is wrong with the arguments as all other mistakes are said."""
 
     def error(self, message: str) -> NoReturn:
@@ -56,90 +67,103 @@ class _Arguments(argparse.ArgumentParser):
             raise RunnerError("usage", f'"{number[1]}" must be a whole number, not "{number[2]}"')
         raise RunnerError("usage", message, hint=f"{self.prog} --help")
 
-
-def _variables(text: str | None) -> dict[str, str]:
-    import yaml
-
-    from runner.yaml_text import LOADER
-
-    if not text:
-        return {}
-    try:
-        value = yaml.load(text, Loader=LOADER)
-    except yaml.YAMLError:
-        value = None
-    if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-        raise RunnerError("vars", f'cannot read the variables "{text}"', hint='--vars "{start: 2024-01-01, limit: 10}"')
-    return value
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]  # argparse overloads it
+        """Refuses what it does not know by itself: only it knows the flags that were meant."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            word = unknown[0].partition("=")[0]
+            hint = did_you_mean(word, self._option_string_actions) if word.startswith("-") else ""
+            raise RunnerError("usage", f'unknown argument "{unknown[0]}"', hint=hint or f"{self.prog} --help")
+        return known, unknown
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Arguments(
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: that takes longer than all other flags together."""
+
+    def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            number = version("changelog-runner")
+        except PackageNotFoundError:
+            number = "0"
+        parser.exit(message=f"runner {number}\n")
+        raise AssertionError
+
+
+def _parser() -> ArgumentParser:
+    parser = _Parser(
         prog="runner", description="Vendors' change messages to one changelog on Spark.", allow_abbrev=False
     )
-    parser.add_argument("--version", action="version", version=f"runner {_version()}")
-    _common(parser, top=True)
-    commands_ = parser.add_subparsers(dest="name_of_command", required=True, metavar="COMMAND")
-    for name, command, help_text, sections in COMMANDS:
-        sub = commands_.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
-        _common(sub, top=False)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    _common(parser, is_top=True)
+    commands = parser.add_subparsers(dest="name_of_command", required=True, metavar="COMMAND")
+    for name, run, help_text, sections in COMMANDS:
+        command = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
+        _common(command, is_top=False)
         for section in sections:
-            section(sub)
-        sub.set_defaults(command=command)
+            section(command)
+        command.set_defaults(run=run)
     return parser
 
 
-def _common(parser: argparse.ArgumentParser, top: bool) -> None:
-    def add(*names: str, default: object = None, **kwargs: object) -> None:
-        parser.add_argument(*names, default=default if top else argparse.SUPPRESS, **kwargs)  # type: ignore[arg-type]
+# --- flags
 
-    add(
+
+def _common(parser: ArgumentParser, is_top: bool) -> None:
+    """Flags that may stand before and after the name of the command."""
+
+    def default(value: object) -> object:
+        return value if is_top else argparse.SUPPRESS
+
+    folder, log_format = os.environ.get("RUNNER_PROJECT_DIR"), os.environ.get("RUNNER_LOG_FORMAT", "text")
+    parser.add_argument(
         "--project-dir",
         type=Path,
-        default=_path_from_environment("RUNNER_PROJECT_DIR"),
+        default=default(Path(folder) if folder else None),
         help="the folder with project.yml (default: here or above)",
     )
-    add("--target-path", type=Path, help="where compiled SQL, results and logs go (default: target)")
-    add("-t", "--target", help="the target of project.yml to run on")
-    add("--vars", metavar="YAML", help="variables, over those of project.yml")
-    add("--log-format", choices=("text", "json"), default=os.environ.get("RUNNER_LOG_FORMAT", "text"))
-    add("-q", "--quiet", action="store_true", default=False, help="only what is not good; with compile: print the SQL")
-    add("-d", "--debug", action="store_true", default=False, help="with tracebacks")
-    add("--no-color", action="store_true", default=False)
-
-
-def _path_from_environment(name: str) -> Path | None:
-    return Path(os.environ[name]) if os.environ.get(name) else None
-
-
-def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-s",
-        "--select",
-        action="append",
-        metavar="S",
-        help="what to work on: names, name+, +name, tag:, path:, file:, source:, format:, resource_type:, config.x:",
+        "--target-path",
+        type=Path,
+        default=default(None),
+        help="where compiled SQL, results and logs go (default: target)",
     )
-    parser.add_argument("--exclude", action="append", metavar="S", help="what to leave out")
+    parser.add_argument("-t", "--target", default=default(None), help="the target of project.yml to run on")
+    parser.add_argument("--vars", metavar="YAML", default=default(None), help="variables, over those of project.yml")
+    parser.add_argument("--log-format", choices=("text", "json"), default=default(log_format))
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        default=default(False),
+        help="only what is not good; with compile: print the SQL",
+    )
+    parser.add_argument("-d", "--debug", action="store_true", default=default(False), help="with tracebacks")
+    parser.add_argument("--no-color", action="store_true", default=default(False))
 
 
-def _failing(parser: argparse.ArgumentParser) -> None:
+def _selection(parser: ArgumentParser) -> None:
+    methods = "names, name+, +name, tag:, path:, file:, source:, format:, resource_type:, config.x:"
+    parser.add_argument("-s", "--select", action="append", default=[], metavar="S", help=f"what to work on: {methods}")
+    parser.add_argument("--exclude", action="append", default=[], metavar="S", help="what to leave out")
+
+
+def _fail_fast(parser: ArgumentParser) -> None:
     parser.add_argument("-x", "--fail-fast", action="store_true", help="stop at the first failure")
 
 
-def _in_parallel(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--threads", type=int, metavar="N", default=4, help="how many models and tests run at a time (default: 4)"
-    )
+def _threads(parser: ArgumentParser) -> None:
+    help_text = "how many models and tests run at a time (default: 4)"
+    parser.add_argument("--threads", type=int, metavar="N", default=4, help=help_text)
 
 
-def _refreshing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--full-refresh", action="store_true", help="forget what was read and landed, and read all again"
-    )
+def _full_refresh(parser: ArgumentParser) -> None:
+    help_text = "forget what was read and landed, and read all again"
+    parser.add_argument("--full-refresh", action="store_true", help=help_text)
 
 
-def _continuing(parser: argparse.ArgumentParser) -> None:
+def _continuous(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--continuous",
         action="store_true",
@@ -148,11 +172,11 @@ def _continuing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trigger",
         metavar="TIME",
-        help=f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {spark_commands.TRIGGER})",
+        help=f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {TRIGGER})",
     )
 
 
-def _keeping(parser: argparse.ArgumentParser) -> None:
+def _days(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--keep-days",
         type=int,
@@ -168,29 +192,29 @@ def _keeping(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _testing(parser: argparse.ArgumentParser) -> None:
+def _kinds_of_tests(parser: ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--unit", action="store_true", help="only unit tests and cases of formats")
     group.add_argument("--data", action="store_true", help="only data tests")
 
 
-def _listing(parser: argparse.ArgumentParser) -> None:
+def _ls_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--output", choices=("name", "path", "selector", "json"), default="name")
     parser.add_argument("--resource-type", choices=("source", "model", "test", "unit_test"))
 
 
-def _compiling(parser: argparse.ArgumentParser) -> None:
+def _compile_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--inline", metavar="SQL", help="compile this instead of models")
-    parser.add_argument("--runnable", action="store_true", help="print the SQL behind the settings that it needs")
+    parser.add_argument("--runnable", action="store_true", help="print the SQL after the settings that it needs")
 
 
-def _showing(parser: argparse.ArgumentParser) -> None:
+def _show_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--inline", metavar="SQL", help="show the rows of this query instead of a model's")
     parser.add_argument("--limit", type=int, default=10)
     parser.add_argument("--output", choices=("table", "json"), default="table")
 
 
-def _parsing(parser: argparse.ArgumentParser) -> None:
+def _parse_flags(parser: ArgumentParser) -> None:
     parser.add_argument("format")
     parser.add_argument("file", metavar="FILE", help="a file of messages, or - for standard input")
     parser.add_argument("--kind", choices=("row", "ddl", "control", "dead_letter"))
@@ -202,56 +226,157 @@ def _parsing(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="the Avro schema of the messages, where the format has none; may stand more than once",
+        help="the Avro schema of the messages, where the format has none; may be given more than once",
     )
     parser.add_argument("--output", choices=("table", "json"), help="default: a table on a terminal, else JSON")
 
 
-def _formats(parser: argparse.ArgumentParser) -> None:
+def _formats_flags(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=("list", "show", "check", "schema"))
     parser.add_argument("name", nargs="?")
 
 
-def _naming(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the folder to make")
+def _name(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the folder to create")
 
 
-COMMANDS = (
-    (
-        "run",
-        spark_commands.run,
-        "land new messages and build models",
-        (_selection, _failing, _in_parallel, _refreshing, _continuing),
-    ),
-    (
-        "test",
-        spark_commands.test,
-        "run data tests, unit tests and cases of formats",
-        (_selection, _failing, _in_parallel, _testing),
-    ),
-    (
-        "build",
-        spark_commands.build,
-        "models and their tests, in order",
-        (_selection, _failing, _in_parallel, _refreshing),
-    ),
-    ("maintain", spark_commands.maintain, "compact tables, remove what is old or left over", (_selection, _keeping)),
-    ("compile", commands.compile_, "write the SQL of models to target/compiled", (_selection, _compiling)),
-    ("check", commands.check, "read everything and say what is wrong", ()),
-    ("ls", commands.ls, "list what there is", (_selection, _listing)),
-    ("show", spark_commands.show, "show rows of a model", (_selection, _showing)),
-    ("parse", spark_commands.parse, "show what a file of messages becomes", (_parsing,)),
-    ("formats", commands.formats, "list formats, show one with what it inherits, check them", (_formats,)),
-    ("init", commands.init, "start a new project", (_naming,)),
-    ("clean", commands.clean, "remove target/", ()),
-)
+# --- commands: each imports what it needs, so that none pays for what others do
 
 
-def _version() -> str:
+def _project(args: Namespace) -> ProjectArguments:
+    return ProjectArguments(args.project_dir, args.target, _variables(args.vars), args.target_path)
+
+
+def _variables(text: str | None) -> dict[str, str]:
+    if not text:
+        return {}
+    import yaml
+
+    from runner.yaml_text import LOADER
+
     try:
-        return version("changelog-runner")
-    except PackageNotFoundError:
-        return "0"
+        value = yaml.load(text, Loader=LOADER)  # the loader makes texts only
+    except yaml.YAMLError:
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+        message = f'cannot read the variables "{text}"'
+        raise RunnerError("vars", message, hint='--vars "{start: 2024-01-01, limit: 10}"')
+    return value
+
+
+def _selected(args: Namespace) -> Selection:
+    return Selection(tuple(args.select), tuple(args.exclude))
+
+
+def _run_arguments(args: Namespace) -> RunArguments:
+    """Of run, test and build, each with the flags that it has."""
+    return RunArguments(
+        _project(args),
+        _selected(args),
+        args.threads,
+        args.fail_fast,
+        getattr(args, "full_refresh", False),
+        getattr(args, "continuous", False),
+        getattr(args, "trigger", None),
+        getattr(args, "unit", False),
+        getattr(args, "data", False),
+    )
+
+
+def _run(args: Namespace, report: Report) -> int:
+    from runner.commands.run import run
+
+    return run(_run_arguments(args), report)
+
+
+def _test(args: Namespace, report: Report) -> int:
+    from runner.commands.run import test
+
+    return test(_run_arguments(args), report)
+
+
+def _build(args: Namespace, report: Report) -> int:
+    from runner.commands.run import build
+
+    return build(_run_arguments(args), report)
+
+
+def _maintain(args: Namespace, report: Report) -> int:
+    from runner.commands.maintain import maintain
+
+    return maintain(MaintainArguments(_project(args), _selected(args), args.keep_days, args.history_days), report)
+
+
+def _compile(args: Namespace, report: Report) -> int:
+    from runner.commands.inspect import compile_
+
+    arguments = CompileArguments(_project(args), _selected(args), args.inline, args.runnable, args.quiet)
+    return compile_(arguments, report)
+
+
+def _check(args: Namespace, report: Report) -> int:
+    from runner.commands.inspect import check
+
+    return check(_project(args), report)
+
+
+def _ls(args: Namespace, report: Report) -> int:
+    from runner.commands.inspect import ls
+
+    return ls(ListArguments(_project(args), _selected(args), args.resource_type, args.output), report)
+
+
+def _show(args: Namespace, report: Report) -> int:
+    from runner.commands.preview import show
+
+    return show(ShowArguments(_project(args), _selected(args), args.inline, args.limit, args.output), report)
+
+
+def _parse(args: Namespace, report: Report) -> int:
+    from runner.commands.preview import parse
+
+    schemas = tuple(args.schema)
+    arguments = ParseArguments(
+        _project(args), args.format, args.file, args.kind, args.limit, args.zone, schemas, args.output
+    )
+    return parse(arguments, report)
+
+
+def _formats(args: Namespace, report: Report) -> int:
+    from runner.commands.formats import formats
+
+    return formats(FormatsArguments(_project(args), args.action, args.name), report)
+
+
+def _init(args: Namespace, report: Report) -> int:
+    from runner.commands.init import init
+
+    return init(args.name, report)
+
+
+def _clean(args: Namespace, report: Report) -> int:
+    from runner.commands.init import clean
+
+    return clean(_project(args), report)
+
+
+Section = Callable[[ArgumentParser], None]
+EXECUTING: tuple[Section, ...] = (_selection, _fail_fast, _threads)
+
+COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Section, ...]], ...] = (
+    ("run", _run, "land new messages and build models", (*EXECUTING, _full_refresh, _continuous)),
+    ("test", _test, "run data tests, unit tests and cases of formats", (*EXECUTING, _kinds_of_tests)),
+    ("build", _build, "models and their tests, in order", (*EXECUTING, _full_refresh)),
+    ("maintain", _maintain, "compact tables, remove what is old or left over", (_selection, _days)),
+    ("compile", _compile, "write the SQL of models to target/compiled", (_selection, _compile_flags)),
+    ("check", _check, "read everything and say what is wrong", ()),
+    ("ls", _ls, "list what there is", (_selection, _ls_flags)),
+    ("show", _show, "show rows of a model", (_selection, _show_flags)),
+    ("parse", _parse, "show what a file of messages becomes", (_parse_flags,)),
+    ("formats", _formats, "list formats, show one with what it inherits, check them", (_formats_flags,)),
+    ("init", _init, "start a new project", (_name,)),
+    ("clean", _clean, "remove target/", ()),
+)
 
 
 if __name__ == "__main__":

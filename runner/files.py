@@ -20,3 +20,11 @@ def read_text(path: Path) -> str:
             Where(path, line),
             "save the file as UTF-8",
         ) from None
+
+
+def is_uri(path: str) -> bool:
+    """
+    >>> is_uri("s3a://lake/warehouse"), is_uri("/data/warehouse")
+    (True, False)
+    """
+    return "://" in path

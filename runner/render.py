@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import jinja2.nodes
 
 from runner.errors import RunnerError, Where, did_you_mean
 from runner.files import read_text
@@ -34,9 +37,33 @@ def sql_inner(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
+# Macros that a project may replace by one of the same name, beside all data tests (`test_*`): what is set on tables
+# when they are created, and the steps of maintenance.
+REPLACEABLE = (
+    "delta_changelog_made",
+    "iceberg_changelog_made",
+    "delta_compacted",
+    "delta_vacuumed",
+    "iceberg_compacted",
+    "iceberg_manifests_compacted",
+    "iceberg_snapshots_expired",
+    "iceberg_orphans_removed",
+)
+MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The arguments of a macro, and those of them that have no default."""
+
+    arguments: tuple[str, ...]
+    required: frozenset[str]
+
+
 class Renderer:
-    """Renders models with the macros of some folders, the built-in one last; of macros with the same name, the one in
-    the earlier folder counts.
+    """Renders templates with the macros of some folders, the built-in one last. Raises `macro-taken` for a macro of an
+    earlier folder that has the name of a built-in one and may not replace it. Files of built-in macros are read when
+    one of their macros is called.
     """
 
     def __init__(self, macro_folders: Iterable[Path], globals_: Mapping[str, Any]) -> None:
@@ -47,55 +74,75 @@ class Renderer:
             keep_trailing_newline=False,
         )
         self.environment.filters |= {"sql_text": sql_text, "sql_inner": sql_inner, "name": name}
-        self.environment.globals |= {
-            "name": name,
-            "text": sql_text,
-            "macro": lambda called: self.macros[called],
-            **globals_,
-        }
-        folders = list(macro_folders)
-        self.built_in = folders[-1]
-        files = [path for folder in reversed(folders) for path in sorted(folder.rglob("*.sql"))]
-        self.macros: dict[str, Any] = {}
-        self.required: dict[str, set[str]] = {}
-        """Macro -> its arguments that have no default."""
-        for path in files:
-            self._guard(path, lambda path=path: self._announce(path))
-        for path in files:
-            self._guard(path, lambda path=path: self._load(path))
+        self.environment.globals |= {"name": name, "text": sql_text, "macro": self._macro, **globals_}
+        *own, self.built_in = macro_folders
+        self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}
+        self.loaded: dict[Path, Mapping[str, Any]] = {}
+        self.parsed: dict[Path, list[jinja2.nodes.Macro]] = {}
+        own_files = [path for folder in reversed(own) for path in _sql_files(folder)]
+        for path in own_files:
+            self._guard(path, partial(self._announce, path))
+        for macro in self.files:
+            self.environment.globals[macro] = self._caller(macro)
+        # Before anything is rendered: a mistake in a macro is one also where nobody calls it.
+        for path in own_files:
+            self._guard(path, partial(self._load, path))
+
+    def names(self) -> list[str]:
+        """The names of all macros."""
+        return list(self.files)
+
+    def signature(self, macro: str) -> Signature:
+        path = self.files[macro]
+        node = next(node for node in self._parsed(path) if node.name == macro)
+        required = node.args[: len(node.args) - len(node.defaults)]
+        return Signature(tuple(argument.name for argument in node.args), frozenset(one.name for one in required))
 
     def render(self, path: Path, context: Mapping[str, Any]) -> str:
         """The SQL of a model's file; raises RunnerError `template` with the line of the model or macro."""
-        return self._guard(path, lambda: self.environment.get_template(str(path)).render(context)).strip() + "\n"
+        return str(self._guard(path, lambda: self.environment.get_template(str(path)).render(context))).strip() + "\n"
 
     def call(self, macro: str, *arguments: Any, **named: Any) -> str:
         """What a macro prints."""
-        template = self.environment.from_string("{{ macro(*arguments, **named) }}")
-        file = Path(self.macros[macro]._func.__code__.co_filename)
-        return (
-            self._guard(
-                file, lambda: template.render(macro=self.macros[macro], arguments=arguments, named=named)
-            ).strip()
-            + "\n"
-        )
+        return str(self._guard(self.files[macro], lambda: self._macro(macro)(*arguments, **named))).strip() + "\n"
 
     def expand(self, text: str, where: Where, context: Mapping[str, Any]) -> str:
         """A value of a YAML file with its `{{ }}` filled in."""
         return fill(self.environment, text, where, context)
 
-    def _announce(self, path: Path) -> None:
-        """Makes a file's macros callable by name before any file is loaded: files may call each other in any order."""
-        tree = self.environment.parse(read_text(path), filename=str(path))
-        for node in (node for node in tree.body if isinstance(node, jinja2.nodes.Macro)):
-            macro = node.name
-            self.required[macro] = {argument.name for argument in node.args[: len(node.args) - len(node.defaults)]}
-            self.environment.globals[macro] = lambda *arguments, macro=macro, **named: self.macros[macro](
-                *arguments, **named
-            )
+    def parse(self, path: Path) -> jinja2.nodes.Template:
+        """The syntax tree of a template; raises RunnerError `template` with the line."""
+        tree: jinja2.nodes.Template = self._guard(
+            path, lambda: self.environment.parse(read_text(path), filename=str(path))
+        )
+        return tree
 
-    def _load(self, path: Path) -> None:
-        module = vars(self.environment.get_template(str(path)).module)
-        self.macros |= {key: value for key, value in module.items() if isinstance(value, jinja2.runtime.Macro)}
+    def _announce(self, path: Path) -> None:
+        """Puts the macros of a file in the place of built-in ones, if they may be replaced."""
+        for node in self._parsed(path):
+            if node.name in self.files and self.files[node.name].is_relative_to(self.built_in):
+                _check_replaceable(node, path)
+            self.files[node.name] = path
+
+    def _parsed(self, path: Path) -> list[jinja2.nodes.Macro]:
+        """The macros of a file, not to be called."""
+        if path not in self.parsed:
+            tree = self.environment.parse(read_text(path), filename=str(path))
+            self.parsed[path] = [node for node in tree.body if isinstance(node, jinja2.nodes.Macro)]
+        return self.parsed[path]
+
+    def _caller(self, macro: str) -> Callable[..., str]:
+        """Files may call each other's macros in any order."""
+        return lambda *arguments, **named: self._macro(macro)(*arguments, **named)
+
+    def _macro(self, macro: str) -> Callable[..., str]:
+        called: Callable[..., str] = self._load(self.files[macro])[macro]
+        return called
+
+    def _load(self, path: Path) -> Mapping[str, Any]:
+        if path not in self.loaded:
+            self.loaded[path] = vars(self.environment.get_template(str(path)).module)
+        return self.loaded[path]
 
     def _guard(self, path: Path, action: Callable[[], Any]) -> Any:
         try:
@@ -107,6 +154,19 @@ class Renderer:
             if where.path.is_relative_to(self.built_in) and not isinstance(e, (jinja2.TemplateError, RunnerError)):
                 raise
             raise _mistake(e, where, self.environment) from e
+
+
+def _sql_files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.sql"))
+
+
+def _check_replaceable(node: jinja2.nodes.Macro, path: Path) -> None:
+    if not node.name.startswith("test_") and node.name not in REPLACEABLE:
+        message = f'"{node.name}" is the name of a built-in macro'
+        hint = (
+            "give it another name; a project may replace data tests (test_*) and the macros that docs/runner.md lists"
+        )
+        raise RunnerError("macro-taken", message, Where(path, node.lineno), hint)
 
 
 def fill(environment: jinja2.Environment, text: str, where: Where, context: Mapping[str, Any]) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
 import orjson
 
 from runner.errors import RunnerError
-from runner.project.nodes import Model, Node
+from runner.project.nodes import Node
+from runner.run.results import Batch, Result
 
 WORDS = {"success": "OK", "error": "ERROR", "skipped": "SKIP", "pass": "PASS", "warn": "WARN", "fail": "FAIL"}
 COLOURS = {"OK": "32", "PASS": "32", "WARN": "33", "ERROR": "31", "FAIL": "31", "SKIP": "33"}
@@ -57,17 +58,27 @@ class Report:
     def debug(self, text: str) -> None:
         self._line({"event": "debug", "message": text}, text, clock=False)
 
-    def broken(self, text: str) -> None:
+    def query_failed(self, message: str) -> None:
+        """That Spark refused a query that a person wrote."""
+        event = {"event": "error", "code": "query", "message": message, "where": None, "hint": None}
+        self._line(event, f"error[query]: {message}", clock=False)
+
+    def interrupted(self) -> None:
+        self._line({"event": "interrupted", "message": "interrupted"}, "interrupted", clock=False)
+
+    def bug(self, trace: str) -> None:
+        """What no person can mend: the traceback of an error that is none of the project's."""
+        text = f"{trace}this is a bug in the runner: please report it with the lines above"
         self._line({"event": "bug", "message": text}, text, clock=False)
 
     def started(self, node: Node, number: int, total: int) -> None:
-        if not self.quiet and isinstance(node.about, Model) and node.about.materialized != "view":
+        if not self.quiet and node.model and node.model.is_table:
             self._line(
                 {"event": "started", "name": node.name, "number": number, "total": total},
                 f"{number} of {total} START {_kind(node)} {node.name}",
             )
 
-    def finished(self, node: Node, result: Any, number: int, total: int) -> None:
+    def finished(self, node: Node, result: Result, number: int, total: int) -> None:
         if self.quiet and result.status in ("success", "pass"):
             return
         word = WORDS[result.status]
@@ -90,7 +101,7 @@ class Report:
         }
         self._line(event, "\n".join(lines))
 
-    def progress(self, name: str, batch: Any) -> None:
+    def progress(self, name: str, batch: Batch) -> None:
         """What a batch of a stream has landed."""
         if self.quiet:
             return
@@ -117,7 +128,7 @@ class Report:
         if not self.quiet:
             self._line({"event": "idle", "busy": names, "behind": behind}, text)
 
-    def done(self, results: Iterable[Any]) -> None:
+    def done(self, results: Iterable[Result]) -> None:
         statuses = [r.status for r in results]
         good = sum(s in ("success", "pass") for s in statuses)
         bad = sum(s in ("error", "fail") for s in statuses)
@@ -148,7 +159,7 @@ class Report:
         for row in rows:
             self.payload(json_text(row))
 
-    def table(self, columns: list[str], rows: list[Mapping[str, Any]]) -> None:
+    def table(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
         """A grid if it fits the screen, else one record after the other without its nulls."""
         width = shutil.get_terminal_size((NARROW + 40, 24)).columns
         cells = [[cell(row[c]) for c in columns] for row in rows]
@@ -201,7 +212,7 @@ def _behind(count: int | None) -> str:
 
 
 def _kind(node: Node) -> str:
-    return f"{node.about.materialized} model" if isinstance(node.about, Model) else node.resource_type.replace("_", " ")
+    return f"{node.model.materialized} model" if node.model else node.resource_type.replace("_", " ")
 
 
 def _counted(rows: Mapping[str, int]) -> str:

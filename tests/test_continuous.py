@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from runner.cli import main
-from runner.project.nodes import Model, Node
+from runner.project.nodes import Model, Node, SqlText
 from runner.run import continuous
 from runner.run.continuous import Continuous, Stream
 from runner.run.landing import Landing
-from runner.run.schedule import Result
+from runner.run.results import Result
 from tests.engines import Broker, Message
 from tests.spark_fixtures import rows
 
@@ -296,7 +296,7 @@ class Query:
         self.recentProgress = [*self.recentProgress, *batches][-3:]
 
 
-NODE = Node("app_to_changelog", "model", about=Model("", "streaming"))
+NODE = Node("app_to_changelog", "model", Model(SqlText(""), "streaming"))
 
 
 def stream_of(query: Query) -> Stream:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from runner import cli, contract
-from runner.project import nodes, parse, project, settings, targets, topics
+from runner.project import nodes, parse, project, properties, settings, sources, targets, topics
+from runner.render import REPLACEABLE
 from runner.spec import messages as spec_messages
 from runner.spec import op as spec_lines
 from runner.spec import read as spec_reading
@@ -66,6 +67,13 @@ def test_commands_of_the_readme(
     assert len(ran) >= 10
 
 
+def test_every_target_of_make_that_is_named_is_there() -> None:
+    pages = "".join(path.read_text() for path in ROOT.glob("*.md"))
+    named = set(re.findall(r"(?:^|`)make (\w+)", pages, re.MULTILINE))
+    assert named <= set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"run", "check", "quick", "test", "snapshots"} <= named
+
+
 def test_the_project_shown_is_a_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,7 +85,7 @@ def test_the_project_shown_is_a_project(
 
 
 def test_links_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
 
@@ -110,15 +118,19 @@ def test_every_project_key_is_documented() -> None:
         *settings.SETTINGS,
         *nodes.STORAGES,
         *nodes.SCHEMA_CHANGES,
-        *project.SOURCE_KEYS,
-        *project.TABLE_KEYS,
-        *parse.PROPERTY_KEYS,
-        *parse.MODEL_KEYS,
-        *parse.COLUMN_KEYS,
-        *parse.UNIT_TEST_KEYS,
+        *sources.SOURCE_KEYS,
+        *sources.TABLE_KEYS,
+        *properties.PROPERTY_KEYS,
+        *properties.MODEL_KEYS,
+        *properties.COLUMN_KEYS,
+        *properties.UNIT_TEST_KEYS,
         *nodes.MATERIALIZATIONS,
     ]:
         assert key in words, key
+
+
+def test_every_macro_that_may_be_replaced_is_documented() -> None:
+    assert set(REPLACEABLE) <= documented("runner.md")
 
 
 def test_every_key_of_kafka_and_of_targets_is_documented() -> None:
@@ -193,7 +205,7 @@ def test_every_reason_of_dead_letters_is_documented_and_has_a_case() -> None:
 
 def test_nothing_points_outside_the_project() -> None:
     for path in [
-        ROOT / "README.md",
+        *ROOT.glob("*.md"),
         *(ROOT / "docs").glob("*.md"),
         *(ROOT / "runner").rglob("*.py"),
         *(ROOT / "macros").glob("*.sql"),

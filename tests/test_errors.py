@@ -305,12 +305,12 @@ CASES = [
         macros__mine="{% macro mine(a) %}{{ a }}{% endmacro %}",
     ),
     in_model(
-        "template",
-        "macros/mine.sql",
-        None,
-        "not more than 0 argument",
+        "macro-taken",
+        "macros/mine.sql:2",
+        "give it another name; a project may replace data tests (test_*) and the macros that docs/runner.md lists",
+        '"header" is the name of a built-in macro',
         "select 1",
-        macros__mine="{% macro header() %}{% endmacro %}",
+        macros__mine="{% macro mine() %}{% endmacro %}\n{% macro header() %}{% endmacro %}",
     ),
     in_model(
         "var-missing",
@@ -975,7 +975,10 @@ CASES = [
         "usage", "runner run --continuous --trigger 5s", "--trigger goes with --continuous", "run", "--trigger", "5s"
     ),
     selecting("usage", None, '"--keep-days" must be a number of days', "maintain", "--keep-days", "-1"),
-    selecting("usage", "runner --help", "--outptu", "ls", "--outptu", "json"),
+    selecting("usage", 'did you mean "--output"?', "--outptu", "ls", "--outptu", "json"),
+    selecting("usage", 'did you mean "--full-refresh"?', "--ful-refresh", "run", "--ful-refresh"),
+    selecting("usage", 'did you mean "--target"?', "--taget=x", "ls", "--taget=x"),
+    selecting("usage", "runner check --help", '"everything"', "check", "everything"),
     in_target("target-jars", "project.yml:3:30", None, '"none/*.jar"', "{storage: delta, jars: [none/*.jar]}"),
     in_target(
         "target-catalog", "project.yml:3:3", "catalog: {type: hadoop}", "the target has none", "{storage: iceberg}"
@@ -1160,7 +1163,7 @@ def codes_in(path: Path) -> Iterator[str]:
                 yield defaults["code"].value
 
 
-CODES = sorted({code for path in (ROOT / "runner").glob("*.py") for code in codes_in(path)})
+CODES = sorted({code for path in (ROOT / "runner").rglob("*.py") for code in codes_in(path)})
 
 
 def test_codes_are_words() -> None:
@@ -1263,3 +1266,29 @@ def test_mistakes_as_json(project, runner) -> None:
         "where": "models/m.sql:2",
         "hint": 'did you mean "ref"?',
     }
+
+
+def test_tests_of_a_model_that_cannot_be_read_are_no_second_mistake(project, runner) -> None:
+    unit_test = "{name: t, model: m, given: [], expect: {rows: []}}"
+    project(
+        {"models/m.sql": "select {{ nothing }}", "models/m.yml": f"models: [{{name: m}}]\nunit_tests: [{unit_test}]"}
+    )
+    ran = runner("check")
+    assert re.findall(r"^error\[(.*)\]", ran.err, re.MULTILINE) == ["template"]
+
+
+@pytest.mark.parametrize("name", ["test_unique", "delta_vacuumed"])
+def test_some_built_in_macros_may_be_replaced(project, runner, name: str) -> None:
+    project({"macros/mine.sql": f"{{% macro {name}(model, column) %}}select 1{{% endmacro %}}"})
+    assert runner("check").code == 0
+
+
+def test_what_replaces_a_built_in_macro_is_what_is_called(project, runner) -> None:
+    project(
+        {
+            "macros/mine.sql": "{% macro test_not_null(model, column) %}select 'mine' from {{ model }}{% endmacro %}",
+            "models/m.sql": "select 1 as a",
+            "models/m.yml": "models: [{name: m, columns: [{name: a, data_tests: [not_null]}]}]",
+        }
+    )
+    assert "select 'mine' from `m`" in runner("compile", "-q", "-s", "not_null_m_a").out

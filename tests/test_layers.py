@@ -1,4 +1,6 @@
-"""What the code keeps to: packages import in one direction, Spark stays behind its door, vendors stay in formats, functions stay small."""
+"""What the code keeps to: packages import in one direction, Spark stays behind its door, vendors stay in formats,
+functions stay small.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 RUNNER = ROOT / "runner"
 
-# Package -> the packages that it may import. The modules beside the packages are packages of one module here; `base` are those that all may use.
+# Package -> the packages that it may import. The modules beside the packages are packages of one module here; `base`
+# are those that all may use.
 BASE = ("errors", "files", "yaml_text", "zones", "contract", "render")
 MAY_IMPORT = {
     "base": {"base"},
@@ -144,6 +147,23 @@ def test_no_spark_is_loaded(project, words: list[str]) -> None:
     assert {name for name in loaded if name.split(".")[0] in ("pyspark", "pandas", "pyarrow")} == set()
 
 
+@pytest.mark.parametrize("words", [["--help"], ["ls"], ["ls", "--output", "json"]], ids=" ".join)
+def test_listing_loads_no_compiler_and_no_decoder(project, words: list[str]) -> None:
+    loaded = loaded_by(project(), words)
+    assert "runner.cli" in loaded
+    own = {
+        name
+        for name in loaded
+        if name.startswith(("runner.compile.", "runner.functions.", "runner.engine.", "runner.run."))
+    }
+    assert own <= {
+        "runner.functions.avro",
+        "runner.functions.avro.schema",
+        "runner.engine.landed",
+        "runner.run.results",
+    }
+
+
 @pytest.mark.parametrize("path", [*MODULES, *MACROS], ids=named)
 def test_no_vendor_is_named(path: Path) -> None:
     assert [line for line in path.read_text().splitlines() if VENDORS.search(line)] == []
@@ -165,7 +185,7 @@ def test_only_the_command_line_exits() -> None:
 
 def test_only_the_project_and_the_command_line_read_the_environment() -> None:
     readers = {named(path) for path in MODULES if "os.environ" in path.read_text() or "getenv" in path.read_text()}
-    assert readers <= {"runner/project/project.py", "runner/cli.py"}
+    assert readers <= {"runner/project/project.py", "runner/project/variables.py", "runner/cli.py"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)

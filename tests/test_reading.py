@@ -104,6 +104,7 @@ def printed(block: Block, output: str) -> bool:
     return block.text.strip() in output
 
 
+@pytest.mark.spark
 def test_the_page_by_name(folder: Path) -> None:
     write_files(section(PAGE, "By name, in a catalog") + section(PAGE, "spark-sql"), folder)
     (run,) = [block for block in section(PAGE, "By name, in a catalog") if block.kind == "sh"]

@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from runner.project.graph import Graph
-from runner.project.nodes import DataTest, Model, Node, UnitTest
-from runner.run.schedule import Interrupted, Result, Schedule
+from runner.project.nodes import DataTest, Model, Node, SqlText, UnitTest
+from runner.run.results import Interrupted, Result
+from runner.run.schedule import Schedule
 
 #     a -> b -> d -> e
 #     a -> c -> d        f
@@ -36,7 +37,9 @@ class Heard:
 
 
 def models(parents: dict[str, list[str]]) -> Graph:
-    return Graph({name: Node(name, "model", tuple(above), about=Model("", "view")) for name, above in parents.items()})
+    return Graph(
+        {name: Node(name, "model", Model(SqlText(""), "view"), tuple(above)) for name, above in parents.items()}
+    )
 
 
 def succeed(node: Node) -> Result:
@@ -125,14 +128,14 @@ def test_fail_fast_skips_all_that_has_not_begun() -> None:
 
 def test_a_data_test_comes_before_what_reads_the_tested_model() -> None:
     graph = models({"a": [], "b": ["a"], "c": []})
-    tested = Graph({**graph.nodes, "z": Node("z", "test", ("a",), about=DataTest("", "a", "error"))})
+    tested = Graph({**graph.nodes, "z": Node("z", "test", DataTest("", "a"), ("a",))})
     assert list(run(tested)) == ["a", "c", "z", "b"]
     assert run(tested, failing("z")) == {"a": "success", "c": "success", "z": "fail", "b": "skipped"}
 
 
 def test_a_unit_test_comes_before_its_model() -> None:
     graph = models({"a": [], "b": ["a"], "c": []})
-    tested = Graph({**graph.nodes, "z": Node("z", "unit_test", ("b",), about=UnitTest("b", {}, ()))})
+    tested = Graph({**graph.nodes, "z": Node("z", "unit_test", UnitTest("b", {}, []), ("b",))})
     assert list(run(tested)) == ["a", "c", "z", "b"]
     assert run(tested, failing("z"))["b"] == "skipped"
 

@@ -6,27 +6,37 @@ import pytest
 
 from runner.errors import RunnerError
 from runner.project.graph import Graph
-from runner.project.nodes import Node
+from runner.project.nodes import Model, Node, SqlText
 from runner.project.select import select
+
+# Selection asks a node for everything but its subject.
+SUBJECT = Model(SqlText(""), "view")
 
 #     source.shop -> shop_to_changelog -> changelog -> stg_orders -> orders -> orders_by_day
 #                                                  \-> stg_items  -/       \-> unique_orders_id (test)
 NODES = [
-    Node("source.shop", "source", path="project.yml", format="canal"),
+    Node("source.shop", "source", SUBJECT, path="project.yml", format="canal"),
     Node(
         "shop_to_changelog",
         "model",
+        SUBJECT,
         ("source.shop",),
         path="project.yml#shop",
         format="canal",
         config={"materialized": "streaming"},
     ),
     Node(
-        "changelog", "model", ("shop_to_changelog",), path="macros/views.sql#changelog", config={"materialized": "view"}
+        "changelog",
+        "model",
+        SUBJECT,
+        ("shop_to_changelog",),
+        path="macros/views.sql#changelog",
+        config={"materialized": "view"},
     ),
     Node(
         "stg_orders",
         "model",
+        SUBJECT,
         ("changelog",),
         frozenset({"nightly", "orders"}),
         "models/staging/shop/stg_orders.sql",
@@ -35,6 +45,7 @@ NODES = [
     Node(
         "stg_items",
         "model",
+        SUBJECT,
         ("changelog",),
         frozenset({"nightly"}),
         "models/staging/shop/stg_items.sql",
@@ -43,16 +54,22 @@ NODES = [
     Node(
         "orders",
         "model",
+        SUBJECT,
         ("stg_orders", "stg_items"),
         frozenset({"orders"}),
         "models/marts/orders.sql",
         config={"materialized": "table"},
     ),
     Node(
-        "orders_by_day", "model", ("orders",), path="models/marts/orders_by_day.sql", config={"materialized": "table"}
+        "orders_by_day",
+        "model",
+        SUBJECT,
+        ("orders",),
+        path="models/marts/orders_by_day.sql",
+        config={"materialized": "table"},
     ),
-    Node("unique_orders_id", "test", ("orders",), path="models/marts/orders.yml"),
-    Node("canal.update", "unit_test", path="formats/cases/canal/update.rows.yml", format="canal"),
+    Node("unique_orders_id", "test", SUBJECT, ("orders",), path="models/marts/orders.yml"),
+    Node("canal.update", "unit_test", SUBJECT, path="formats/cases/canal/update.rows.yml", format="canal"),
 ]
 GRAPH = Graph({node.name: node for node in NODES})
 STAGING = "stg_items stg_orders"

@@ -22,6 +22,7 @@ def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize(
     ("settings", "environment", "says"),
     [

@@ -8,7 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 "${PYTHON:-python3}" -m venv "$scratch"
 "$scratch/bin/python" -m pip install -q --disable-pip-version-check uv
 
-# `--upgrade`: without it uv keeps what the old lock pins.
+# Without `--upgrade` uv keeps the versions of the old lock.
 "$scratch/bin/uv" pip compile -q pyproject.toml --extra connect --extra test --extra check --group build --upgrade \
     --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
     --custom-compile-command 'make lock' -o requirements.lock

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Makes .venv with the packages of requirements.lock and sees to it that Python and Java will do. With nothing to do it takes no time.
-# PYTHON and JAVA_HOME choose the interpreter and the Java; root on Debian or Ubuntu gets what is missing from apt-get.
+# Creates .venv with the packages of requirements.lock, and checks the versions of Python and Java. If .venv is up to date, it does nothing.
+# PYTHON and JAVA_HOME choose the interpreter and Java; for root on Debian or Ubuntu, apt-get installs what is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 say() { echo "setup: $*" >&2; }
 
-stop() { # what is wrong, what would work
+stop() { # what is wrong, a hint
     printf 'error: %s\n  hint: %s\n' "$1" "$2" >&2
     exit 2
 }
 
 can_apt() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 
-apt_install() { # the first of these packages that this system has
+apt_install() { # the first of these packages that can be installed
     local package
     apt-get update -qq </dev/null >/dev/null || say "apt-get update failed"
     for package; do
@@ -25,7 +25,7 @@ apt_install() { # the first of these packages that this system has
 
 python_will_do() { "$1" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
 
-find_python() { # prints the interpreter; PYTHON is taken at its word, else the first that will do
+find_python() { # prints the interpreter: PYTHON if it is set, else the first that is new enough
     local candidate candidates=(python3 python3.13 python3.12 python3.11 python3.10)
     [ -z "${PYTHON:-}" ] || candidates=("$PYTHON")
     for candidate in "${candidates[@]}"; do
@@ -36,7 +36,7 @@ find_python() { # prints the interpreter; PYTHON is taken at its word, else the 
 
 java_command() { echo "${JAVA_HOME:+$JAVA_HOME/bin/}java"; } # as Spark chooses it
 
-java_version() { # prints the major version, 0 without Java: 'version "17.0.15"' is 17, 'version "1.8.0_402"' is 1
+java_version() { # prints the major version, or 0 without Java: 'version "17.0.15"' is 17, 'version "1.8.0_402"' is 1
     local version
     version=$("$(java_command)" -version 2>&1 | sed -n 's/^.* version "\([0-9]*\).*/\1/p' | head -n 1) || true
     echo "${version:-0}"
@@ -45,37 +45,37 @@ java_version() { # prints the major version, 0 without Java: 'version "17.0.15"'
 check_java() {
     [ "$(java_version)" -lt 17 ] || return 0
     if [ -z "${JAVA_HOME:-}" ] && can_apt; then
-        apt_install openjdk-17-jre-headless openjdk-21-jre-headless # Debian 13 has no 17
+        apt_install openjdk-17-jre-headless openjdk-21-jre-headless # Debian 13 does not have 17
         hash -r
     fi
     local version found hint
     version=$(java_version)
     [ "$version" -lt 17 ] || return 0
     found="'$(java_command)' is Java $version"
-    [ "$version" != 0 ] || found="'$(java_command)' is not there or does not run"
+    [ "$version" != 0 ] || found="'$(java_command)' is missing or does not run"
     hint="install it (Debian, Ubuntu: sudo apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) or set JAVA_HOME to one"
     stop "Java 17 or later is needed, and $found" "$hint"
 }
 
 make_environment() {
     local python=$1 install=(.venv/bin/python -m pip install -q --disable-pip-version-check --no-input)
-    say "making .venv with $("$python" -V) and the packages of requirements.lock (a minute or two)"
+    say "creating .venv with $("$python" -V) and the packages of requirements.lock (a minute or two)"
     "$python" -m venv --clear .venv
-    # pyspark comes as source. Building it in isolation would fetch a setuptools that nothing pins, so the locked one goes first.
+    # pyspark comes as source. Building it in isolation would fetch an unpinned setuptools, so the locked one is installed first.
     sed -n '/^setuptools==/,/[^\\]$/p' requirements.lock >.venv/setuptools.lock
     "${install[@]}" --require-hashes -r .venv/setuptools.lock
     "${install[@]}" --require-hashes --use-pep517 --no-build-isolation -r requirements.lock
     "${install[@]}" --no-deps --no-build-isolation -e .
 }
 
-has_chosen_python() { # without PYTHON, whatever .venv was made with, if it still runs
+has_chosen_python() { # without PYTHON, any Python that .venv was created with, if it still runs
     local version
     version=$(.venv/bin/python -V 2>/dev/null) && [ "$version" = "$("${PYTHON:-.venv/bin/python}" -V 2>&1)" ]
 }
 
 check_java
 stamp=.venv/made-from
-made_from="$(cat requirements.lock pyproject.toml | cksum) $PWD" # $PWD: a virtual environment does not survive being moved
+made_from="$(cat requirements.lock pyproject.toml | cksum) $PWD" # $PWD: a virtual environment cannot be moved
 if [ "$made_from" = "$(cat "$stamp" 2>/dev/null)" ] && has_chosen_python; then exit 0; fi
 
 if ! python=$(find_python); then

@@ -1,185 +1,103 @@
-"""ls, check, compile, formats ...: the commands that need no Spark. Each returns the exit code."""
+"""ls, check, compile: what there is, what is wrong, and what SQL it makes. No Spark is needed."""
 
 from __future__ import annotations
 
-import importlib.resources
-import shutil
-from argparse import Namespace
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from runner import artifacts
-from runner.commands.workspace import Opened, project_root
-from runner.compile.query import compile_format
-from runner.contract import MACRO_GLOBALS
-from runner.errors import Problems, RunnerError, Where, nearest_or_all
+from runner.commands.arguments import CompileArguments, ListArguments, ProjectArguments
+from runner.commands.workspace import Workspace, read_project_of
+from runner.errors import Problems, Where
+from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, Model, Node
-from runner.project.project import built_in_folder, project_folders, read_project
+from runner.project.parse import parse, read_templates
 from runner.project.select import select
-from runner.render import Renderer
+from runner.project.templates import Templates
 from runner.report import Report, json_text
 from runner.spec.formats import FormatFolders
-from runner.spec.json_schema import spec_schema
 
 
-def ls(args: Namespace, report: Report) -> int:
-    """One line a node, in the order of the graph."""
-    opened = Opened(args)
-    names = select(opened.graph, args.select or [], args.exclude or [])
-    nodes = [
-        opened.graph.nodes[n]
-        for n in opened.graph.order()
-        if n in names and (not args.resource_type or opened.graph.nodes[n].resource_type == args.resource_type)
-    ]
-    for node in nodes if args.resource_type or args.select else [n for n in nodes if not isinstance(n.about, Case)]:
-        report.payload(_listed(node, args.output))
+def ls(arguments: ListArguments, report: Report) -> int:
+    """One line a node, parents first. Cases of formats are left out unless they are asked for."""
+    workspace = Workspace(arguments.project)
+    names = select(workspace.graph, arguments.selection.select, arguments.selection.exclude)
+    with_cases = bool(arguments.selection.select or arguments.resource_type)
+
+    def is_listed(node: Node) -> bool:
+        of_type = arguments.resource_type in (None, node.resource_type)
+        return of_type and (with_cases or not isinstance(node.subject, Case))
+
+    for node in workspace.in_order(names, is_listed):
+        report.payload(_line(node, arguments.output))
     return 0
 
 
-def _listed(node: Node, output: str) -> str:
-    if output == "json":
-        return json_text(
-            {
-                "name": node.name,
-                "resource_type": node.resource_type,
-                "path": node.path,
-                "format": node.format,
-                "materialized": node.config.get("materialized"),
-                "tags": sorted(node.tags),
-                "depends_on": list(node.parents),
-            }
-        )
-    if output == "path":
-        return node.path
+def _line(node: Node, output: str) -> str:
     name = node.name.replace("source.", "source:", 1) if node.resource_type == "source" else node.name
-    return name if output == "name" else f"{node.resource_type}:{name}" if node.resource_type != "source" else name
+    match output:
+        case "json":
+            return json_text(_properties(node))
+        case "path":
+            return node.path
+        case "selector" if node.resource_type != "source":
+            return f"{node.resource_type}:{name}"
+    return name
 
 
-def check(args: Namespace, report: Report) -> int:
-    """Reads everything; mistakes are raised before this returns."""
-    problems, opened = Problems(), None
+def _properties(node: Node) -> dict[str, object]:
+    return {
+        "name": node.name,
+        "resource_type": node.resource_type,
+        "path": node.path,
+        "format": node.format,
+        "materialized": node.config.get("materialized"),
+        "tags": sorted(node.tags),
+        "depends_on": list(node.parents),
+    }
+
+
+def check(arguments: ProjectArguments, report: Report) -> int:
+    """Reads and compiles everything; mistakes are raised before this returns, all of them at once."""
+    from runner.commands.formats import check_formats, format_printer
+    from runner.compile.nodes import compile_nodes
+
+    problems = Problems()
+    templates: Templates | None = None
+    nodes: dict[str, Node] = {}
     with problems.gathered():
-        opened = Opened(args)
-    folders = FormatFolders(project_folders(project_root(args), "formats"))
-    renderer = (
-        opened.renderer
-        if opened
-        else Renderer(project_folders(project_root(args), "macros"), {**MACRO_GLOBALS, "ref": str})
-    )
-    for name in folders.names():
-        with problems.gathered():
-            _check_format(folders, name, renderer)
+        project = read_project_of(arguments)
+        templates = read_templates(project)
+        nodes = parse(project, templates, problems)
+        compile_nodes(nodes.values(), templates, FormatFolders(project.format_folders))
+    formats: list[str] = []
+    with problems.gathered():
+        formats = check_formats(arguments, templates.call if templates else format_printer(arguments))
     problems.raise_if_any()
-    assert opened
-    counts: dict[str, int] = {}
-    for node in opened.graph.nodes.values():
-        counts[node.resource_type] = counts.get(node.resource_type, 0) + 1
-    counts["format"] = len(folders.names())
-    report.payload(
-        "all good: "
-        + ", ".join(
-            f"{count} {kind.replace('_', ' ')}{'s' if count != 1 else ''}" for kind, count in sorted(counts.items())
-        )
-    )
+    Graph(nodes)
+    counts = Counter(node.resource_type for node in nodes.values())
+    counts["format"] = len(formats)
+    words = (f"{count} {kind.replace('_', ' ')}{'s' if count != 1 else ''}" for kind, count in sorted(counts.items()))
+    report.payload(f"all good: {', '.join(words)}")
     return 0
 
 
-def compile_(args: Namespace, report: Report) -> int:
-    """Writes target/compiled; with -q or --inline prints the SQL."""
-    opened = Opened(args)
-    if args.inline:
-        report.payload(opened.renderer.expand(args.inline, Where(Path("--inline")), {}))
+def compile_(arguments: CompileArguments, report: Report) -> int:
+    """Writes target/compiled and says where, or prints the SQL."""
+    from runner.compile.nodes import compile_nodes
+
+    workspace = Workspace(arguments.project)
+    if arguments.inline:
+        report.payload(workspace.templates.expand(arguments.inline, Where(Path("--inline")))[0])
         return 0
-    nodes = opened.chosen(lambda node: isinstance(node.about, (Model, DataTest)))
-    artifacts.write_compiled(opened.project, opened.graph)
-    artifacts.write_manifest(opened.project, opened.graph)
+    nodes = workspace.chosen(arguments.selection, lambda node: isinstance(node.subject, (Model, DataTest)))
+    compiled = compile_nodes(nodes, workspace.templates, workspace.formats)
+    artifacts.write_compiled(workspace.project, workspace.graph, compiled)
+    artifacts.write_manifest(workspace.project, workspace.graph, compiled)
+    settings = workspace.templates.call("runnable") if arguments.runnable else ""
     for node in nodes:
-        if args.quiet or args.runnable:
-            report.payload((opened.renderer.call("runnable") if args.runnable else "") + node.about.sql.rstrip())
+        if arguments.print_sql or arguments.runnable:
+            report.payload(settings + compiled.nodes[node.name].sql.rstrip())
         else:
-            report.payload(str(artifacts.compiled_path(opened.project, node)))
+            report.payload(str(artifacts.compiled_path(workspace.project, node)))
     return 0
-
-
-def clean(args: Namespace, report: Report) -> int:
-    """Removes what the runner wrote to target/; tables and checkpoints stay, and so does what is not the runner's."""
-    project = read_project(args.project_dir, args.target, args.vars, args.target_path)
-    for path in (project.target_path / name for name in artifacts.WRITTEN):
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    if project.target_path.is_dir() and not any(project.target_path.iterdir()):
-        project.target_path.rmdir()
-    report.say(f"removed what was written to {project.target_path}")
-    return 0
-
-
-def init(args: Namespace, report: Report) -> int:
-    """Writes a small project that builds: one source, its messages, a model with tests."""
-    root = Path(args.name)
-    if root.is_file() or (root.is_dir() and any(root.iterdir())):
-        raise RunnerError("init-exists", f'"{root}" is there and not empty', hint="choose another name")
-    starter = importlib.resources.files("runner") / "starter"
-    with importlib.resources.as_file(starter) as folder:
-        shutil.copytree(folder, root, dirs_exist_ok=True)
-    (messages,) = (built_in_folder("formats") / "cases").glob("*/shop.messages.jsonl")
-    (root / "messages").mkdir()
-    shutil.copyfile(messages, root / "messages" / "shop.jsonl")
-    shutil.copytree(built_in_folder("models"), root / "models", dirs_exist_ok=True)
-    report.say(f"wrote {root}/. Next: cd {root} && runner build && runner show -s changelog --limit 5")
-    return 0
-
-
-def formats(args: Namespace, report: Report) -> int:
-    """list, show NAME, check [NAME] or schema."""
-    if args.action == "schema":
-        report.payload(json_text(spec_schema()))
-        return 0
-    folders = FormatFolders(project_folders(project_root(args), "formats"))
-    if args.action == "list":
-        for name in folders.names():
-            report.payload(f"{name.ljust(24)} {folders.about(name)}")
-        return 0
-    names = [args.name] if args.name else folders.names()
-    if args.action == "check":
-        problems, renderer = (
-            Problems(),
-            Renderer(project_folders(project_root(args), "macros"), {**MACRO_GLOBALS, "ref": str}),
-        )
-        for name in names:
-            with problems.gathered():
-                _check_format(folders, name, renderer)
-        problems.raise_if_any()
-        report.payload(f"all good: {len(names)} format{'s' if len(names) != 1 else ''}")
-        return 0
-    if not args.name:
-        raise RunnerError("usage", "formats show needs the name of a format", hint=nearest_or_all("", folders.names()))
-    for line in _shown(folders, args.name):
-        report.payload(line)
-    return 0
-
-
-def _check_format(folders: FormatFolders, name: str, renderer: Renderer) -> None:
-    spec = folders.check(name)
-    # A format whose schema its users bring is compiled only with a source.
-    if spec and (spec.message.schemas or spec.message.encoding != "avro"):
-        compile_format(renderer, spec, name, None)
-
-
-def _shown(folders: FormatFolders, name: str) -> list[str]:
-    """The spec with what it inherits, and behind each key where it was written."""
-    spec = folders.resolved(name)
-    out = []
-
-    def lines(yaml: Any, depth: int, label: str) -> None:
-        pad = "  " * depth
-        if isinstance(yaml.value, dict) and depth < 2 and yaml.value:
-            out.append(f"{pad}{label}:")
-            for key, child in yaml.items():
-                lines(child, depth + 1, key)
-        else:
-            text = yaml.value if isinstance(yaml.value, str) else json_text(yaml.value)
-            where = yaml.where()
-            out.append(f"{pad}{label}: {text}".ljust(90) + f"  # {where.path.name}:{where.line}")
-
-    for key, child in spec.items():
-        lines(child, 0, key)
-    return out

@@ -1,49 +1,63 @@
-"""What every command begins with: the project, its graph, and what was chosen of it."""
+"""What most commands begin with: the project, its graph, and what was chosen of it."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
-from runner.errors import RunnerError
+from runner.commands.arguments import ProjectArguments, Selection
+from runner.errors import Problems, RunnerError
 from runner.project.graph import Graph
 from runner.project.nodes import Node, Project
-from runner.project.parse import Parser
-from runner.project.project import find_project, read_project
+from runner.project.parse import parse, read_templates
+from runner.project.project import find_project, project_folders, read_project
 from runner.project.select import select
+from runner.spec.formats import FormatFolders
 
 Wanted = Callable[[Node], bool]
 
 
-class Opened:
-    """A project with its graph, and what was chosen of it."""
+def read_project_of(arguments: ProjectArguments) -> Project:
+    """The project that is asked for; raises all mistakes in its project.yml."""
+    return read_project(arguments.project_dir, arguments.target, arguments.variables, arguments.target_path)
 
-    def __init__(self, args: Namespace) -> None:
-        self.project: Project = read_project(args.project_dir, args.target, args.vars, args.target_path)
-        parser = Parser(self.project)
-        self.graph = Graph(parser.nodes_of_project())
-        self.renderer = parser.renderer
-        self.args = args
 
-    def chosen(self, wanted: Wanted = lambda node: True) -> list[Node]:
-        """The chosen nodes of a kind; raises if there is none."""
-        names = select(self.graph, self.args.select or [], self.args.exclude or [])
-        nodes = [
-            self.graph.nodes[name] for name in self.graph.order() if name in names and wanted(self.graph.nodes[name])
-        ]
+class Workspace:
+    """A project with its templates and its graph."""
+
+    def __init__(self, arguments: ProjectArguments) -> None:
+        problems = Problems()
+        self.project = read_project_of(arguments)
+        self.templates = read_templates(self.project)
+        nodes = parse(self.project, self.templates, problems)
+        problems.raise_if_any()
+        self.graph = Graph(nodes)
+        self.formats = FormatFolders(self.project.format_folders)
+
+    def chosen(self, selection: Selection, wanted: Wanted = lambda node: True) -> list[Node]:
+        """The chosen nodes of a kind, parents first; raises if there is none."""
+        nodes = self.in_order(select(self.graph, selection.select, selection.exclude), wanted)
         if not nodes:
-            what = " ".join(self.args.select or []) or "the project"
-            raise RunnerError(
-                "selector-empty",
-                f'nothing to do: "{what}" holds nothing that this command works on',
-                hint="runner ls shows what there is",
-            )
+            what = selection.text or "the project"
+            message = f'nothing to do: "{what}" holds nothing that this command works on'
+            raise RunnerError("selector-empty", message, hint="runner ls shows what there is")
         return nodes
 
+    def in_order(self, names: Collection[str], wanted: Wanted) -> list[Node]:
+        """The nodes of these names that are wanted, parents first."""
+        nodes = (self.graph.nodes[name] for name in self.graph.order() if name in names)
+        return [node for node in nodes if wanted(node)]
 
-def project_root(args: Namespace) -> Path | None:
+
+def folders_of(arguments: ProjectArguments, name: str) -> tuple[Path, ...]:
+    """The folders `formats` or `macros` of the project, if there is one, and the built-in one: for commands that need
+    no project.
+    """
+    return project_folders(_root(arguments), name)
+
+
+def _root(arguments: ProjectArguments) -> Path | None:
     try:
-        return (args.project_dir or find_project(Path.cwd())).absolute()
+        return (arguments.project_dir or find_project(Path.cwd())).absolute()
     except RunnerError:
         return None

@@ -1,32 +1,29 @@
-"""Format -> the SQL that makes changelog rows of its messages, rendered from macros."""
+"""Format -> the SQL that makes changelog rows of its messages, printed by macros."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from runner.compile.compiled import FormatQuery
 from runner.compile.plan import make_plan
-from runner.compile.readers import TableSettings
 from runner.contract import MESSAGE_COLUMNS
-from runner.project.nodes import FormatQuery, Messages
-from runner.render import Renderer
+from runner.project.nodes import Messages, TableSettings
 from runner.spec.words import Format
+
+Print = Callable[..., str]
+"""A macro's name and arguments -> what it prints."""
 
 
 def compile_format(
-    renderer: Renderer, spec: Format, source: str, zone: str | None, tables: Iterable[TableSettings] = ()
+    macro: Print, spec: Format, source: str, zone: str | None, tables: Iterable[TableSettings] = ()
 ) -> FormatQuery:
     """The query that makes changelog rows of the view `<source>_messages`."""
     plan = make_plan(source, spec, zone, tables)
-    return FormatQuery(
-        renderer.call("header", plan) + renderer.call("changelog", plan),
-        spec.message.encoding,
-        (plan.avro,) if plan.avro else (),
-    )
+    sql = macro("header", plan) + macro("changelog", plan)
+    return FormatQuery(sql, spec.message.encoding, (plan.avro,) if plan.avro else ())
 
 
-def reads(renderer: Renderer, messages: Messages) -> dict[str, str]:
+def reads(macro: Print, messages: Messages) -> dict[str, str]:
     """The expressions that read messages: what is scanned, which rows are messages, and each column of a message."""
     columns = MESSAGE_COLUMNS["avro" if messages.kind.startswith("binary_") else "json"]
-    return {
-        part: renderer.call(f"{messages.kind}_{part}", messages).strip() for part in ("scanned", "is_message", *columns)
-    }
+    return {part: macro(f"{messages.kind}_{part}", messages).strip() for part in ("scanned", "is_message", *columns)}

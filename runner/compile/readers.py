@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from runner.contract import CLASS_READERS
 from runner.errors import RunnerError, nearest_or_all
+from runner.project.nodes import TableSettings
 from runner.spec.words import CLASSES, Format
 from runner.yaml_text import Yaml
 
@@ -34,17 +35,6 @@ class Reader:
     def word(self) -> str:
         """How compiled SQL names it."""
         return " or ".join(" ".join(part for part in attempt if part) for attempt in self.attempts)
-
-
-@dataclass(frozen=True)
-class TableSettings:
-    """What a source says of a table whose messages do not: `columns` are column -> type."""
-
-    name: str
-    key: tuple[str, ...] = ()
-    columns: Mapping[str, str] = field(default_factory=dict)
-    zone: str | None = None
-    origin: Yaml = field(default_factory=lambda: Yaml({}, {}), repr=False, compare=False)
 
 
 @dataclass(frozen=True)

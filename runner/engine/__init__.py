@@ -1,0 +1,1 @@
+"""All that knows Spark: sessions, messages, tables, checkpoints, locks."""

@@ -20,8 +20,8 @@ class Publishing:
     done.
     """
 
-    def __init__(self, spark: Spark, tables: Tables, graph: Graph) -> None:
-        self.tables, self.graph = tables, graph
+    def __init__(self, spark: Spark, tables: Tables, graph: Graph, compiled) -> None:
+        self.tables, self.graph, self.compiled = tables, graph, compiled
         self.target = tables.target
         self.published: set[str] = set()
         self.holds_views = True
@@ -53,12 +53,12 @@ class Publishing:
         self.session.do(self.tables.macro("schema_in_use", self.target))
 
     def _is_view(self, name: str) -> bool:
-        return self.graph.nodes[name].about.materialized == "view"
+        return self.graph.nodes[name].subject.materialized == "view"
 
     def _publish_one(self, name: str) -> None:
-        model: Model = self.graph.nodes[name].about
+        model: Model = self.graph.nodes[name].subject
         if model.materialized == "view":
-            self._view(name, model.sql)
+            self._view(name, self.compiled.nodes[name].sql)
         elif self.target.storage == "parquet":
             self._view(name, self.tables.rows_of(name, model.source is not None))
         else:

@@ -55,7 +55,7 @@ class Maintenance:
 
     def maintain(self, node: Node) -> tuple[str, ...]:
         """Looks after a model's table, and says what was done where no engine says it."""
-        model: Model = node.about
+        model: Model = node.subject
         if not (self.tables.has_changelog(node.name) if model.source else self.tables.has_table(node.name)):
             return ("not built yet",)
         if model.source:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -17,9 +16,9 @@ from runner.contract import COLUMNS, schema
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.hadoop import files_of
+from runner.engine.landed import Landed
 from runner.engine.session import Spark
 from runner.engine.values import observed
-from runner.project.nodes import Increment
 from runner.render import name as quoted
 
 KINDS = ("row", "ddl", "control", "dead_letter")
@@ -32,14 +31,6 @@ NOT_IN_NAMES_OF_DELTA = re.compile(r"[ ,;{}()\n\t=]")
 COLUMNS_BY_NUMBER = ("delta.columnMapping.mode", "name")
 
 TWO_ROWS_OF_ONE_KEY = re.compile(r"two new rows of .* have one key: .*?(?= SQLSTATE|\n|$)")
-
-
-@dataclass(frozen=True)
-class Landed:
-    """What batches of a stream have landed: rows by kind, and messages."""
-
-    messages: int
-    rows: Mapping[str, int]
 
 
 class Tables:
@@ -146,7 +137,7 @@ class Tables:
             self._write(name, self.spark.query(sql))
         return self._written(name)
 
-    def increase(self, name: str, increment: Increment) -> int:
+    def increase(self, name: str, sql: str, unique_key: Iterable[str], on_schema_change: str) -> int:
         """Takes the rows of the query into a table that is there; returns the number of its rows then. If the query
         fails, the table has the rows that it had.
         """
@@ -154,11 +145,11 @@ class Tables:
         if self.storage == "parquet":
             self._finish_swap(name)
         self.table_view(name)
-        self.view(rows, increment.sql)
+        self.view(rows, sql)
         had = self._kinds(name)
         sent = {_as_written(column, had): kind for column, kind in self._kinds(rows).items()}
-        key = [_as_written(column, sent) for column in increment.key]
-        columns = columns_then(name, had, sent, key, increment.on_schema_change)
+        key = [_as_written(column, sent) for column in unique_key]
+        columns = columns_then(name, had, sent, key, on_schema_change)
         taken = [column for column in columns if column in sent]
         new = self.macro("once_each", name, rows, key) if key else quoted(rows)
         with _two_rows_explained():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from runner.errors import Problems, RunnerError, nearest_or_all
-from runner.project.nodes import Node
+from runner.project.nodes import Model, Node, SqlText
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,12 @@ class Graph:
     @classmethod
     def of(cls, parents: Mapping[str, Iterable[str]]) -> Graph:
         """A graph of plain models, from the names of their parents."""
-        return cls({n: Node(n, "model", tuple(p), path=f"models/{n}.sql") for n, p in parents.items()})
+        return cls(
+            {
+                name: Node(name, "model", Model(SqlText(""), "view"), tuple(read), path=f"models/{name}.sql")
+                for name, read in parents.items()
+            }
+        )
 
     def _check_parents(self) -> None:
         problems = Problems()

@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
-from runner.compile.avro import AvroFunction
-from runner.compile.readers import TableSettings
 from runner.errors import Where
 from runner.spec.words import Format
+from runner.yaml_text import Yaml
 
 MATERIALIZATIONS = ("view", "table", "incremental")
 STREAMING = "streaming"
@@ -75,7 +74,20 @@ class Messages:
 
 
 @dataclass(frozen=True)
+class TableSettings:
+    """What a source says of a table whose messages do not: `columns` are column -> type."""
+
+    name: str
+    key: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    zone: str | None = None
+    origin: Yaml = field(default_factory=lambda: Yaml({}, {}), repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Source:
+    """Where messages of one format come from. `zone` is that of their local times."""
+
     name: str
     format: Format
     messages: Messages
@@ -86,67 +98,73 @@ class Source:
 
     @property
     def model(self) -> str:
+        """The name of the model that lands its messages."""
         return f"{self.name}_to_changelog"
 
 
+# --- where the SQL of a model comes from
+
+
 @dataclass(frozen=True)
-class Node:
-    """One thing that can be selected. `parents` are names of nodes; `path` is relative to the project."""
+class SqlFile:
+    """A file in models/."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class SqlText:
+    """SQL that was given on the command line."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class SourcesView:
+    """A view over the changelog tables of all sources, printed by the macro `view_<name>`."""
 
     name: str
-    resource_type: str
-    parents: tuple[str, ...] = ()
-    tags: frozenset[str] = frozenset()
-    path: str = ""
-    description: str = ""
-    config: Mapping[str, str] = field(default_factory=dict)
-    columns: Mapping[str, str] = field(default_factory=dict)
-    format: str | None = None
-    where: Where | None = None
-    about: Any = None
-    """What kind of node it is: a Source, Model, DataTest, UnitTest or Case."""
+    sources: tuple[Source, ...]
 
 
-@dataclass(frozen=True)
-class FormatQuery:
-    """The SELECT that a format compiles to, and the functions that it calls beside those of every session."""
-
-    sql: str
-    encoding: str
-    functions: tuple[AvroFunction, ...] = ()
-
-
-@dataclass(frozen=True)
-class Increment:
-    """How a table takes in what is new: `sql` is the SELECT once there is a table; rows with the same values of `key`
-    replace each other, without
-    one all are added; `on_schema_change` is what happens when the columns are others."""
-
-    sql: str
-    key: tuple[str, ...] = ()
-    on_schema_change: str = "ignore"
+# --- what a node is
 
 
 @dataclass(frozen=True)
 class Model:
-    """`sql` is the compiled SELECT; `source` is set on the models that land a source's messages, whose SQL may call
-    `functions`.
-    """
+    """`query` is where its SQL comes from: a source, for a model that lands the messages of one. An incremental model
+    replaces rows with the same
+    values of `unique_key`, without one it adds all; `on_schema_change` says what happens when its columns have changed."""
 
-    sql: str
+    query: Source | SqlFile | SqlText | SourcesView
     materialized: str
-    source: Source | None = None
-    functions: tuple[AvroFunction, ...] = ()
-    increment: Increment | None = None
+    unique_key: tuple[str, ...] = ()
+    on_schema_change: str = "ignore"
+
+    @property
+    def source(self) -> Source | None:
+        """The source that it lands."""
+        return self.query if isinstance(self.query, Source) else None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is kept in a table that a run writes."""
+        return self.materialized != "view"
+
+    @property
+    def is_incremental(self) -> bool:
+        return self.materialized == "incremental"
 
 
 @dataclass(frozen=True)
 class DataTest:
-    """`sql` returns the rows that fail; a test of what was read has the source in place of SQL that can run alone."""
+    """The macro `test_<kind>` returns the rows of `model` that fail. A test of what was read from a source has the
+    source.
+    """
 
     kind: str
     model: str
-    sql: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     severity: str = "error"
     source: Source | None = None
 
@@ -162,12 +180,37 @@ class UnitTest:
 
 @dataclass(frozen=True)
 class Case:
-    """A file of messages and the changelog rows that a format must make of them; the query reads the view `view`."""
+    """A unit test of a format: `path` is the `NAME.rows.yml` with the rows that the messages beside it must give. It is
+    read by who runs it.
+    """
 
-    query: FormatQuery
-    view: str
-    messages: Path
-    rows: list[Mapping[str, Any]]
+    format: str
+    path: Path
+
+
+Subject = Union[Source, Model, DataTest, UnitTest, Case]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One thing that can be selected. `parents` are names of nodes; `path` is relative to the project."""
+
+    name: str
+    resource_type: str
+    subject: Subject
+    parents: tuple[str, ...] = ()
+    tags: frozenset[str] = frozenset()
+    path: str = ""
+    description: str = ""
+    config: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    format: str | None = None
+    where: Where | None = None
+
+    @property
+    def model(self) -> Model | None:
+        """Its subject, if that is a model."""
+        return self.subject if isinstance(self.subject, Model) else None
 
 
 @dataclass(frozen=True)

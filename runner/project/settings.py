@@ -23,9 +23,9 @@ def check_setting(name: str, value: Any) -> None:
             f'unknown materialisation "{value}"',
             hint=nearest_or_all(str(value), MATERIALIZATIONS),
         )
-    if name == "tags" and not all(isinstance(tag, str) for tag in listed(value)):
+    if name == "tags" and not all(isinstance(tag, str) for tag in as_tuple(value)):
         raise RunnerError("setting-tags", "tags must be a text or a list of texts", hint="tags: [nightly, orders]")
-    if name == "unique_key" and not all(isinstance(column, str) for column in listed(value)):
+    if name == "unique_key" and not all(isinstance(column, str) for column in as_tuple(value)):
         raise RunnerError(
             "setting-key",
             "unique_key must be the name of a column or a list of names",
@@ -50,9 +50,9 @@ def check_together(settings: dict[str, Any]) -> None:
         )
 
 
-def listed(value: Any) -> tuple[Any, ...]:
+def as_tuple(value: Any) -> tuple[Any, ...]:
     """
-    >>> listed("a"), listed(["a", "b"]), listed(None)
+    >>> as_tuple("a"), as_tuple(["a", "b"]), as_tuple(None)
     (('a',), ('a', 'b'), ())
     """
     return () if value is None else tuple(value) if isinstance(value, (list, tuple)) else (value,)

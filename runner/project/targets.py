@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from runner.engine.file_systems import is_uri
 from runner.errors import RunnerError, nearest_or_all
+from runner.files import is_uri
 from runner.project.nodes import STORAGES, Catalog, Target
 from runner.yaml_text import Yaml
 

@@ -1,0 +1,1 @@
+"""The work on chosen nodes: landing, building, testing, their order, and the results."""

@@ -13,11 +13,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from runner.engine.catalog import Publishing
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
-from runner.engine.tables import Landed, landed
-from runner.project.nodes import Node
-from runner.run.execute import Execution
-from runner.run.schedule import Listener, Result
+from runner.engine.session import Spark
+from runner.engine.tables import landed
+from runner.project.nodes import Node, Source
+from runner.run.execute import PathOf, failed
+from runner.run.landing import Landing
+from runner.run.results import Batch, Result
+from runner.run.schedule import Listener
 
 LOOK_SECONDS = 0.5
 QUIET_SECONDS = 60.0
@@ -28,31 +32,19 @@ PROGRESS_SETTING = "spark.sql.streaming.numRecentProgressUpdates"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What a batch has landed; `behind` counts the messages that were there when it began and that it left to later
-    ones, None if that is not known.
-    """
-
-    number: int
-    landed: Landed
-    seconds: float
-    behind: int | None
-
-
 class Watcher(Listener, Protocol):
     def say(self, text: str) -> None: ...
     def progress(self, name: str, batch: Batch) -> None: ...
     def idle(self, busy: Iterable[str], behind: int | None) -> None: ...
 
 
-class Wishes:
+class StopSignals:
     """Counts the signals to stop; a third does what it would do without this."""
 
     def __init__(self) -> None:
         self.count = 0
 
-    def __enter__(self) -> Wishes:
+    def __enter__(self) -> StopSignals:
         # Spark has a handler of its own, which cancels the batch in flight.
         self._before = {number: signal.signal(number, self._heard) for number in SIGNALS}
         return self
@@ -75,6 +67,7 @@ class Stream:
     """
 
     node: Node
+    source: Source
     number: int
     began: float
     query: Any
@@ -124,54 +117,57 @@ class Stream:
 class Continuous:
     """One run of streams in one session, each with a batch an interval such as `10 seconds`."""
 
-    execution: Execution
+    spark: Spark
+    landing: Landing
+    publishing: Publishing
+    compiled_path: PathOf
     watcher: Watcher
     interval: str
     fail_fast: bool = False
     running: list[Stream] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
-    wishes: Wishes = field(default_factory=Wishes)
+    signals: StopSignals = field(default_factory=StopSignals)
     said_at: float = 0.0
 
-    def run(self, nodes: list[Node]) -> list[Result]:
+    def run(self, nodes: list[tuple[Node, Source]]) -> list[Result]:
         """Lands the sources of models until a signal comes or all have failed; the results, one a model."""
         self.total, self.said_at = len(nodes), time.monotonic()
         # Spark looks at the setting again with each batch.
-        with self.wishes, self._little_kept():
-            for number, node in enumerate(nodes, 1):
+        with self.signals, self._little_kept():
+            for number, (node, source) in enumerate(nodes, 1):
                 if self._must_stop():
-                    self._finish(
-                        node, number, Result(node.name, node.resource_type, "skipped", "because the run was stopped")
-                    )
+                    why = "because the run was stopped"
+                    self._finish(node, number, Result(node.name, node.resource_type, "skipped", why))
                 else:
-                    self._start(node, number)
+                    self._start(node, source, number)
                     self._look()
             while self.running:
                 self._look()
                 if self._must_stop():
-                    self._stop(at_once=self.wishes.count > 1)
+                    self._stop(at_once=self.signals.count > 1)
                 self._say_that_it_is_quiet()
                 time.sleep(LOOK_SECONDS if self.running else 0)
         return self.results
 
     @contextmanager
     def _little_kept(self) -> Iterator[None]:
-        with suppress(SparkGone), query_errors(), self.execution.spark.setting(PROGRESS_SETTING, str(PROGRESS_KEPT)):
+        with suppress(SparkGone), query_errors(), self.spark.setting(PROGRESS_SETTING, str(PROGRESS_KEPT)):
             yield
 
     def _must_stop(self) -> bool:
-        return self.wishes.count > 0 or (self.fail_fast and any(r.status == "error" for r in self.results))
+        return self.signals.count > 0 or (self.fail_fast and any(r.status == "error" for r in self.results))
 
-    def _start(self, node: Node, number: int) -> None:
+    def _start(self, node: Node, source: Source, number: int) -> None:
         self.watcher.started(node, number, self.total)
         began = time.monotonic()
         try:
             with query_errors():
-                query, notes = self.execution.landing.start(node, {"processingTime": self.interval})
+                query, notes = self.landing.start(source, {"processingTime": self.interval})
         except QueryFailed as failure:
-            self._finish(node, number, replace(self.execution.failed(node, failure), seconds=time.monotonic() - began))
+            result = failed(node, failure, self.compiled_path(node))
+            self._finish(node, number, replace(result, seconds=time.monotonic() - began))
             return
-        self.running.append(Stream(node, number, began, query, notes))
+        self.running.append(Stream(node, source, number, began, query, notes))
         for note in notes:
             self.watcher.say(f"{node.name}: {note}")
 
@@ -179,7 +175,7 @@ class Continuous:
         """Says what batches have landed and which streams have ended."""
         for stream in list(self.running):
             try:
-                with self.execution.landing.explained(stream.node):
+                with self.landing.explained(stream.source):
                     # First of all: the progress that is read behind it is then the last there will be.
                     has_ended = not stream.query.isActive
                     for batch in stream.new_batches():
@@ -204,7 +200,7 @@ class Continuous:
     def _publish(self, stream: Stream) -> None:
         """Makes the table known as soon as it has rows. Where the catalog cannot, messages land all the same."""
         try:
-            self.execution.publishing.publish(stream.node.name)
+            self.publishing.publish(stream.node.name)
         except QueryFailed as failure:
             stream.notes += (failure.message,)
             self.watcher.say(f"{stream.node.name}: {failure.message}")
@@ -239,11 +235,11 @@ class Continuous:
 
     def _failed(self, stream: Stream, failure: QueryFailed) -> None:
         """Whoever ends a service may end its JVM at the same time: that is a stop at once."""
-        if isinstance(failure, SparkGone) and self.wishes.count:
+        if isinstance(failure, SparkGone) and self.signals.count:
             stream.notes += ("its JVM was ended too: the next run lands what was in flight",)
             self._ended(stream, _success(stream))
         else:
-            self._ended(stream, self.execution.failed(stream.node, failure))
+            self._ended(stream, failed(stream.node, failure, self.compiled_path(stream.node)))
 
     def _ended(self, stream: Stream, result: Result) -> None:
         self.running.remove(stream)

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.compile.compiled import Compiled
 from runner.engine.checkpoint import Checkpoint, Fingerprint, TopicsNow
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.messages import files_again, source_view, topics_again, topics_now
 from runner.engine.session import Spark
 from runner.engine.tables import Landed, Tables, landed
 from runner.functions.avro.files import local_path
-from runner.project.nodes import Messages, Model, Node, Source
+from runner.project.nodes import Messages, Source
 from runner.project.topics import without_secrets
 
 ALL_THAT_IS_NEW = {"availableNow": True}
@@ -31,72 +32,76 @@ Reads = Callable[[Messages], Mapping[str, str]]
 class Landing:
     """Lands sources in a session. `reads` gives the expressions that read messages of a kind."""
 
+    compiled: Compiled
     spark: Spark
     tables: Tables
     reads: Reads
     run_id: str
     full_refresh: bool = False
 
-    def land(self, node: Node) -> tuple[Landed, tuple[str, ...]]:
+    def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
         """Lands what is new, and says what a person should know of it."""
-        query, notes = self.start(node, ALL_THAT_IS_NEW)
-        with self.explained(node):
+        query, notes = self.start(source, ALL_THAT_IS_NEW)
+        with self.explained(source):
             query.awaitTermination()
         return landed(query.recentProgress), notes
 
-    def start(self, node: Node, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
-        """Starts the stream of a source's model; returns Spark's query."""
-        model: Model = node.about
-        source = model.source
-        assert source
+    def start(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
+        """Starts the stream of a source; returns Spark's query and what a person should know."""
+        model, compiled = source.model, self.compiled.nodes[source.model]
         if self.full_refresh:
-            self.tables.forget(node.name)
-        if self.tables.is_torn(node.name):
+            self.tables.forget(model)
+        if self.tables.is_torn(model):
             raise QueryFailed(
-                f'"{node.name}" has lost its checkpoint or its list of committed files, so what was read is not known: --full-refresh reads all again'
+                f'"{model}" has lost its checkpoint or its list of committed files, so what was read is not known: '
+                "--full-refresh reads all again"
             )
-        notes = self._notes(node, source, model.sql)
-        source_view(self.spark, source.messages, self.reads(source.messages), f"{source.name}_messages", streaming=True)
-        self.spark.know(model.functions)
+        notes = self._notes(source, compiled.sql)
+        self.read_source(source, streaming=True)
+        self.spark.know(compiled.functions)
         if source.messages.topics:
             notes += self._lost(source)
-            with self.explained(node):
-                self._finish_begun(node)
-        return self.tables.start(node.name, model.sql, self.run_id, trigger), notes
+            with self.explained(source):
+                self._finish_begun(model, compiled.sql)
+        return self.tables.start(model, compiled.sql, self.run_id, trigger), notes
 
-    def _finish_begun(self, node: Node) -> None:
+    def read_source(self, source: Source, streaming: bool = False) -> None:
+        """Makes the view of a source's messages."""
+        messages = source.messages
+        source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", streaming)
+
+    def _finish_begun(self, model: str, sql: str) -> None:
         """Lands what a run has begun to land and not finished."""
-        checkpoint = self.tables.checkpoint(node.name)
+        checkpoint = self.tables.checkpoint(model)
         begun = checkpoint.newest_plan
         if begun <= checkpoint.newest_commit:
             return
-        query = self.tables.start(node.name, node.about.sql, self.run_id, ALL_THAT_IS_NEW)
+        query = self.tables.start(model, sql, self.run_id, ALL_THAT_IS_NEW)
         try:
             with query_errors():
                 query.awaitTermination()
         except QueryFailed:
-            # Behind such a batch, when it is committed, the connector fails over a statistic of its own that it has not
-            # got.
+            # Once such a batch is committed, the connector fails over a statistic of its own that it has not got.
             if checkpoint.newest_commit < begun:
                 raise
 
     @contextmanager
-    def explained(self, node: Node) -> Iterator[None]:
-        """Raises what Spark raises as QueryFailed; where messages were lost before they were read, with what was lost."""
+    def explained(self, source: Source) -> Iterator[None]:
+        """Raises what Spark raises as QueryFailed; where messages were lost before they were read, with what was
+        lost.
+        """
         try:
             with query_errors():
                 yield
         except SparkGone:
             raise
         except QueryFailed as failure:
-            source: Source = node.about.source
-            if not source.messages.topics:
+            topics = source.messages.topics
+            if not topics:
                 raise
             if SAYS_LOST.search(failure.message):
                 self._lost(source)
-            raise QueryFailed(
-                without_secrets(failure.message, source.messages.topics), failure.line, failure.column
-            ) from None
+            raise QueryFailed(without_secrets(failure.message, topics), failure.line, failure.column) from None
 
     def _lost(self, source: Source) -> tuple[str, ...]:
         """Says what is gone from Kafka that was not read yet; raises QueryFailed unless the source allows that."""
@@ -114,17 +119,17 @@ class Landing:
         lost = now.lost(wanted, known, checkpoint.is_there)
         if lost and topics.options["failOnDataLoss"] == "true":
             raise QueryFailed(
-                f"messages that were not read yet are gone from Kafka: {listed(lost)}; --full-refresh lands what is there, or allow_loss: true goes on without them"
+                f"messages that were not read yet are gone from Kafka: {enumeration(lost)}; --full-refresh lands what is there, or allow_loss: true goes on without them"
             )
         checkpoint.write_topic_ids({**known, **now.ids})
-        return (f"messages were gone from Kafka before they were read: {listed(lost)}",) if lost else ()
+        return (f"messages were gone from Kafka before they were read: {enumeration(lost)}",) if lost else ()
 
     def _now(self, source: Source, checkpoint: Checkpoint) -> TopicsNow | None:
         assert source.messages.topics
         return topics_now(self.spark, source.messages.topics, checkpoint.next_offsets())
 
-    def _notes(self, node: Node, source: Source, sql: str) -> tuple[str, ...]:
-        checkpoint = self.tables.checkpoint(node.name)
+    def _notes(self, source: Source, sql: str) -> tuple[str, ...]:
+        checkpoint = self.tables.checkpoint(source.model)
         now, then = Fingerprint.of(source.format.name, sql, source.messages.reach), checkpoint.fingerprint()
         if then is None or not checkpoint.is_there:
             checkpoint.write_fingerprint(now)
@@ -190,15 +195,15 @@ class Landing:
         self.spark.list_view(view, [tuple(row.values()) for row in rows], RECOUNTED)
         removed = [f"{row['removed']} of {row['place']}" for row in rows if row["removed"]]
         return (
-            (f"messages that landed are not in Kafka any more, and cannot be counted again: {listed(removed)}",)
+            (f"messages that landed are not in Kafka any more, and cannot be counted again: {enumeration(removed)}",)
             if removed
             else ()
         )
 
 
-def listed(texts: list[str]) -> str:
+def enumeration(texts: list[str]) -> str:
     """
-    >>> listed(["orders/0 offset 3", "b", "c", "d", "e", "f", "g"])
+    >>> enumeration(["orders/0 offset 3", "b", "c", "d", "e", "f", "g"])
     'orders/0 offset 3, b, c, d, e and 2 more'
     """
     more = f" and {len(texts) - SAID} more" if len(texts) > SAID else ""

@@ -14,22 +14,9 @@ from typing import Protocol
 
 from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, Model, Node, UnitTest
+from runner.run.results import Interrupted, Result
 
 LOOK_AGAIN_SECONDS = 0.5
-
-
-@dataclass(frozen=True)
-class Result:
-    """How one node went; `status` is success, error, skipped, pass, warn or fail."""
-
-    name: str
-    resource_type: str
-    status: str
-    message: str = ""
-    notes: tuple[str, ...] = ()
-    failures: int | None = None
-    rows: Mapping[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
 
 
 class Listener(Protocol):
@@ -37,23 +24,15 @@ class Listener(Protocol):
     def finished(self, node: Node, result: Result, number: int, total: int) -> None: ...
 
 
-class Interrupted(KeyboardInterrupt):
-    """A person broke a run off; `results` has one for each node that was to run."""
-
-    def __init__(self, results: list[Result]) -> None:
-        super().__init__()
-        self.results = results
-
-
-def what_comes_before(graph: Graph, names: Iterable[str]) -> dict[str, list[str]]:
-    """For each node that will run, those that must have ended: its parents, a model's unit tests, the data tests of
-    what it reads, and of cases that share a query the first.
+def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, str]) -> dict[str, list[str]]:
+    """For each node that will run, those that must have ended before: its parents, the unit tests of a model, the data
+    tests of what it reads. Of the cases with the same query (`queries`: case -> query), the first by name.
     """
     chosen = {name for name in names if graph.nodes[name].resource_type != "source"}
     before: dict[str, set[str]] = {name: graph.upstream({name}) & chosen for name in chosen}
     leaders: dict[str, str] = {}
     for name in sorted(chosen):
-        match graph.nodes[name].about:
+        match graph.nodes[name].subject:
             case UnitTest() as test:
                 before[name].discard(test.model)
                 if test.model in chosen:
@@ -61,16 +40,16 @@ def what_comes_before(graph: Graph, names: Iterable[str]) -> dict[str, list[str]
             case DataTest() as test:
                 for reader in (_models_below(graph, test.model) & chosen) - before[name]:
                     before[reader].add(name)
-            case Case() as case:
-                leader = leaders.setdefault(case.query.sql, name)
+            case Case():
+                leader = leaders.setdefault(queries[name], name)
                 before[name] |= {leader} - {name}
     return {name: sorted(before[name]) for name in sorted(chosen)}
 
 
 @dataclass
 class Schedule:
-    """One run over chosen nodes. `do` runs one, in any thread; `cut` ends what runs in all of them. The listener hears
-    all in the thread that runs the schedule.
+    """One run over chosen nodes. `do` runs one, in any thread; `cut` ends what runs in all of them. The listener is
+    called in the thread that runs the schedule. `queries` are those of cases, by their names.
     """
 
     graph: Graph
@@ -80,10 +59,11 @@ class Schedule:
     listener: Listener
     threads: int = 1
     fail_fast: bool = False
+    queries: Mapping[str, str] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        before = what_comes_before(self.graph, self.names)
+        before = what_comes_before(self.graph, self.names, self.queries)
         self.left = set(before)
         self.total = len(before)
         self.sorter = graphlib.TopologicalSorter(before)
@@ -92,8 +72,8 @@ class Schedule:
         self.blocked: dict[str, str] = {}
 
     def run(self) -> list[Result]:
-        """The results, one a node, in the order in which they came; raises Interrupted with them if a person breaks the
-        run off.
+        """The results, one a node, in the order in which they came; raises Interrupted with them if a person ends the
+        run.
         """
         self.sorter.prepare()
         with ThreadPoolExecutor(self.threads) as pool:
@@ -103,7 +83,7 @@ class Schedule:
                     self._start(pool)
                     self._gather()
             except KeyboardInterrupt:
-                self._break_off()
+                self._interrupt()
                 raise Interrupted(self.results) from None
         return self.results
 
@@ -124,7 +104,7 @@ class Schedule:
             result = future.result()
             node, number, _ = self.running.pop(future)
             self._ended(node, number, result)
-            if result.status in ("error", "fail"):
+            if result.has_failed:
                 hindered = self.left if self.fail_fast else depending(self.graph, node)
                 self.blocked |= {name: f'because "{node.name}" failed' for name in hindered if name not in self.blocked}
 
@@ -133,7 +113,7 @@ class Schedule:
         self.listener.finished(node, result, number, self.total)
         self.sorter.done(node.name)
 
-    def _break_off(self) -> None:
+    def _interrupt(self) -> None:
         while wait(self.running, timeout=0).not_done:
             self.cut()
             wait(self.running, timeout=LOOK_AGAIN_SECONDS)
@@ -150,8 +130,8 @@ class Schedule:
 
 
 def depending(graph: Graph, node: Node) -> set[str]:
-    """What must not run after a node failed. Behind a test: the models that read the tested one, and their tests."""
-    match node.about:
+    """What must not run after a node failed. After a test: the models that read the tested one, and their tests."""
+    match node.subject:
         case Model():
             below = graph.downstream({node.name})
         case DataTest() as test:

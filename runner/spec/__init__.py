@@ -1,0 +1,1 @@
+"""The language of formats: its words, and specs read into data."""

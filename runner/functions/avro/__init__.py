@@ -1,0 +1,1 @@
+"""Messages in Avro, their schemas and files."""

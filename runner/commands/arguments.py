@@ -1,0 +1,114 @@
+"""What commands are asked for: data only, without a trace of how it was written on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# From batch to batch of a continuous run, where nothing else is asked for.
+TRIGGER = "10s"
+
+
+@dataclass(frozen=True)
+class ProjectArguments:
+    """Which project, and how it is to be read. A folder that is None is found from the current one upwards."""
+
+    project_dir: Path | None = None
+    target: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    target_path: Path | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Selectors of nodes: all nodes if there are none."""
+
+    select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.select)
+
+
+@dataclass(frozen=True)
+class RunArguments:
+    """`trigger` is the time from batch to batch of a continuous run, such as 10s."""
+
+    project: ProjectArguments
+    selection: Selection = Selection()
+    threads: int = 4
+    fail_fast: bool = False
+    full_refresh: bool = False
+    continuous: bool = False
+    trigger: str | None = None
+    unit_only: bool = False
+    data_only: bool = False
+
+
+@dataclass(frozen=True)
+class MaintainArguments:
+    """Days that rows (None: for ever) and old states of tables are kept."""
+
+    project: ProjectArguments
+    selection: Selection = Selection()
+    keep_days: int | None = None
+    history_days: int = 7
+
+
+@dataclass(frozen=True)
+class ListArguments:
+    """`output` is one of name, path, selector, json."""
+
+    project: ProjectArguments
+    selection: Selection = Selection()
+    resource_type: str | None = None
+    output: str = "name"
+
+
+@dataclass(frozen=True)
+class CompileArguments:
+    """`inline` is SQL in place of models."""
+
+    project: ProjectArguments
+    selection: Selection = Selection()
+    inline: str | None = None
+    runnable: bool = False
+    print_sql: bool = False
+
+
+@dataclass(frozen=True)
+class ShowArguments:
+    """`output` is table or json."""
+
+    project: ProjectArguments
+    selection: Selection = Selection()
+    inline: str | None = None
+    limit: int = 10
+    output: str = "table"
+
+
+@dataclass(frozen=True)
+class ParseArguments:
+    """A file of messages (- for standard input) and its format. `output` is table or json, None for what suits the
+    output stream.
+    """
+
+    project: ProjectArguments
+    format: str
+    file: str
+    kind: str | None = None
+    limit: int | None = None
+    zone: str | None = None
+    schemas: tuple[Path, ...] = ()
+    output: str | None = None
+
+
+@dataclass(frozen=True)
+class FormatsArguments:
+    """`action` is one of list, show, check, schema."""
+
+    project: ProjectArguments
+    action: str
+    name: str | None = None

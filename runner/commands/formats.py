@@ -1,0 +1,68 @@
+"""formats: list them, show one with what it inherits, check them, their JSON Schema."""
+
+from __future__ import annotations
+
+from runner.commands.arguments import FormatsArguments, ProjectArguments
+from runner.commands.workspace import folders_of
+from runner.compile.query import Print, compile_format
+from runner.contract import MACRO_GLOBALS
+from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.render import Renderer
+from runner.report import Report, json_text
+from runner.spec.formats import FormatFolders
+from runner.spec.json_schema import spec_schema
+from runner.yaml_text import Yaml
+
+
+def formats(arguments: FormatsArguments, report: Report) -> int:
+    """list, show NAME, check [NAME] or schema."""
+    folders = FormatFolders(folders_of(arguments.project, "formats"))
+    match arguments.action:
+        case "schema":
+            report.payload(json_text(spec_schema()))
+        case "list":
+            for name in folders.names():
+                report.payload(f"{name.ljust(24)} {folders.about(name)}")
+        case "check":
+            checked = check_formats(arguments.project, format_printer(arguments.project), arguments.name)
+            report.payload(f"all good: {len(checked)} format{'s' if len(checked) != 1 else ''}")
+        case _:
+            for line in _shown(folders, arguments.name):
+                report.payload(line)
+    return 0
+
+
+def format_printer(arguments: ProjectArguments) -> Print:
+    """What macros print, for formats that are compiled without a project."""
+    return Renderer(folders_of(arguments, "macros"), {**MACRO_GLOBALS, "ref": str}).call
+
+
+def check_formats(arguments: ProjectArguments, macro: Print, only: str | None = None) -> list[str]:
+    """The names of the formats that were compiled, which are all unless one is named; raises all mistakes in them."""
+    folders, problems = FormatFolders(folders_of(arguments, "formats")), Problems()
+    names = [only] if only else folders.names()
+    for name in names:
+        with problems.gathered():
+            spec = folders.check(name)
+            # A format whose schema its users bring is compiled only with a source.
+            if spec and (spec.message.schemas or spec.message.encoding != "avro"):
+                compile_format(macro, spec, name, None)
+    problems.raise_if_any()
+    return names
+
+
+def _shown(folders: FormatFolders, name: str | None) -> list[str]:
+    """The spec with what it inherits, and after each key where it was written."""
+    if not name:
+        hint = nearest_or_all("", folders.names())
+        raise RunnerError("usage", "formats show needs the name of a format", hint=hint)
+    return [line for key, child in folders.resolved(name).items() for line in _lines(child, 0, key)]
+
+
+def _lines(yaml: Yaml, depth: int, label: str) -> list[str]:
+    pad = "  " * depth
+    if isinstance(yaml.value, dict) and depth < 2 and yaml.value:
+        return [f"{pad}{label}:", *(line for key, child in yaml.items() for line in _lines(child, depth + 1, key))]
+    text = yaml.value if isinstance(yaml.value, str) else json_text(yaml.value)
+    where = yaml.where()
+    return [f"{pad}{label}: {text}".ljust(90) + f"  # {where.path.name}:{where.line}"]

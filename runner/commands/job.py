@@ -1,0 +1,120 @@
+"""A run: the session of Spark that it needs, the tables that it holds, and what it leaves in target/."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner import artifacts
+from runner.commands.workspace import Workspace
+from runner.compile.compiled import Compiled
+from runner.compile.nodes import compile_nodes, with_queries_read
+from runner.compile.query import reads
+from runner.engine.locks import Session, TableLocks
+from runner.files import is_uri
+from runner.project.nodes import Node, Project, Target
+from runner.report import Report
+from runner.run.results import Interrupted, Result
+
+if TYPE_CHECKING:
+    from runner.engine.session import Spark
+    from runner.run.parts import Parts
+
+
+@dataclass(frozen=True)
+class Job:
+    """Nodes to work on, and the SQL of all that this takes. `command` is what others are told who find the tables held."""
+
+    workspace: Workspace
+    command: str
+    nodes: list[Node]
+    compiled: Compiled
+    full_refresh: bool = False
+
+    @classmethod
+    def of(cls, workspace: Workspace, command: str, nodes: list[Node], full_refresh: bool = False) -> Job:
+        """The job, compiled; raises all mistakes in what it compiles."""
+        needed = with_queries_read(workspace.graph, nodes)
+        compiled = compile_nodes(needed, workspace.templates, workspace.formats)
+        return cls(workspace, command, nodes, compiled, full_refresh)
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables that it writes."""
+        return [node.name for node in self.nodes if node.model and node.model.is_table]
+
+    def compiled_path(self, node: Node) -> Path:
+        return artifacts.compiled_path(self.workspace.project, node)
+
+
+def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) -> int:
+    """Does the work in a session that holds the tables of the job; writes and says how it went. Returns the exit code;
+    raises Interrupted once that is written.
+    """
+    project, graph = job.workspace.project, job.workspace.graph
+    artifacts.write_compiled(project, graph, job.compiled)
+    artifacts.write_manifest(project, graph, job.compiled)
+    interrupted: Interrupted | None = None
+    run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+    with _locks(project, job.command) as locks:
+        locks.take(job.tables, lambda session: _ended(project.target, session))
+        with open_spark(project.target, spark_log(project)) as spark:  # the first moment a JVM exists
+            if spark.process:
+                locks.jvm(spark.process)
+            if spark.server_session:
+                locks.session(spark.server_session)
+            try:
+                results = work(parts_of(job, spark, run_id))
+            except Interrupted as broken_off:
+                results, interrupted = broken_off.results, broken_off
+    artifacts.write_results(project, graph, run_id, results)
+    report.done(results)
+    if interrupted:
+        raise interrupted
+    return 1 if any(result.has_failed for result in results) else 0
+
+
+def parts_of(job: Job, spark: Spark, run_id: str = "") -> Parts:
+    """What runs the nodes of a job in a session."""
+    from runner.run.parts import Parts
+
+    macro = job.workspace.templates.call
+    return Parts(
+        job.workspace.graph,
+        job.compiled,
+        spark,
+        macro,
+        lambda messages: reads(macro, messages),
+        run_id,
+        job.full_refresh,
+    )
+
+
+def open_spark(target: Target, log: Path) -> Spark:
+    from runner.engine.session import Spark
+
+    return Spark(target, log)
+
+
+def spark_log(project: Project) -> Path:
+    return project.target_path / "logs" / "spark.log"
+
+
+def _locks(project: Project, command: str) -> TableLocks:
+    """Beside the tables; for tables that lie elsewhere, on this machine."""
+    target = project.target
+    folder = project.target_path / "locks" if is_uri(target.path) else Path(target.at("_locks"))
+    return TableLocks(folder, command, target.name)
+
+
+def _ended(target: Target, session: Session) -> bool:
+    """Ends a session that a dead client has left; False if it is in another server."""
+    if not target.remote:
+        return False
+    from runner.engine.connect import end_session
+
+    return end_session(target.remote, session)

@@ -1,0 +1,47 @@
+"""Cases of formats: their files, read, and the queries that they test."""
+
+from __future__ import annotations
+
+from runner.compile.compiled import CompiledCase, FormatQuery
+from runner.compile.query import Print, compile_format
+from runner.project.nodes import Case
+from runner.project.properties import rows
+from runner.project.sources import read_source_format, read_tables
+from runner.spec.formats import FormatFolders
+from runner.spec.messages import read_schemas
+from runner.yaml_text import Yaml, read_yaml
+from runner.zones import read_zone
+
+CASE_KEYS = ("about", "source", "rows")
+SOURCE_KEYS = ("zone", "format", "tables", "schema")
+# Encoding -> how files of messages beside cases end: messages that are not text are lines of base64.
+ENDINGS = {"json": "jsonl", "avro": "base64"}
+
+
+class Cases:
+    """Compiles the query of each format once for all cases with the same settings."""
+
+    def __init__(self, macro: Print, formats: FormatFolders) -> None:
+        self.macro, self.formats = macro, formats
+        self.queries: dict[tuple[str, str], FormatQuery] = {}
+
+    def compile(self, case: Case) -> CompiledCase:
+        """The case of a `NAME.rows.yml` and the messages beside it; raises what is wrong with it or its format."""
+        yaml = read_yaml(case.path).only(CASE_KEYS)
+        query = self._query(case.format, yaml)
+        name = case.path.name.removesuffix(".rows.yml")
+        messages = case.path.with_name(f"{name}.messages.{ENDINGS[query.encoding]}")
+        if not messages.is_file():
+            raise yaml.error("case-messages", f'the case "{name}" has no messages', f"they belong in {messages.name}")
+        return CompiledCase(query, f"{case.format}_messages", messages, rows(yaml))
+
+    def _query(self, format_name: str, case: Yaml) -> FormatQuery:
+        source = case["source"].only(SOURCE_KEYS) if case.get("source") else Yaml({}, case.places)
+        settings = (format_name, repr(source.value))
+        if settings not in self.queries:
+            schemas = read_schemas(source.get("schema"))
+            written = source.get("format") or Yaml(format_name, case.places)
+            spec = read_source_format(written, self.formats, format_name, schemas)
+            zone, tables = read_zone(source.get("zone")), read_tables(source.get("tables"))
+            self.queries[settings] = compile_format(self.macro, spec, format_name, zone, tables)
+        return self.queries[settings]

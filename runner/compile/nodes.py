@@ -1,0 +1,70 @@
+"""Nodes -> their SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from runner.compile.cases import Cases
+from runner.compile.compiled import Compiled, CompiledCase, CompiledNode
+from runner.compile.query import compile_format
+from runner.errors import Problems, RunnerError
+from runner.project.graph import Graph
+from runner.project.nodes import Case, DataTest, Model, Node, Source, SourcesView, SqlFile, SqlText
+from runner.project.templates import Templates
+from runner.spec.formats import FormatFolders
+
+
+def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFolders) -> Compiled:
+    """The SQL of these nodes; raises all mistakes at once."""
+    compiler = Compiler(templates, formats)
+    problems = Problems()
+    compiled: dict[str, CompiledNode] = {}
+    cases: dict[str, CompiledCase] = {}
+    for node in nodes:
+        with problems.gathered():
+            match node.subject:
+                case Model() as model:
+                    compiled[node.name] = compiler.model(model, node)
+                case DataTest() as test:
+                    compiled[node.name] = compiler.data_test(test)
+                case Case() as case:
+                    cases[node.name] = compiler.cases.compile(case)
+    problems.raise_if_any()
+    return Compiled(compiled, cases)
+
+
+def with_queries_read(graph: Graph, nodes: Collection[Node]) -> list[Node]:
+    """The nodes, and all models upstream whose SQL a run may need: of the tables of sources it needs none."""
+    names = {node.name for node in nodes}
+    upstream = (graph.nodes[name] for name in graph.upstream(names) - names)
+    return [*nodes, *(node for node in upstream if node.model and not node.model.source)]
+
+
+class Compiler:
+    """Compiles the subjects of nodes."""
+
+    def __init__(self, templates: Templates, formats: FormatFolders) -> None:
+        self.templates = templates
+        self.cases = Cases(templates.call, formats)
+
+    def model(self, model: Model, node: Node) -> CompiledNode:
+        """The SQL of a model; raises `model-empty` for a file without any."""
+        match model.query:
+            case Source(format=spec, name=name, zone=zone, tables=tables):
+                query = compile_format(self.templates.call, spec, name, zone, tables)
+                return CompiledNode(query.sql, query.functions)
+            case SourcesView(name=name, sources=sources):
+                return CompiledNode(self.templates.call(f"view_{name}", sources))
+            case SqlText(text=text):
+                return CompiledNode(text)
+            case SqlFile(path=path):
+                sql = self.templates.sql(path)
+                if not sql.strip():
+                    raise RunnerError("model-empty", f'the model "{node.name}" has no SQL', node.where)
+                increment = self.templates.sql(path, is_incremental=True) if model.is_incremental else None
+                return CompiledNode(sql, increment=increment)
+
+    def data_test(self, test: DataTest) -> CompiledNode:
+        if test.source:
+            return CompiledNode(self.templates.call("test_conserved", test.source))
+        return CompiledNode(self.templates.test_sql(test.kind, test.model, test.arguments))

@@ -1,0 +1,147 @@
+"""`sources` of project.yml -> Source: where messages are, and in which format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from runner.errors import Problems, RunnerError, Where
+from runner.project.nodes import Messages, Source, TableSettings
+from runner.project.topics import read_topics
+from runner.project.variables import Filler, texts_of
+from runner.spec.formats import FormatFolders
+from runner.spec.messages import read_schema
+from runner.spec.words import Format
+from runner.yaml_text import Yaml
+from runner.zones import read_zone
+
+SOURCE_KEYS = ("name", "description", "format", "schema", "zone", "tables", "files", "table", "kafka")
+MESSAGE_KEYS = ("files", "table", "kafka")
+TABLE_KEYS = ("name", "key", "columns", "zone")
+
+
+def read_sources(yaml: Yaml | None, formats: FormatFolders, root: Path, filler: Filler) -> list[Source]:
+    problems = Problems()
+    sources: list[Source] = []
+    for entry in yaml.list().elements() if yaml else ():
+        with problems.gathered():
+            sources.append(_source(entry, formats, root, filler))
+    with problems.gathered():
+        _unique(sources)
+    problems.raise_if_any()
+    return sources
+
+
+def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> Source:
+    yaml.only(SOURCE_KEYS)
+    for key in ("name", "format"):
+        if not yaml.get(key):
+            raise yaml.error("source-missing", f'a source needs "{key}"')
+    name = yaml["name"].text()
+    if not name.replace("_", "").isalnum():
+        raise yaml["name"].error(
+            "source-name",
+            f'"{name}" is no name for a source',
+            "letters, digits and _ only: it becomes part of table names",
+        )
+    chosen = read_source_format(yaml["format"], formats, name, _schemas(yaml.get("schema"), root, filler))
+    return Source(
+        name,
+        chosen,
+        _messages(yaml, name, chosen, root, filler),
+        read_zone(yaml.get("zone")),
+        _optional(yaml.get("description")),
+        yaml.where(),
+        read_tables(yaml.get("tables")),
+    )
+
+
+def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler) -> Messages:
+    """Where the messages of a source are."""
+    kinds = [kind for kind in MESSAGE_KEYS if yaml.get(kind)]
+    if len(kinds) != 1:
+        raise yaml.error(
+            "source-messages",
+            f'the source "{name}" must say where its messages are: exactly one of {", ".join(MESSAGE_KEYS)}',
+            "files: messages/*.jsonl",
+        )
+    kind = f"binary_{kinds[0]}" if chosen.message.encoding == "avro" else kinds[0]
+    schemas = () if chosen.message.skip_bytes else chosen.message.schemas
+    if kinds[0] == "kafka":
+        topics, place = read_topics(yaml["kafka"], filler.text)
+        return Messages(kind, place, schemas, topics)
+    path = filler.text(yaml[kinds[0]])
+    return Messages(kind, path if "://" in path or path.startswith("/") else str(root / path), schemas)
+
+
+def _schemas(yaml: Yaml | None, root: Path, filler: Filler) -> tuple[str, ...]:
+    return tuple(read_schema(root / filler.text(one), one.where()) for one in yaml.listed()) if yaml else ()
+
+
+def read_source_format(yaml: Yaml, formats: FormatFolders, name: str, schemas: tuple[str, ...] = ()) -> Format:
+    """The format that a source names, or writes in place; the source's schemas count before the format's own. Raises
+    `schema-missing` if there are none.
+    """
+    spec = formats.read(name, formats.inline(yaml)) if isinstance(yaml.value, dict) else formats.load(yaml.text(), yaml)
+    return with_schemas(spec, schemas, '"schema: FILE.avsc"', yaml.where())
+
+
+def with_schemas(spec: Format, schemas: tuple[str, ...], word: str, where: Where | None) -> Format:
+    """The format with the schemas that are given for its messages in place of its own; raises `schema-missing` if it
+    needs some, or takes none.
+    """
+    if spec.message.encoding != "avro":
+        if schemas:
+            raise RunnerError(
+                "schema-missing",
+                f'messages of the format "{spec.name}" are no Avro, and have no schema',
+                where,
+                f"leave out {word}",
+            )
+        return spec
+    if not schemas and not spec.message.schemas:
+        vendor = f"; the vendor has it at {spec.docs}" if spec.docs else ""
+        raise RunnerError(
+            "schema-missing",
+            f'the format "{spec.name}" needs the schema of its messages',
+            where,
+            f"give it with {word}{vendor}",
+        )
+    return replace(spec, message=replace(spec.message, schemas=schemas or spec.message.schemas))
+
+
+def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
+    """What a source says of its tables; a name may leave out what stands before the last dots."""
+    problems = Problems()
+    out: list[TableSettings] = []
+    for entry in yaml.list().elements() if yaml else ():
+        with problems.gathered():
+            entry.only(TABLE_KEYS)
+            if not entry.get("name"):
+                raise entry.error("name-missing", 'every entry of "tables" needs a "name"')
+            key = tuple(column.text() for column in entry["key"].listed()) if entry.get("key") else ()
+            out.append(
+                TableSettings(
+                    entry["name"].text(), key, texts_of(entry.get("columns")), read_zone(entry.get("zone")), entry
+                )
+            )
+    problems.raise_if_any()
+    return tuple(out)
+
+
+def _optional(yaml: Yaml | None) -> str:
+    return yaml.text() if yaml else ""
+
+
+def _unique(sources: list[Source]) -> None:
+    problems = Problems()
+    seen: dict[str, Where] = {}
+    for source in sources:
+        first = seen.setdefault(source.name.lower(), source.where)
+        if first != source.where:
+            problems.add(
+                RunnerError(
+                    "name-taken", f'there are two sources "{source.name}"', source.where, f"the other one: {first}"
+                )
+            )
+    problems.raise_if_any()

@@ -1,0 +1,134 @@
+"""The templates of a project: what `ref`, `source`, `config` ... mean in them, and what a template says of its node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runner.contract import MACRO_GLOBALS
+from runner.errors import RunnerError, Where, nearest_or_all
+from runner.project.constant_calls import Call, constant_calls
+from runner.project.nodes import Project
+from runner.project.settings import check_setting
+from runner.project.variables import env_var, variable
+from runner.render import Renderer, Signature, name
+
+
+@dataclass
+class Reading:
+    """What a template says of its node: the nodes that it reads, and its settings."""
+
+    parents: list[str] = field(default_factory=list)
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+class Templates:
+    """Models and macros of a project. Not for several threads at a time, but for macros that name no models."""
+
+    def __init__(self, project: Project, models: Iterable[str]) -> None:
+        self.models = set(models)
+        self.sources = [source.name for source in project.sources]
+        self.reading = Reading()
+        self.is_incremental = False
+        self.functions: dict[str, Callable[..., Any]] = {
+            "ref": self._ref,
+            "source": self._source,
+            "config": self._config,
+            "var": lambda key, default=None: variable(project.vars, key, default),
+            "env_var": env_var,
+        }
+        scope = {"target": project.target, "is_incremental": lambda: self.is_incremental}
+        self.renderer = Renderer(project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope})
+
+    # --- what a template says of its node
+
+    def read(self, path: Path) -> Reading:
+        """What a model's file says, whether or not its table is there."""
+        calls = constant_calls(self.renderer.parse(path), self.functions)
+        self.reading = Reading()
+        if calls is None:
+            return self._read_by_rendering(path)
+        for call in calls:
+            self._call(call, path)
+        return self.reading
+
+    def _read_by_rendering(self, path: Path) -> Reading:
+        self.sql(path)
+        if self.reading.config.get("materialized") != "incremental":
+            return self.reading
+        first = self.reading
+        self.sql(path, is_incremental=True)
+        return Reading([*first.parents, *self.reading.parents], first.config)
+
+    def _call(self, call: Call, path: Path) -> None:
+        try:
+            self.functions[call.function](*call.arguments, **call.named)
+        except RunnerError as e:
+            raise RunnerError(e.code, e.message, Where(path, call.line), e.hint) from None
+
+    def read_test(self, kind: str, model: str, arguments: Mapping[str, Any]) -> Reading:
+        """What a data test reads beside its model."""
+        self.test_sql(kind, model, arguments)
+        return self.reading
+
+    # --- SQL
+
+    def sql(self, path: Path, is_incremental: bool = False) -> str:
+        """The SQL of a model's file; `is_incremental` asks for the one that runs once there is a table."""
+        self.reading, self.is_incremental = Reading(), is_incremental
+        return self.renderer.render(path, {"this": name(path.stem)})
+
+    def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any]) -> str:
+        """The query of the rows of a model that fail a data test."""
+        self.reading = Reading()
+        return self.renderer.call(f"test_{kind}", model=name(model), **arguments)
+
+    def expand(self, text: str, where: Where) -> tuple[str, Reading]:
+        """A text with its `{{ }}` filled in, and what it reads."""
+        self.reading = Reading()
+        return self.renderer.expand(text, where, {}), self.reading
+
+    def call(self, macro: str, *arguments: Any) -> str:
+        """What a macro prints."""
+        return self.renderer.call(macro, *arguments)
+
+    def tests(self) -> dict[str, Signature]:
+        """Data test -> its arguments."""
+        prefix = "test_"
+        named = [macro for macro in self.renderer.names() if macro.startswith(prefix)]
+        return {macro.removeprefix(prefix): self.renderer.signature(macro) for macro in named}
+
+    # --- what templates call
+
+    def _ref(self, *names: Any) -> str:
+        model = _one_name("ref", names)
+        if model not in self.models:
+            raise RunnerError("ref-unknown", f'there is no model "{model}"', hint=nearest_or_all(model, self.models))
+        self.reading.parents.append(model)
+        return name(model)
+
+    def _source(self, *names: Any) -> str:
+        source = _one_name("source", names)
+        if source not in self.sources:
+            hint = nearest_or_all(source, self.sources)
+            raise RunnerError("source-unknown", f'there is no source "{source}"', hint=hint)
+        self.reading.parents.append(f"source.{source}")
+        return name(f"{source}_messages")
+
+    def _config(self, *unnamed: Any, **settings: Any) -> str:
+        if unnamed:
+            raise RunnerError(
+                "template", "config takes settings by name", hint="for instance: config(materialized='table')"
+            )
+        for key, value in settings.items():
+            check_setting(key, value)
+        self.reading.config |= settings
+        return ""
+
+
+def _one_name(function: str, names: tuple[Any, ...]) -> str:
+    if len(names) != 1 or not isinstance(names[0], str):
+        raise RunnerError("template", f"{function} takes one name", hint=f"for instance: {function}('orders')")
+    return names[0]

@@ -1,0 +1,90 @@
+"""Data tests and unit tests, as properties of models write them -> nodes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from runner.errors import nearest_or_all
+from runner.project.nodes import DataTest, Node, UnitTest
+from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref_name, rows, test_call
+from runner.project.templates import Templates
+from runner.yaml_text import Yaml
+
+# Made for each source, and for nothing else.
+OF_SOURCES = "conserved"
+
+
+class Tests:
+    """Makes the nodes of tests. `taken` are the names of all nodes so far, `relative` makes paths as nodes have them."""
+
+    def __init__(self, templates: Templates, taken: Collection[str], relative: Callable[[Path], str]) -> None:
+        self.templates, self.taken, self.relative = templates, taken, relative
+        self.signatures = {kind: one for kind, one in templates.tests().items() if kind != OF_SOURCES}
+
+    def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node:
+        """A test such as `unique` of a model, and of a column of it if the test stands under one."""
+        kind, arguments, severity = test_call(entry, self.templates.models)
+        if kind not in self.signatures:
+            hint = nearest_or_all(kind, self.signatures)
+            raise entry.error("test-unknown", f'there is no data test "{kind}"', hint)
+        named = {**arguments, **({"column": column} if column else {})}
+        self._check_arguments(kind, named, column, entry)
+        reading = self.templates.read_test(kind, node.name, named)
+        label = self._free("_".join([kind, node.name, *([column] if column else [])]))
+        test = DataTest(kind, node.name, named, severity)
+        where = entry.where()
+        return Node(label, "test", test, (node.name, *reading.parents), path=self.relative(where.path), where=where)
+
+    def _check_arguments(self, kind: str, named: Mapping[str, object], column: str | None, entry: Yaml) -> None:
+        signature = self.signatures[kind]
+        expected = [argument for argument in signature.arguments if argument != "model"]
+        if named.keys() - set(expected) or signature.required - {"model", *named}:
+            hint = 'under "columns" the column is given' if "column" in expected and not column else ""
+            takes, given = (", ".join(names) or "nothing" for names in (expected, named))
+            raise entry.error("test-arguments", f'the data test "{kind}" takes {takes}, not {given}', hint)
+
+    def _free(self, label: str) -> str:
+        """The label, with a number if a test of that name is there."""
+        labels = itertools.chain([label], (f"{label}_{number}" for number in itertools.count(2)))
+        return next(one for one in labels if one not in self.taken)
+
+    def unit_test(self, entry: Yaml, nodes: Mapping[str, Node]) -> Node | None:
+        """A unit test; None if there is a file of its model, and it could not be read."""
+        entry.only(UNIT_TEST_KEYS)
+        for key in ("name", "model", "given", "expect"):
+            if not entry.get(key):
+                raise entry.error("unit-test-missing", f'a unit test needs "{key}"')
+        model = entry["model"].text()
+        if model not in nodes and model in self.templates.models:
+            return None
+        given = {
+            ref_name(needed(one, "input")): rows(one)
+            for one in entry["given"].list().elements()
+            if one.only(["input", "rows"])
+        }
+        _check_inputs(entry, _tested(entry, model, nodes), given)
+        test = UnitTest(model, given, rows(entry["expect"].only(["rows"])))
+        path, description = self.relative(entry.where().path), optional_text(entry.get("description"))
+        name = entry["name"].text()
+        return Node(name, "unit_test", test, (model,), path=path, description=description, where=entry.where())
+
+
+def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:
+    """The node of a model that can be tested: one that reads no messages itself."""
+    known = [name for name, node in nodes.items() if node.model and not node.model.source]
+    if model not in known:
+        hint = nearest_or_all(model, known)
+        raise entry["model"].error("model-unknown", f'there is no model "{model}" to test', hint)
+    return nodes[model]
+
+
+def _check_inputs(entry: Yaml, target: Node, given: Collection[str]) -> None:
+    missing = [parent for parent in target.parents if parent not in given]
+    extra = [name for name in given if name not in target.parents]
+    if missing or extra:
+        lacks = f"lacks rows for {', '.join(missing)}"
+        what = lacks if missing else f"gives rows for {', '.join(extra)}, which the model does not read"
+        hint = f"inputs of the model: {', '.join(target.parents) or 'none'}"
+        raise entry["given"].error("unit-test-given", f'the unit test of "{target.name}" {what}', hint)

@@ -1,0 +1,55 @@
+"""Variables, of the project and of the environment, and the `{{ }}` of YAML files that they fill."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import jinja2
+
+from runner.errors import RunnerError, did_you_mean
+from runner.project.nodes import Target
+from runner.render import fill
+from runner.yaml_text import Yaml
+
+
+def env_var(name: str, default: str | None = None) -> str:
+    """A variable of the environment, for secrets and machines; raises if it is not set and has no default."""
+    value = os.environ.get(name, default)
+    if value is None:
+        raise RunnerError("env-var-missing", f'the environment variable "{name}" is not set')
+    return value
+
+
+def variable(variables: Mapping[str, str], name: str, default: str | None = None) -> str:
+    value = variables.get(name, default)
+    if value is None:
+        near = did_you_mean(name, variables)
+        raise RunnerError(
+            "var-missing",
+            f'the variable "{name}" is not set',
+            hint=near or 'give it under "vars" in project.yml or with --vars',
+        )
+    return value
+
+
+class Filler:
+    """Fills in `{{ }}` in the values of project.yml."""
+
+    def __init__(self, variables: Mapping[str, str], target: Target | None) -> None:
+        self.environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+        self.context: dict[str, Any] = {
+            "env_var": env_var,
+            "var": lambda name, default=None: variable(variables, name, default),
+            "target": target,
+        }
+
+    def text(self, yaml: Yaml) -> str:
+        text = yaml.text()
+        return fill(self.environment, text, yaml.where(), self.context) if "{{" in text or "{%" in text else text
+
+
+def texts_of(yaml: Yaml | None) -> dict[str, str]:
+    """A mapping of names to texts; nothing, where nothing is written."""
+    return {key: value.text() for key, value in yaml.mapping().items()} if yaml else {}

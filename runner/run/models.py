@@ -1,0 +1,51 @@
+"""Building models: messages landed, views, tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner.compile.compiled import Compiled
+from runner.engine.catalog import Publishing
+from runner.engine.tables import Tables
+from runner.project.nodes import Model, Node, Source
+from runner.run.landing import Landing
+from runner.run.results import Result
+from runner.run.views import Views
+
+
+@dataclass(frozen=True)
+class Models:
+    """Builds models, parents first."""
+
+    compiled: Compiled
+    tables: Tables
+    views: Views
+    landing: Landing
+    publishing: Publishing
+
+    def build(self, node: Node, model: Model) -> Result:
+        """Builds a model and makes it known to the catalog; raises QueryFailed."""
+        result = self._land(node, model.source) if model.source else self._build(node, model)
+        self.publishing.publish(node.name)
+        return result
+
+    def _land(self, node: Node, source: Source) -> Result:
+        landed, notes = self.landing.land(source)
+        self.tables.changelog_view(node.name)
+        self.views.was_made(node.name)
+        return Result(node.name, "model", "success", notes=notes, rows={"messages": landed.messages, **landed.rows})
+
+    def _build(self, node: Node, model: Model) -> Result:
+        self.views.prepare(node.name)
+        rows = self._write(node.name, model)
+        self.views.was_made(node.name)
+        return Result(node.name, "model", "success", rows=rows)
+
+    def _write(self, name: str, model: Model) -> dict[str, int]:
+        compiled = self.compiled.nodes[name]
+        if not model.is_table:
+            self.tables.view(name, compiled.sql)
+            return {}
+        if compiled.increment and not self.landing.full_refresh and self.tables.table_view(name):
+            return {"rows": self.tables.increase(name, compiled.increment, model.unique_key, model.on_schema_change)}
+        return {"rows": self.tables.replace(name, compiled.sql)}

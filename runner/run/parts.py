@@ -1,0 +1,62 @@
+"""The parts of a run, each made of those that it needs when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from runner.compile.compiled import Compiled
+from runner.engine.catalog import Publishing
+from runner.engine.maintenance import Maintenance
+from runner.engine.session import Spark
+from runner.engine.tables import Tables
+from runner.project.graph import Graph
+from runner.project.nodes import Messages
+from runner.run.continuous import Continuous, Watcher
+from runner.run.execute import Execution, PathOf
+from runner.run.landing import Landing
+from runner.run.models import Models
+from runner.run.tests import TestRuns
+from runner.run.views import Views
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Of one run in one session. `macro` prints SQL, `reads` gives the expressions that read messages of a kind."""
+
+    graph: Graph
+    compiled: Compiled
+    spark: Spark
+    macro: Callable[..., str]
+    reads: Callable[[Messages], Mapping[str, str]]
+    run_id: str = ""
+    full_refresh: bool = False
+
+    @cached_property
+    def tables(self) -> Tables:
+        return Tables(self.spark, self.macro)
+
+    @cached_property
+    def landing(self) -> Landing:
+        return Landing(self.compiled, self.spark, self.tables, self.reads, self.run_id, self.full_refresh)
+
+    @cached_property
+    def views(self) -> Views:
+        return Views(self.graph, self.compiled, self.spark, self.tables, self.landing.read_source)
+
+    @cached_property
+    def publishing(self) -> Publishing:
+        return Publishing(self.spark, self.tables, self.graph, self.compiled)
+
+    def execution(self, compiled_path: PathOf) -> Execution:
+        """What runs one node after the other, in any thread."""
+        models = Models(self.compiled, self.tables, self.views, self.landing, self.publishing)
+        return Execution(models, TestRuns(self.compiled, self.spark, self.views, self.landing), compiled_path)
+
+    def continuous(self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool) -> Continuous:
+        """What lands sources until it is stopped."""
+        return Continuous(self.spark, self.landing, self.publishing, compiled_path, watcher, interval, fail_fast)
+
+    def maintenance(self, keep_days: int | None, history_days: int) -> Maintenance:
+        return Maintenance(self.tables, keep_days, history_days)

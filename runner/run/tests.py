@@ -1,0 +1,106 @@
+"""Running tests: data tests on what is in the tables, unit tests and cases of formats on rows and messages of their
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.compile.compiled import Compiled, CompiledCase
+from runner.engine.errors import QueryFailed
+from runner.engine.messages import view_at_hand
+from runner.engine.session import Spark
+from runner.functions.avro.files import FileMessage
+from runner.project.nodes import DataTest, Node, UnitTest
+from runner.run.compare import case_row, in_any_order, in_order
+from runner.run.documents import messages_of
+from runner.run.landing import Landing
+from runner.run.results import Result
+from runner.run.views import Views
+
+SHOWN_FAILURES = 10
+
+Row = Mapping[str, Any]
+
+
+@dataclass
+class TestRuns:
+    """Runs the tests of one run. Cases that share a query share the job that runs it."""
+
+    compiled: Compiled
+    spark: Spark
+    views: Views
+    landing: Landing
+    case_rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
+
+    def data_test(self, node: Node, test: DataTest) -> Result:
+        """Passes if its query returns no rows."""
+        self.views.prepare(node.name)
+        notes = self.landing.read_again(test.source) if test.source else ()
+        sql = self.compiled.nodes[node.name].sql
+        columns, failing = self.spark.rows(sql, SHOWN_FAILURES)
+        failures = self.spark.count(sql) if len(failing) == SHOWN_FAILURES else len(failing)
+        shown = [", ".join(f"{c}: {row[c]}" for c in columns if row[c] is not None) for row in failing]
+        status = ("fail" if test.severity == "error" else "warn") if failures else "warn" if notes else "pass"
+        message = f"{failures} failing rows" if failures else ""
+        return Result(node.name, "test", status, message, (*notes, *shown), failures)
+
+    def unit_test(self, node: Node, test: UnitTest) -> Result:
+        """Passes if the model makes the expected rows of the given ones, in any order."""
+        session = self.spark.fresh()
+        self.views.prepare_shapes(test.model)
+        for name, rows in test.given.items():
+            self.spark.given_rows(session, name, rows)
+        columns, got = session.rows(self.compiled.nodes[test.model].sql)
+        named = list(dict.fromkeys(key for row in test.expect for key in row)) or columns
+        unknown = [column for column in named if column not in columns]
+        if unknown:
+            has = ", ".join(columns)
+            raise QueryFailed(f'rows are expected with a column "{unknown[0]}", which the model does not have: {has}')
+        return _compared(node, in_any_order(_only(named, got), _only(named, test.expect)))
+
+    def case(self, node: Node) -> Result:
+        """Passes if the format makes the expected rows of the messages, in their order."""
+        case = self.compiled.cases[node.name]
+        sql = case.query.sql
+        if sql not in self.case_rows:
+            self.case_rows[sql] = self._rows_of_cases(sql)
+        return _compared(node, in_order(self.case_rows[sql][node.name], case.rows))
+
+    def _rows_of_cases(self, sql: str) -> dict[str, list[Row]]:
+        """The rows of all cases that share a query, from one job."""
+        sharing = {name: case for name, case in self.compiled.cases.items() if case.query.sql == sql}
+        owners: list[str] = []
+        messages: list[FileMessage] = []
+        for name, case in sharing.items():
+            own = _messages(case)
+            messages += own
+            owners += [name] * len(own)
+        first = next(iter(sharing.values()))
+        session = self.spark.fresh()
+        view_at_hand(session, messages, first.query.encoding, first.view)
+        session.know(first.query.functions)
+        out: dict[str, list[dict[str, Any]]] = {name: [] for name in sharing}
+        for row in session.rows(sql)[1]:
+            out[owners[row["seq"]["arrival"][0]]].append(row)
+        return {name: [case_row(row) for row in sorted(rows, key=_arrival)] for name, rows in out.items()}
+
+
+def _messages(case: CompiledCase) -> list[FileMessage]:
+    return messages_of(case.messages.name, case.messages.read_bytes(), case.query.encoding)
+
+
+def _arrival(row: Row) -> tuple[Any, Any]:
+    return row["seq"]["arrival"], row["seq"]["row"]
+
+
+def _only(columns: Iterable[str], rows: Iterable[Row]) -> list[Row]:
+    return [{column: row.get(column) for column in columns} for row in rows]
+
+
+def _compared(node: Node, differences: list[str]) -> Result:
+    message = f"{len(differences)} differences" if differences else ""
+    status = "fail" if differences else "pass"
+    return Result(node.name, "unit_test", status, message, tuple(differences[:SHOWN_FAILURES]), len(differences))
