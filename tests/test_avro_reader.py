@@ -21,7 +21,8 @@ import numpy
 import pytest
 
 from runner.functions.avro import reader as avro_reader
-from runner.functions.avro.messages import Found, Layout, Slot, message_decoder, reach, record_decoder
+from runner.functions.avro.layout import Layout, Slot
+from runner.functions.avro.messages import Found, message_decoder, reach, record_decoder
 from runner.functions.avro.reader import Malformed, plain, read_long, skip_long, skipper
 from runner.functions.avro.schema import Record, Schema, parse_schema
 from runner.functions.avro.texts import AsSent, text_reader
@@ -279,7 +280,7 @@ def test_items_without_bytes(items: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     """A few are what the specification allows. Of many, a few bytes would make any number of them, in one block or in
     as many as the message holds.
     """
-    monkeypatch.setattr(avro_reader, "MOST_EMPTY_ITEMS", 2000)
+    monkeypatch.setattr(avro_reader, "MAX_EMPTY_ITEMS", 2000)
     record = record_of(a={"type": "array", "items": items})
     read, slots = plain(record), [Slot(("a",), kind) for kind in ("texts", "positional")]
     one = plain(schema_of(items))(b"", 0)[0]

@@ -261,7 +261,7 @@ def test_rows_that_are_maps(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert landed[1]["after"] == {"a": "2", "b": "3"}
     assert [row["after_image"] for row in landed] == ["partial", "full", None, None]
     assert [row["reason"] for row in landed[2:]] == ["schema-mismatch", "bad-avro"]
-    assert 'no field "kind"' in landed[2]["detail"] and "describes no record" in landed[3]["detail"]
+    assert 'no field "kind"' in landed[2]["detail"] and "does not describe a record" in landed[3]["detail"]
 
 
 WITHOUT_THE_PROJECT = """

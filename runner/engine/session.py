@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from runner import functions
-from runner.compile.avro import AvroFunction
+from runner.functions.avro.layout import AvroFunction
 from runner.contract import SQL_SETTINGS
 from runner.engine.connect import connected
 from runner.engine.errors import QueryFailed, SparkGone, query_errors

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.compile.avro import AvroFunction
+from runner.functions.avro.layout import AvroFunction
 from runner.compile.readers import TableSettings
 from runner.errors import Where
 from runner.spec.words import Format

@@ -299,11 +299,11 @@ class Parser:
         return out
 
     def _add_data_tests(self, node: Node, described: Yaml) -> None:
-        for entry in described["data_tests"].listed() if described.get("data_tests") else ():
+        for entry in described["data_tests"].as_list() if described.get("data_tests") else ():
             with self.problems.gathered():
                 self._add_data_test(node, None, entry)
         for column in entries(described, "columns", COLUMN_KEYS):
-            for entry in column["data_tests"].listed() if column.get("data_tests") else ():
+            for entry in column["data_tests"].as_list() if column.get("data_tests") else ():
                 with self.problems.gathered():
                     self._add_data_test(node, column["name"].text(), entry)
 
