@@ -1,5 +1,5 @@
-"""The functions of compiled SQL that Spark does not have, over columns of Arrow: lists of numbers as bytes, documents in
-the language of MongoDB's shell, records of Avro.
+"""The functions of compiled SQL that Spark does not have, over columns of Arrow: lists of numbers as bytes, documents
+in the language of MongoDB's shell, records of Avro.
 
 They are pickled and sent to executors together with this package, because the project is not installed there.
 """
@@ -206,8 +206,8 @@ MAX_ROWS, MAX_BYTES = 10_000, 16_000_000
 
 
 def messages_of_files(batches: Iterator[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The messages in files. Batches have columns for the path, the time of change in milliseconds, and the content, which
-    is null for local files. A schema of a file is given with its messages unless it is in `usual`.
+    """The messages in files. Batches have columns for the path, the time of change in milliseconds, and the content,
+    which is null for local files. A schema of a file is given with its messages unless it is in `usual`.
     """
     for batch in batches:
         for path, modified, content in zip(*(column.to_pylist() for column in batch.columns)):

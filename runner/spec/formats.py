@@ -14,7 +14,9 @@ from runner.yaml_text import Steps, Yaml, read_yaml
 
 @dataclass(frozen=True)
 class FormatFolders:
-    """Folders with specs, the user's before the built-in ones. A spec may extend one of the same name in a later folder."""
+    """Folders with specs, the user's before the built-in ones. A spec may extend one of the same name in a later
+    folder.
+    """
 
     folders: tuple[Path, ...]
 

@@ -102,7 +102,7 @@ def _key_with(yaml: Yaml, word: str) -> Yaml:
         (
             one
             for key, one in yaml.items()
-            if any(isinstance(entry.value, dict) and word in entry.value for entry in one.listed())
+            if any(isinstance(entry.value, dict) and word in entry.value for entry in one.as_list())
         ),
         yaml,
     )

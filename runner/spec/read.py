@@ -154,7 +154,7 @@ def _members_of_texts(yaml: Yaml | None) -> tuple[FieldPath, ...]:
                 raise one.error(
                     "spec-path",
                     f'with "text", the path "{one.text()}" needs at least two parts',
-                    "the last part is a member of the document in the text, for instance {names: pk.columns, text: json}",
+                    "its last part is a member of the document in the text, for instance {names: pk.ids, text: json}",
                 )
     problems.raise_if_any()
     return paths(yaml)

@@ -129,9 +129,9 @@ class Condition:
 @dataclass(frozen=True)
 class Image:
     """Where a row image is: the first of `at` that holds a row. If `over` is set, the columns missing in it come from
-    the image at that path. `text` is the language of an image that is a text itself. `completeness` is the most that the
-    vendor puts into it. For values by position, `names` is the list of their columns, `value` and `type` are the members
-    of a record that hold a value and the name of its type.
+    the image at that path. `text` is the language of an image that is a text itself. `completeness` is the most that
+    the vendor puts into it. For values by position, `names` is the list of their columns, `value` and `type` are the
+    members of a record that hold a value and the name of its type.
     """
 
     at: tuple[FieldPath, ...]
@@ -207,8 +207,8 @@ class Op:
 
 @dataclass(frozen=True)
 class TypeTable:
-    """`classes`: name of a type, in lower case and without parameters -> class. `readers`: name of a type -> reader, for
-    types whose name decides how their values are written.
+    """`classes`: name of a type, in lower case and without parameters -> class. `readers`: name of a type -> reader,
+    for types whose name decides how their values are written.
     """
 
     name: str
@@ -248,9 +248,9 @@ class Types:
 
 @dataclass(frozen=True)
 class Key:
-    """Where a message names its key: the columns are at `names` or are `columns`; their values, joined by `split`, are at
-    `values`. Or columns and values are in `image`. With `indexes`, the key is given as positions in the list at `names`.
-    With `text`, the last part of each of `names` is a member of the document in the text before it.
+    """Where a message names its key: the columns are at `names` or are `columns`; their values, joined by `split`, are
+    at `values`. Or columns and values are in `image`. With `indexes`, the key is given as positions in the list at
+    `names`. With `text`, the last part of each of `names` is a member of the document in the text before it.
     """
 
     names: tuple[FieldPath, ...] = ()
@@ -278,10 +278,10 @@ class Message:
 class RecordText:
     """How a value that is a record becomes text. All paths start at the record.
 
-    `classes`: name of the value's type -> class, `else` for all others. The text is at `text`, or decoded from the bytes
-    at `bytes`, or made of `parts`. Bytes are in the charset named at `charset`, whose codec is in `charsets`, or follow
-    the number at `srid`. `labels` and `length` are what enums and bits need. `is_null` and `not_sent` are the symbols of
-    an enum that stand for null and for no value at all.
+    `classes`: name of the value's type -> class, `else` for all others. The text is at `text`, or decoded from the
+    bytes at `bytes`, or made of `parts`. Bytes are in the charset named at `charset`, whose codec is in `charsets`, or
+    follow the number at `srid`. `labels` and `length` are what enums and bits need. `is_null` and `not_sent` are the
+    symbols of an enum that stand for null and for no value at all.
     """
 
     classes: Mapping[str, str]
@@ -307,8 +307,8 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Format:
-    """A spec, resolved and checked. `columns` are the plain columns of the contract that it fills; `readers`: class -> the
-    readers to try in turn; `each` are the lists whose elements are rows.
+    """A spec, resolved and checked. `columns` are the plain columns of the contract that it fills; `readers`: class ->
+    the readers to try in turn; `each` are the lists whose elements are rows.
     """
 
     name: str

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, Union, cast
+from typing import NamedTuple, cast
 from urllib.parse import unquote, urlparse
 
 import pyarrow
@@ -20,7 +20,7 @@ import pyarrow
 from runner.functions.avro.reader import Malformed, Skip, read_bytes, read_entries, read_long, skipper
 from runner.functions.avro.schema import SchemaError, min_size, parse_record
 
-Content = Union[bytes, mmap.mmap]
+Content = bytes | mmap.mmap
 
 MAGIC = b"Obj\x01"
 SYNC = 16
@@ -37,9 +37,9 @@ MAX_PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class FileMessage:
-    """`block` is the position in the file where the block or line of the message begins, `number` counts within it from 0.
-    `schema` is the text of the file's own schema, if it has one. `damage` is set if the bytes are not a message but a
-    piece of a damaged file, and says why.
+    """`block` is the position in the file where the block or line of the message begins, `number` counts within it from
+    0. `schema` is the text of the file's own schema, if it has one. `damage` is set if the bytes are not a message but
+    a piece of a damaged file, and says why.
     """
 
     block: int
@@ -75,7 +75,7 @@ def content_of(path: str, content: bytes | None) -> Iterator[Content]:
 
 
 def messages_of_file(name: str, content: Content) -> Iterator[FileMessage]:
-    """All messages of a file, in order. A part that cannot be split into messages comes as one piece, with its damage."""
+    """All messages of a file, in order. A part that cannot be split into messages is one piece, with its damage."""
     try:
         name, content = unzipped(name, content)
     except UNPACKED as error:
@@ -151,7 +151,7 @@ class _Container(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Unpacked bytes with so many records. The bytes of a damaged block are as in the file, and count as one message."""
+    """Unpacked bytes with so many records. A damaged block has its bytes as in the file, and counts as one message."""
 
     start: int
     records: int
@@ -195,8 +195,8 @@ def _blocks(content: Content, container: _Container) -> Iterator[_Block]:
             count, packed, position = _block(content, start, container.sync)
         except (Malformed, IndexError) as error:
             left = len(content) - start
-            why = f"a container that is damaged from byte {start} on, {left} bytes before its end: {_words(error)}"
-            yield _Block(start, 1, content[start : start + MAX_BLOCK_BYTES], why)
+            damage = f"a container that is damaged from byte {start} on, {left} bytes before its end: {_words(error)}"
+            yield _Block(start, 1, content[start : start + MAX_BLOCK_BYTES], damage)
             return
         if not count and not packed:
             continue

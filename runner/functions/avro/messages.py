@@ -43,8 +43,8 @@ ITEM_KINDS = {"texts": "text", "numbers": "number"}
 
 
 class Found(NamedTuple):
-    """The values of a message, one for each slot, None where it has none. `reason` and `detail` say why the message cannot
-    be read; the values are then those that could be.
+    """The values of a message, one for each slot, None where it has none. `reason` and `detail` say why the message
+    cannot be read; the values are then those that could be.
     """
 
     values: Sequence[Any]
@@ -82,8 +82,8 @@ def _own_decoder(schema: str, layout: Layout) -> Decode:
 
 
 def first_fitting(decoders: Sequence[Decode], message: bytes) -> Found:
-    """What the first schema finds that fits the whole message. If none fits: what the first finds that leaves only bytes
-    at the end, else what the first of all finds.
+    """What the first schema finds that fits the whole message. If none fits: what the first finds that leaves only
+    bytes at the end, else what the first of all finds.
     """
     first: Found | None = None
     for decode in decoders:
@@ -103,18 +103,19 @@ def record_decoder(schema: Record, layout: Layout) -> Decode:
     start = layout.skip_bytes
 
     def decode(message: bytes) -> Found:
-        values, position, name = list(nothing), start, ""
+        values, position, field = list(nothing), start, ""
         if len(message) < start:
             return Found(nothing, "bad-avro", f"{len(message)} bytes, but {start} come before a record")
         try:
             for name, step in steps:
+                field = name
                 position = step(message, position, values)
         except Malformed as error:
-            return Found(nothing, "bad-avro", f"{error.why}, at byte {error.position}, in {name}")
+            return Found(nothing, "bad-avro", f"{error.why}, at byte {error.position}, in {field}")
         except IndexError:
-            return Found(nothing, "bad-avro", f"{TRUNCATED}, at byte {len(message)}, in {name}")
+            return Found(nothing, "bad-avro", f"{TRUNCATED}, at byte {len(message)}, in {field}")
         except RecursionError:
-            return Found(nothing, "bad-avro", f"too deep, from byte {position} on, in {name}")
+            return Found(nothing, "bad-avro", f"too deep, from byte {position} on, in {field}")
         if position < len(message):
             return Found(
                 values, "schema-mismatch", f"{len(message) - position} bytes after the record, from byte {position} on"
@@ -306,8 +307,8 @@ def _typed_member(schema: Record, members: tuple[str, str], special: dict[str, R
 
 
 def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) -> Read:
-    """Reads a record of nothing but an enum and a union whose readers the enum chooses. Most values of a stream are such
-    records, so this saves as many calls as it can.
+    """Reads a record of nothing but an enum and a union whose readers the enum chooses. Most values of a stream are
+    such records, so this saves as many calls as it can.
     """
     branches = {name: [text_reader(branch, records, name) for branch in value.branches] for name in names}
     usual = [text_reader(branch, records) for branch in value.branches]
@@ -318,7 +319,7 @@ def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) 
     def read(data: bytes, position: int) -> tuple[Any, int]:
         table = tables[data[position]]
         branch = table and table[data[position + 1]]
-        if branch is not None:
+        if branch:
             return branch(data, position + 2)
         symbol, position = type_of(data, position)
         return unions.get(symbol, usual_union)(data, position)
@@ -339,7 +340,7 @@ def _row(values: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str], Sequenc
 
 
 def _positional(values: list[Any]) -> tuple[list[Any], Sequence[int], Sequence[int]]:
-    """The texts, the positions of values that were not sent, and the positions of those that did not fit their class."""
+    """The texts, the positions of values that were not sent, and those of values that did not fit their class."""
     if PLAIN_TYPES.issuperset(map(type, values)):
         return values, (), ()
     missing = [number for number, value in enumerate(values) if value is NotSent]

@@ -1,5 +1,5 @@
-"""The JSON text of an Avro schema -> its types. Defaults and documentation are not read: they do not change how a record
-is written.
+"""The JSON text of an Avro schema -> its types. Defaults and documentation are not read: they do not change how a
+record is written.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
@@ -62,14 +62,14 @@ class Record:
     fields: dict[str, Schema] = field(default_factory=dict, repr=False)
 
 
-Schema = Union[Primitive, Fixed, Enum, Array, Map, OneOf, Record]
+Schema = Primitive | Fixed | Enum | Array | Map | OneOf | Record
 
 
 def parse_schema(text: str) -> Record:
     """The record of a message. In a list of named types it is the one that no other type uses. Raises SchemaError.
 
-    >>> parse_schema('{"type": "record", "name": "r", "fields": [{"name": "id", "type": ["null", "long"]}]}').fields["id"]
-    OneOf(branches=(Primitive(name='null', logical=None, scale=0), Primitive(name='long', logical=None, scale=0)))
+    >>> parse_schema('{"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"}]}').fields
+    {'id': Primitive(name='long', logical=None, scale=0)}
     """
     try:
         written = json.loads(text)

@@ -107,7 +107,7 @@ def _symbols(schema: Enum, entry: RecordEntry) -> Callable[[str], Any]:
 def _written_record(schema: Record, entry: RecordEntry, type_name: str | None) -> Read:
     """Reads the text of a value that the vendor writes as a record, as the format's entry for the record says."""
     _check_kinds(schema, entry)
-    paths, convert = _conversion(entry, entry["classes"].get(type_name, entry["classes"].get("else")))
+    paths, convert = _conversion(entry, entry["classes"].get(type_name or "else", entry["classes"].get("else")))
     used = list(dict.fromkeys(path[0] for path in paths))
     fields = fields_reader(schema, used)
     whole, has_parts = plain(schema), bool(entry["parts"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -29,7 +29,7 @@ def clock_text(parts: Parts) -> str | None:
     >>> clock_text({"year": 2024, "month": 2, "day": 30, "hour": 1, "minute": 2, "second": 3, "micro": None})
     '2024-02-30 01:02:03'
     """
-    get = parts.get
+    get: Callable[[str], Any] = parts.get
     year, month, day = get("year"), get("month"), get("day")
     hour, minute, second = get("hour"), get("minute"), get("second")
     fraction = _fraction(parts)
