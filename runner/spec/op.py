@@ -31,7 +31,7 @@ PHASES = ("snapshot", "stream")
 def read_op(yaml: Yaml) -> Op:
     """The key `op` of a spec, all its mistakes at once; raises `spec-missing` if there is no `op.by`."""
     op = yaml.get("op")
-    if not given(op) or not given(op.mapping().get("by")):
+    if not given(op) or not op.mapping().get("by"):
         raise (op or yaml).error("spec-missing", 'a format needs "op.by": the field that names the operation')
     op.only(["by", "first", "cases", "missing", "else", "empty"])
     problems = Problems()

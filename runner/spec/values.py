@@ -87,7 +87,7 @@ def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | 
     if "by" in yaml.value:
         return [_switch(yaml, readers, column)]
     yaml.only(FIELD_KEYS)
-    if not given(yaml.get("at")):
+    if not yaml.get("at"):
         raise yaml.error("spec-missing", 'a value needs "at": the path of the field it comes from')
     if yaml.get("as") and not readers:
         raise yaml["as"].error(
