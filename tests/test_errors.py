@@ -744,7 +744,7 @@ CASES = [
     in_format(
         "spec-missing",
         "formats/g.yml:6:11",
-        "charsets: {utf8mb4: utf_8}",
+        "for instance charsets: {utf8mb4: utf_8}",
         '"charset" and "charsets"',
         FORMAT + "records: {A: {bytes: b, charset: c}}\n",
     ),
@@ -784,7 +784,11 @@ CASES = [
         FORMAT.replace("after: data\n", "message: {encoding: avro}\nafter: {at: data, text: mongo_shell}\n"),
     ),
     in_format(
-        "spec-word", "formats/g.yml:6:1", None, '"records" works only with encoding: avro', FORMAT + "records: {A: {text: t}}\n"
+        "spec-word",
+        "formats/g.yml:6:1",
+        None,
+        '"records" works only with encoding: avro',
+        FORMAT + "records: {A: {text: t}}\n",
     ),
     in_format(
         "spec-word",

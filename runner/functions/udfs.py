@@ -201,7 +201,7 @@ MESSAGE_SCHEMA = pa.schema(
 MESSAGE_SQL_TYPE = (
     "file string, modified bigint, block bigint, number bigint, raw binary, own_schema string, damage string"
 )
-# A batch of messages ends with so many rows, or when its messages have more bytes than this.
+# A batch of messages ends after this many rows, or when its messages have more bytes than this.
 MAX_ROWS, MAX_BYTES = 10_000, 16_000_000
 
 

@@ -125,7 +125,7 @@ def _value(readers: tuple[str, ...]) -> Schema:
 
 
 def _image() -> Schema:
-    laid = {
+    image = {
         "at": TEXTS,
         "over": TEXT,
         "text": {"enum": list(IMAGE_TEXTS)},
@@ -134,8 +134,8 @@ def _image() -> Schema:
         "value": TEXT,
         "type": TEXT,
     }
-    assert set(laid) == set(IMAGE_KEYS)
-    return _or_nothing({"anyOf": [TEXTS, _object(laid, ["at"])]})
+    assert set(image) == set(IMAGE_KEYS)
+    return _or_nothing({"anyOf": [TEXTS, _object(image, ["at"])]})
 
 
 def _line(columns: Schema) -> Schema:

@@ -135,7 +135,9 @@ def _record(yaml: Yaml) -> RecordText:
         )
     charset = _path(yaml.get("charset"))
     if bool(charset) != bool(yaml.get("charsets")):
-        raise yaml.error("spec-missing", '"charset" and "charsets" go together', "charsets: {utf8mb4: utf_8}")
+        raise yaml.error(
+            "spec-missing", '"charset" and "charsets" go together', "for instance charsets: {utf8mb4: utf_8}"
+        )
     return RecordText(
         classes=_classes(yaml),
         text=_path(yaml.get("text")),

@@ -31,7 +31,7 @@ MAX_BLOCK_BYTES = 1 << 28
 MAX_MESSAGE_BYTES = 1 << 28
 # The memory that the header of an xz block may ask for, however small the block is.
 MAX_XZ_MEMORY = 1 << 28
-# So much of a damaged piece of a file is kept with the dead letter; the file itself is still there.
+# This much of a damaged piece of a file is kept with the dead letter; the file itself is still there.
 MAX_PIECE_BYTES = 1 << 20
 
 
@@ -151,7 +151,7 @@ class _Container(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Unpacked bytes with so many records. A damaged block has its bytes as in the file, and counts as one message."""
+    """The unpacked bytes of `records` records. A damaged block keeps its bytes as sent, and counts as one message."""
 
     start: int
     records: int
@@ -208,7 +208,7 @@ def _blocks(content: Content, container: _Container) -> Iterator[_Block]:
 
 
 def _unpacked(packed: bytes, count: int, container: _Container) -> tuple[bytes, str | None]:
-    """The bytes of a block that claims so many records; or why they cannot be that."""
+    """The unpacked bytes of a block that claims `count` records; or why they cannot be that."""
     try:
         data = container.unpack(packed)
     except UNPACKED as error:

@@ -1,4 +1,4 @@
-"""Bytes of Avro -> values, or steps over them. No value takes more memory than its message suggests.
+"""Bytes of Avro -> values, or steps over them. Damaged bytes never make a value larger than its message.
 
 A schema becomes functions from (bytes, position) to (value, position after it). They raise Malformed for bytes that are
 not such a value, and IndexError for bytes that end too early: callers must treat both as damage.
@@ -16,7 +16,7 @@ Read = Callable[[bytes, int], "tuple[Any, int]"]
 Skip = Callable[[bytes, int], int]
 Choice = TypeVar("Choice")
 
-# So many items may take no bytes. A list that claims more of them than there are bytes left is damaged.
+# This many items may take no bytes. A list that claims more of them than there are bytes left is damaged.
 MAX_EMPTY_ITEMS = 100
 
 

@@ -146,17 +146,18 @@ def known_zone(name: str) -> ZoneInfo | None:
         return None
 
 
-# --- from numbers: `digits` is how many digits of the number are the fraction of a second
+# --- from numbers: seconds, whose last `digits` digits are the fraction
 
 
 def days_text(days: int) -> str | None:
-    """The date so many days after 1970-01-01."""
+    """The date `days` days after 1970-01-01."""
     seconds = days * 86400
     return (EPOCH + timedelta(days=days)).date().isoformat() if FIRST_SECOND <= seconds <= LAST_SECOND else None
 
 
 def time_of_day_text(value: int, digits: int) -> str | None:
-    """
+    """The time of day so long after midnight; None if that is not in one day.
+
     >>> time_of_day_text(3_600_500, 3), time_of_day_text(-1, 3)
     ('01:00:00.5', None)
     """
@@ -168,7 +169,7 @@ def time_of_day_text(value: int, digits: int) -> str | None:
 
 
 def epoch_text(value: int, digits: int, between: str, zone: str) -> str | None:
-    """The instant so long after 1970, with texts between date and time and for the zone at the end.
+    """The instant so long after the beginning of 1970. `between` is the text between date and time, `zone` the end.
 
     >>> epoch_text(-1, 3, "T", "Z")
     '1969-12-31T23:59:59.999Z'
