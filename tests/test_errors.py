@@ -1164,7 +1164,7 @@ def codes_in(path: Path) -> Iterator[str]:
                 yield defaults["code"].value
 
 
-CODES = sorted({code for path in (ROOT / "runner").glob("*.py") for code in codes_in(path)})
+CODES = sorted({code for path in (ROOT / "runner").rglob("*.py") for code in codes_in(path)})
 
 
 def test_codes_are_words() -> None:
