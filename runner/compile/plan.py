@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from runner.compile.avro import AvroFunction, avro_function, row_images
+from runner.compile.avro import avro_function, row_images
 from runner.compile.paths import TEXT, Tree, header_paths, image_paths, json_fields, plant, texts_of
 from runner.compile.readers import PYTHON_READERS, Declared, Reader, declared_readers, reader_of_class
 from runner.contract import MESSAGE_COLUMNS
-from runner.spec.words import Field, Format, Image, Line, Path, Value, fields_of
+from runner.functions.avro.layout import AvroFunction
+from runner.spec.words import Field, FieldPath, Format, Image, Line, Value, fields_of
 
 # Language of an image -> the functions that read it: one for documents, one for patches.
 TEXT_FUNCTIONS = {"mongo_shell": ("shell_document", "shell_patch")}
@@ -21,7 +22,7 @@ class TextImage:
     read.
     """
 
-    path: Path
+    path: FieldPath
     function: str
     verdicts: tuple[str, ...]
 
@@ -30,7 +31,7 @@ class TextImage:
         return "_".join([self.function, *self.path])
 
 
-def image_column(path: Path) -> str:
+def image_column(path: FieldPath) -> str:
     return "_".join(["image", *path])
 
 
@@ -39,7 +40,7 @@ class SentImage:
     """An image of a message in Avro, as it lies there: `column` is what it is called once its columns have their names."""
 
     image: Image
-    path: Path
+    path: FieldPath
 
     @property
     def column(self) -> str:
@@ -67,7 +68,7 @@ class Plan:
     zone: str | None
     fields: Tree
     header: Tree
-    lists: tuple[Path, ...]
+    lists: tuple[FieldPath, ...]
     types: tuple[TypeCase, ...]
     tables: tuple[Declared, ...]
     avro: AvroFunction | None = None
@@ -156,11 +157,11 @@ class Plan:
         """The places of the rows, read as something else."""
         tree: Tree = {}
         for path in self.lists or self.images:
-            plant(tree, path, kind, self.spec)
+            plant(tree, path, kind)
         return tree
 
     @property
-    def images(self) -> list[Path]:
+    def images(self) -> list[FieldPath]:
         """The paths of images that are JSON of the message."""
         return [] if self.avro else image_paths(self.spec)
 
@@ -182,7 +183,7 @@ class Plan:
     def halves(self) -> list[str]:
         return [line.verdict for line in self.rows if line.half]
 
-    def image_at(self, path: Path) -> str:
+    def image_at(self, path: FieldPath) -> str:
         """What the image at a path of a record in Avro is called."""
         return image_column(path)
 
@@ -194,7 +195,7 @@ class Plan:
     @property
     def text_images(self) -> list[TextImage]:
         """The texts that are to be read as images or keys, with the functions that read them."""
-        wanted: dict[tuple[Path, str], list[str]] = {}
+        wanted: dict[tuple[FieldPath, str], list[str]] = {}
         for line in self.rows:
             for image in texts_of(line, self.spec):
                 wanted.setdefault((image.at[0], text_function(image)), []).append(line.verdict)
@@ -249,7 +250,7 @@ class Plan:
             out += [(value, reader, number) for number in range(count)]
         return out
 
-    def is_row_path(self, path: Path) -> bool:
+    def is_row_path(self, path: FieldPath) -> bool:
         """Whether a path leads into an image that is one object of the message."""
         return path[:-1] in self.images
 
@@ -260,12 +261,12 @@ def make_plan(source: str, spec: Format, zone: str | None, tables: Iterable[obje
     fields: Tree = {}
     avro = avro_function(source, spec) if spec.message.encoding == "avro" else None
     for path, kind in () if avro else json_fields(spec):
-        plant(fields, path, kind, spec)
+        plant(fields, path, kind)
     images = () if avro else tuple(image_paths(spec))
     header: Tree = {}
     for path in header_paths(spec):
         if not (spec.each and path[:-1] in images):
-            plant(header, path, TEXT, spec)
+            plant(header, path, TEXT)
     declared = tuple(declared_readers(table, spec, zone) for table in tables)
     return Plan(
         source, spec, zone, fields, header, images if spec.each else (), tuple(_type_cases(spec, zone)), declared, avro
