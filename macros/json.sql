@@ -152,11 +152,12 @@ if({{ path }} is null, null, named_struct(
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro field_type(tree, indent) -%}
+{#- The type of a tree of fields, as it stands between quotes; `between` stands before each field. -#}
+{%- macro field_type(tree, indent, between='\n') -%}
 {%- if tree is string -%} {{ tree }} {%- else -%}
 struct<
-{%- for part, branch in tree.items() %}
-{{ ' ' * indent }}{{ name(part) | sql_inner }} {{ field_type(branch, indent + 2) }}{{ ',' if not loop.last }}
+{%- for part, branch in tree.items() -%}
+{{ between }}{{ ' ' * indent }}{{ name(part) | sql_inner }} {{ field_type(branch, indent + 2, between) }}{{ ',' if not loop.last }}
 {%- endfor -%}
 >
 {%- endif -%}

@@ -7,7 +7,7 @@ if({{ value }} rlike '[^\\x00-\\xff]', null, base64(encode({{ value }}, 'ISO-885
 
 {#- Local time in a zone, as an instant. -#}
 {%- macro read_instant(value, zone) -%}
-if({{ value }} rlike {{ is_datetime() }}{{ ' and ' ~ was_there(value, zone) if '/' in zone }}, {{ instant_text(in_zone('left(' ~ value ~ ', 19)', zone), value) }}, null)
+if({{ value }} rlike {{ is_datetime() }}{% if zone.may_skip %} and {{ was_there(value, zone) }}{% endif %}, {{ instant_text(in_zone('left(' ~ value ~ ', 19)', zone), value) }}, null)
 {%- endmacro -%}
 
 {#- An instant of whole seconds and the fraction that stands behind the 19 characters of a wall clock, as text. -#}
@@ -63,12 +63,12 @@ if({{ is_milliseconds(value) }}, concat(replace(cast(timestamp_millis(try_cast({
 {{ value }} rlike '^-?[0-9]{1,15}$' and try_cast({{ value }} as bigint) between -62135596800000 and 253402300799999
 {%- endmacro -%}
 
-{%- macro clock_of(value, zone) -%} cast(from_utc_timestamp(timestamp_millis(try_cast({{ value }} as bigint)), {{ text(zone) }}) as string) {%- endmacro -%}
+{%- macro clock_of(value, zone) -%} cast(from_utc_timestamp(timestamp_millis(try_cast({{ value }} as bigint)), {{ text(zone.name) }}) as string) {%- endmacro -%}
 
 {#- Milliseconds of 13 digits, and behind the dot all nanoseconds of the second, as a wall clock of a zone. -#}
 {%- macro read_epoch_ms_nanos(value, zone) -%}
 if({{ value }} rlike '^[0-9]{13}(?:\\.[0-9]{9})?$',
-  concat(cast(from_utc_timestamp(timestamp_seconds(try_cast(left({{ value }}, 10) as bigint)), {{ text(zone) }}) as string),
+  concat(cast(from_utc_timestamp(timestamp_seconds(try_cast(left({{ value }}, 10) as bigint)), {{ text(zone.name) }}) as string),
     {{ fraction("concat('.', if(length(" ~ value ~ ") > 13, substr(" ~ value ~ ", 15), substr(" ~ value ~ ", 11)))") }}), null)
 {%- endmacro -%}
 

@@ -2,7 +2,7 @@
 
 {%- macro all_sources(sources, columns) -%}
 {%- for source in sources %}
-  select {{ columns | map('name') | join(', ') | replace(name('source'), text(source.name) ~ ' as ' ~ name('source')) }} from {{ name(source.model) }}
+  select {% for column in columns %}{{ text(source.name) ~ ' as ' if column == 'source' }}{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ name(source.model) }}
   {%- if not loop.last %}
   union all
   {%- endif %}
