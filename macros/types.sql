@@ -75,7 +75,7 @@ struct({{ text(column) }} as column, {{ text(reader.word) }} as reader
 
 {%- macro readers_of_types(plan) -%}
 {%- set by_type = plan.values.by_type -%}
-{{ 'filter(' if by_type.cases | length > 1 }}transform(
+{{ 'filter(' if by_type.by }}transform(
       filter(map_entries(types), t -> {{ bare_type('t.value', by_type) }} in (
         {{ by_type.names | map('sql_text') | join(', ') }})),
       t -> struct(
@@ -83,7 +83,7 @@ struct({{ text(column) }} as column, {{ text(reader.word) }} as reader
         {{ reader_of('t.value', by_type) }} as reader
         {%- if plan.values.need_labels %},
         if({{ bare_type('t.value', by_type) }} in ({{ by_type.labelled | map('sql_text') | join(', ') }}), {{ labels('t.value') }}, null) as labels
-        {%- endif %})){{ ', r -> r.reader is not null)' if by_type.cases | length > 1 }}
+        {%- endif %})){{ ', r -> r.reader is not null)' if by_type.by }}
 {%- endmacro -%}
 
 {%- macro reader_of(type, by_type) -%}
