@@ -106,7 +106,7 @@ def make_images(spec: Format) -> Images:
     before, after = (_side(name, lines, is_avro) for name in ("before", "after"))
     changes = tuple(_change(line, own, is_avro) for line in lines.values() if (own := line.own))
     updates = tuple(change for change in changes if change.before)
-    sent = tuple(_sent_images(spec)) if is_avro else ()
+    sent = tuple(dict.fromkeys(_sent_images(spec))) if is_avro else ()
     patches = after.incomplete.get("patch", ())
     return Images(
         in_lists=bool(spec.each) and not is_avro,
