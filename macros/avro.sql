@@ -1,7 +1,7 @@
-{#- Messages in Avro: one record of Avro, and images whose values stand by position. -#}
+{#- Messages in Avro: each is one record, whose images may be lists of values by position. -#}
 
-{#- The record of each message as `m` and its images as they lie there as `sent_images`, or why there is none as `unread`. -#}
-{%- macro records_opened(plan) %}
+{#- The record of each message as `m` and its images, as they are in the record, as `sent_images`; or as `unread` why there is not one record. -#}
+{%- macro avro_records(plan) %}
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
@@ -29,8 +29,8 @@ opened as (
 ),
 {%- endmacro -%}
 
-{#- Every image as a map. One whose values are not as many as the columns is null. -#}
-{%- macro images_named(plan) -%}
+{#- Every image as a map; null for one that has more or fewer values than columns. -#}
+{%- macro named_images(plan) -%}
 -- The images, column -> value.{{ '  [names]' if plan.images.positional }}
 named as (
   select
@@ -69,7 +69,7 @@ array_compact(flatten(array(
       {%- endfor %})))
 {%- endmacro -%}
 
-{#- Why a record cannot be used though it is whole: there are not as many values as columns, or a key column is not in the list. -#}
+{#- Why a whole record cannot be used: an image has more or fewer values than columns, or a key column is not in the list of columns. -#}
 {%- macro bad_records(plan) -%}
 {%- for image in plan.images.positional %}
       when {{ is_uneven(image) }} then 'schema-mismatch'

@@ -4,7 +4,7 @@
 {%- macro changelog(plan) -%}
 {%- set spec = plan.spec -%}
 with
-{%- if plan.avro %}{{ records_opened(plan) }}{% else %}{{ documents_opened(plan) }}{% endif %}
+{%- if plan.avro %}{{ avro_records(plan) }}{% else %}{{ json_documents(plan) }}{% endif %}
 
 -- What each message is, in words: kind, then op.  [op]
 judged as (
@@ -29,7 +29,7 @@ told as (
 ),
 {%- endif %}
 
-{% if plan.images.sent %}{{ images_named(plan) }}
+{% if plan.images.sent %}{{ named_images(plan) }}
 
 {% endif -%}
 {%- if plan.images.in_lists -%} {{ row_lists(plan) }} {%- else -%} {{ message_images(plan) }} {%- endif %}

@@ -1,7 +1,7 @@
 {#- Reading a message's text: exactly one JSON object, with the digits of its numbers as they were sent. -#}
 
-{#- The one document of each message as `m`, or why there is none as `unread`. -#}
-{%- macro documents_opened(plan) -%}
+{#- The one document of each message as `m`, or as `unread` why there is not one. -#}
+{%- macro json_documents(plan) -%}
 {%- set messages = name(plan.source ~ '_messages') -%}
 
 {%- if plan.exact %}
@@ -86,8 +86,9 @@ from_json(
 
 {%- macro number() -%} -?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE]) {%- endmacro -%}
 
-{#- Every JSON number that is no plain integer and stands as a member of an object, in quotes. What looks so inside a text is quoted too: the text
-    ends there and a number follows, which is no JSON, so that the parser refuses it. Most texts are spared: their quotes stand behind a backslash. -#}
+{#- The message with quotes around each JSON number that is a member of an object and not a plain integer. What looks like one inside a text gets
+    quotes too: then the text ends there and a number follows, which is not JSON, so that the parser refuses it. Most texts are not affected: a
+    backslash stands before their quotes. -#}
 {%- macro quoted_fractions() -%}
 {%- set whole -%} if(contains(raw, '\\ud') or contains(raw, '\\uD'), {{ whole_surrogates('raw') }}, raw) {%- endset -%}
 {%- set value -%} (?=[-0-9])({{ number() }})(?=\\s*+[,}\\]]) {%- endset -%}
@@ -101,7 +102,7 @@ regexp_replace(
 {#- Whether a fraction, an exponent or minus zero may stand anywhere. -#}
 {%- macro may_lose_digits() -%} raw rlike '[.eE\\-][-+0-9eE]++\\s*+[,}\\]]' {%- endmacro -%}
 
-{#- Whether a value that is read holds objects or lists of its own, or is a text that looks so. -#}
+{#- Whether a value that is read is an object or a list that holds others, or is a text that looks like one. -#}
 {%- macro nests(tree, path) -%}
 {%- if tree == 'string' -%} startswith({{ path }}, '{') or startswith({{ path }}, '[')
 {%- elif tree == 'array<string>' -%} exists({{ path }}, v -> startswith(v, '{') or startswith(v, '['))
@@ -115,7 +116,7 @@ regexp_replace(
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Every JSON number that is no plain integer, in quotes behind a mark. Texts and plain integers are skipped; what is no JSON number stays. -#}
+{#- The message with quotes and a mark before each JSON number that is not a plain integer. Texts, plain integers and what is not a JSON number stay. -#}
 {%- macro marked_fractions() -%}
 {%- set string -%} "(?:[^"\\\\]++|\\\\.)*+" {%- endset -%}
 regexp_replace(
@@ -124,7 +125,7 @@ regexp_replace(
       '$1"\uFFFF$2"')
 {%- endmacro -%}
 
-{#- Half a surrogate pair is no character. -#}
+{#- Half a surrogate pair is not a character: it becomes U+FFFD. -#}
 {%- macro whole_surrogates(json) -%}
 regexp_replace(
         {{ json }},
@@ -132,7 +133,7 @@ regexp_replace(
         '$1\\\\ufffd')
 {%- endmacro -%}
 
-{#- A text without the mark: in front of a number, and inside a nested value with its quotes. -#}
+{#- A text without marks: before a number the mark alone goes, inside a nested value the quotes go too. -#}
 {%- macro unmarked(value) -%}
 if(startswith({{ value }}, '\uFFFF'), substr({{ value }}, 2), regexp_replace({{ value }}, '"\uFFFF([^"]*+)"', '$1'))
 {%- endmacro -%}

@@ -198,7 +198,7 @@ size({{ own }}) > 0
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Something stands in the place of an image, and it is not an object; of several places, in the last of those looked into. -#}
+{#- Something stands in the place of an image, and it is not an object. A later path counts only where no earlier one holds a column. -#}
 {%- macro is_not_image(paths) -%}
 {{ look('texts', paths[0]) }} is not null and {{ field(paths[0]) }} is null
 {%- if paths | length > 1 %} or not coalesce(size({{ field(paths[0]) }}) > 0, false) and ({{ is_not_image(paths[1:]) }}){% endif %}
@@ -209,7 +209,7 @@ size({{ own }}) > 0
 {{ look('texts', path) }} is not null and {{ look('objects', path) }} is null and {{ field(path) }} is null
 {%- endmacro -%}
 
-{#- Something stands in place of a list of rows, or a null in the list; of several lists, in the last of those looked into. -#}
+{#- Something stands in place of a list of rows, or a null in the list. A later path counts only where no earlier one holds a row. -#}
 {%- macro is_not_row_list(paths) -%}
 ({{ is_not_list(paths[0]) }} or coalesce(exists({{ field(paths[0]) }}, r -> r is null), false))
 {%- if paths | length > 1 %} or not coalesce({{ holds_row(row_list(paths[0])) }}, false) and ({{ is_not_row_list(paths[1:]) }}){% endif %}
