@@ -1,6 +1,6 @@
 {#- Messages in Avro: each is one record, whose images may be lists of values by position. -#}
 
-{#- The record of each message as `m` and its images, as they are in the record, as `sent_images`; or as `unread` why there is not one record. -#}
+{#- The record of each message as `m` and its images, as they are in the record, as `sent_images`; or as `parse_error` why there is not one record. -#}
 {%- macro avro_records(plan) %}
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
@@ -11,8 +11,8 @@ decoded as (
   from {{ name(plan.source ~ '_messages') }}
 ),
 
--- The one record, or why there is not one.
-opened as (
+-- The one record of each message, or why there is not one.
+parsed as (
   select
     * except (record, damage),
     record.fields as m,
@@ -23,8 +23,8 @@ opened as (
       when damage is not null then 'bad-avro'
       when octet_length(raw) = 0 then 'empty'
       else record.reason
-    end as unread,
-    coalesce(damage, record.detail) as flaw
+    end as parse_error,
+    coalesce(damage, record.detail) as error_detail
   from decoded
 ),
 {%- endmacro -%}
@@ -32,13 +32,13 @@ opened as (
 {#- Every image as a map; null for one that has more or fewer values than columns. -#}
 {%- macro named_images(plan) -%}
 -- The images, column -> value.{{ '  [names]' if plan.images.positional }}
-named as (
+named_images as (
   select
     *
     {%- for image in plan.images.sent %},
     {{ image_with_names(image, plan.images) }} as {{ name(image.column) }}
     {%- endfor %}
-  from judged
+  from classified
 ),
 {%- endmacro -%}
 
@@ -85,8 +85,8 @@ array_compact(flatten(array(
 exists({{ field(key.indexes) }}, i -> i < 0 or i >= coalesce(size({{ field(key.names[0]) }}), 0))
 {%- endmacro -%}
 
-{%- macro flaw_of_record(plan) -%}
-coalesce(flaw
+{%- macro error_detail(plan) -%}
+coalesce(error_detail
       {%- for image in plan.images.positional -%}
       , if({{ is_uneven(image) }}, concat({{ text(image.path | join('.') ~ ': ') }}, size({{ sent_image(image.path) }}.texts), ' values for ', coalesce(size({{ field(image.names) }}), 0), ' columns'), null)
       {%- endfor %}

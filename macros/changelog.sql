@@ -7,25 +7,25 @@ with
 {%- if plan.avro %}{{ avro_records(plan) }}{% else %}{{ json_documents(plan) }}{% endif %}
 
 -- What each message is, in words: kind, then op.  [op]
-judged as (
+classified as (
   select
     *,
     case
       when raw is null then {{ text(spec.op.empty.verdict) }}
       {{- cases(spec.op) }}
     end as verdict
-  from opened
+  from parsed
 ),
 {%- if plan.images.texts %}
 
--- Documents that came as texts in a language of their own.  [text]
-told as (
+-- Documents that came as texts in another language than JSON.  [text]
+parsed_texts as (
   select
     *,
     {%- for image in plan.images.texts %}
     {{ image.function }}(if(verdict {{ one_of(image.verdicts) }}, {{ field(image.path) }}, null)) as {{ name(image.column) }}{{ ',' if not loop.last }}
     {%- endfor %}
-  from judged
+  from classified
 ),
 {%- endif %}
 
@@ -34,14 +34,14 @@ told as (
 {% endif -%}
 {%- if plan.images.in_lists -%} {{ row_lists(plan) }} {%- else -%} {{ message_images(plan) }} {%- endif %}
 
--- Why a message cannot be used. One bad row spoils its whole message: nothing is half landed.
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select
     origin, arrival, raw, verdict, {{ 'rows, rows_before' if plan.images.in_lists else 'found_before, found_after' }},{{ ' removed,' if plan.images.patches }}
     {%- if plan.avro %}
-    {{ flaw_of_record(plan) }} as flaw,
+    {{ error_detail(plan) }} as error_detail,
     {%- if plan.images.sent %}
-    {{ unfit_columns(plan) }} as unfit,
+    {{ unfit_columns(plan) }} as unfit_columns,
     {%- endif %}
     {%- if plan.images.may_lack_columns %}
     {{ lacks_columns(plan.images.before) }} as lacks_before,
@@ -50,7 +50,7 @@ checked as (
     {%- endif %}
     {{ header_fields(plan.header, 'm', 4) }} as m,
     case
-      when unread is not null then unread
+      when parse_error is not null then parse_error
       when verdict is null and {{ plain(spec.op.by) }} is null then 'no-op'
       when verdict is null then 'unknown-op'
       {%- if plan.verdicts.dead_letters %}
@@ -67,12 +67,12 @@ checked as (
     {%- endif %}
     {{ key_names(plan) }} as key_names,
     {{ types(plan) }} as types
-  from {{ 'listed' if plan.images.in_lists else 'found' }}
+  from {{ 'row_lists' if plan.images.in_lists else 'message_images' }}
 ),
 {%- if plan.values.readers %}
 
--- The columns whose text may not be canonical as sent, and how to read it.  [types.table, values]
-classed as (
+-- The columns whose text as sent may not be canonical, and the reader of each.  [types.table, values]
+column_readers as (
   select
     *,
     {{ readers(plan) }} as readers
@@ -85,7 +85,7 @@ exploded as (
   select
     origin, arrival, m, verdict, reason, key_names{{ ', key_image' if plan.keys.image }}, types
     {{- ', readers' if plan.values.readers }}{{ ', removed' if plan.images.patches }}
-    {{- ', flaw' if plan.avro }}{{ ', unfit' if plan.images.sent }}{{ ', lacks_before, lacks_after' if plan.images.may_lack_columns }},
+    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent }}{{ ', lacks_before, lacks_after' if plan.images.may_lack_columns }},
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     if(reason is null, {{ op_of(plan) }}, null) as op,
@@ -98,14 +98,14 @@ exploded as (
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after
     {%- endif %}
-  from {{ 'classed' if plan.values.readers else 'checked' }}
+  from {{ 'column_readers' if plan.values.readers else 'checked' }}
   {%- if plan.images.in_lists %}
   lateral view outer posexplode(if(reason is null, arrays_zip(rows, rows_before), null)) as position, row
   {%- endif %}
 ),
 
--- The images as sent: of equal names the last counts, and what is no column is put aside.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
-cleaned as (
+-- The images as sent: of equal names the last counts, and members that are not columns are left out.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
+clean_images as (
   select
     * except (sent_before, sent_after),
     {%- for entry in plan.meta if entry.members %}
@@ -118,19 +118,19 @@ cleaned as (
 {%- if plan.values.python %}
 
 -- The values that only a function over a whole image can read.  [values]
-called as (
+python_read as (
   select
     *,
     {%- for one in plan.values.python %}{% for side in ('before', 'after') %}
     {{ one.function }}(if(exists(readers, r -> r.reader {{ one_of(one.words) }}), map_from_entries(transform(filter(readers, r -> r.reader {{ one_of(one.words) }}), r -> struct(r.column, sent_{{ side }}[r.column]))), null)) as {{ one.function }}_{{ side }}{{ ',' if not loop.last }}
     {%- endfor %}{{ ',' if not loop.last }}{% endfor %}
-  from cleaned
+  from clean_images
 ),
 {%- endif %}
 {%- if plan.values.readers %}
 
--- The values that read otherwise than they were sent, before and after; without a text where the reader could not read.  [values]
-rewritten as (
+-- The values whose canonical text is not the text sent, before and after; the text is null where it could not be read.  [values]
+new_texts as (
   select
     *,
     if(coalesce(size(readers), 0) = 0, null, array(
@@ -138,20 +138,20 @@ rewritten as (
       {{ bound_results(plan, side) }}filter(
         transform(
           transform(readers, r -> struct(r.column, r.reader{{ ', r.labels' if plan.values.need_labels }}, sent_{{ side }}[r.column] as sent
-            {%- for one in plan.values.python %}, called.{{ one.function }}[r.column] as {{ one.function }}{% endfor %})),
+            {%- for one in plan.values.python %}, results.{{ one.function }}[r.column] as {{ one.function }}{% endfor %})),
           v -> struct(v.column, v.sent, {{ read_value(plan.values.readers) | indent(10) }} as text)),
         v -> not v.text <=> v.sent){{ '), 0)' if plan.values.python }}{{ ',' if not loop.last }}
-      {%- endfor %})) as rewritten
-  from {{ 'called' if plan.values.python else 'cleaned' }}
+      {%- endfor %})) as new_texts
+  from {{ 'python_read' if plan.values.python else 'clean_images' }}
 ),
 
 -- The images in canonical text.
 canonical as (
   select
     *,
-    {{ with_texts('sent_before', 0) }} as read_before,
-    {{ with_texts('sent_after', 1) }} as read_after
-  from rewritten
+    {{ with_texts('sent_before', 0) }} as canonical_before,
+    {{ with_texts('sent_after', 1) }} as canonical_after
+  from new_texts
 ),
 {%- endif %}
 
@@ -161,10 +161,10 @@ images as (
     *,
     {{ image_before(plan) }} as before,
     {{ image_after(plan) }} as after
-  from {{ 'canonical' if plan.values.readers else 'cleaned' }}
+  from {{ 'canonical' if plan.values.readers else 'clean_images' }}
 ),
 
--- The key columns, looked up in the images; null if one of them is not there.  [key]
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select
     *,
@@ -173,14 +173,14 @@ keyed as (
   from images
 ),
 
--- The vendor's extras, known or not, and the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-extras as (
+-- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
+meta_and_order as (
   select
     *,
     {%- for number in plan.order %}
     {{ order_number(number, plan.zone) }} as order_{{ loop.index }},
     {%- endfor %}
-    {{ meta(plan) }} as extras
+    {{ meta(plan) }} as meta_entries
   from keyed
 )
 
@@ -212,11 +212,11 @@ select
     'arrival', arrival,
     'row', row_index) as seq,
   {{ pair_id(plan) }} as pair_id,
-  map_filter(extras, (entry, value) -> value not in ('', 'null')) as meta,
+  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
   origin,
   case when kind = 'ddl' then {{ column_value(plan.columns['statement'], plan.zone) }} end as statement,
   reason,
-  {{ 'coalesce(if(kind = \'dead_letter\', flaw, null), ' if plan.avro }}{{ detail(plan) }}{{ ')' if plan.avro }} as detail,
+  {{ 'coalesce(if(kind = \'dead_letter\', error_detail, null), ' if plan.avro }}{{ detail(plan) }}{{ ')' if plan.avro }} as detail,
   {{ 'base64(raw)' if plan.avro else "if(reason = 'not-utf8', base64(cast(raw as binary)), raw)" }} as raw
-from extras
+from meta_and_order
 {%- endmacro -%}

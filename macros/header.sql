@@ -3,7 +3,7 @@
 -- {{ plan.source }}_to_changelog: the messages of source {{ plan.source }}, as rows of the changelog
 -- format     {{ plan.spec.name }}: {{ plan.spec.about }}
 -- reads      {{ plan.source }}_messages: {% for column, type in plan.reads.items() %}{{ column }} {{ type }}{{ ', ' if not loop.last }}{% endfor %}
-{% if plan.functions %}-- functions  Spark's own, and {{ plan.functions | join(', ') }} of runner/udfs.py
+{% if plan.functions %}-- functions  Spark's own, and {{ plan.functions | join(', ') }} of runner/functions
 {% endif -%}
 -- zone       {{ plan.zone.name if plan.zone else 'not declared: local times stay wall clock' }}
 -- settings   {% for key, value in sql_settings.items() %}{{ key }} = {{ value }}{{ '\n--            ' if not loop.last }}{% endfor %}

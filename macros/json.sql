@@ -1,12 +1,12 @@
 {#- Reading a message's text: exactly one JSON object, with the digits of its numbers as they were sent. -#}
 
-{#- The one document of each message as `m`, or as `unread` why there is not one. -#}
+{#- The one document of each message as `m`, or as `parse_error` why there is not one. -#}
 {%- macro json_documents(plan) -%}
 {%- set messages = name(plan.source ~ '_messages') -%}
 
 {%- if plan.exact %}
 
--- Numbers that a JSON parser would round are put in quotes first. Inside a text that breaks it, and the second reading below mends it.  [message.numbers]
+-- Numbers that a JSON parser would round are put in quotes first. Inside a text this does harm: see `marked` below.  [message.numbers]
 quoted as (
   select
     *,
@@ -15,7 +15,7 @@ quoted as (
 ),
 {%- endif %}
 
--- The fields that the format names. Behind the document stands a seal: found in its place, nothing else came with the document.
+-- The fields that the format names. A seal follows the document: if it is in its place, there is nothing else in the message.
 decoded as (
   select
     *,
@@ -24,7 +24,7 @@ decoded as (
 ),
 {%- if plan.exact %}
 
--- Where the quotes did harm, or values hold objects or lists of their own, the message is read again with marked quotes: in there they must go again.
+-- Where the quotes did harm, or values are objects or lists, the message is read again with marks that tell which quotes to remove.
 marked as (
   select
     *,
@@ -41,18 +41,18 @@ marked as (
 ),
 {%- endif %}
 
--- The one document, or why there is not one.
-opened as (
+-- The one document of each message, or why there is not one.
+parsed as (
   select
     * except (documents{{ ', marked_documents' if plan.exact }}),
     {%- if plan.exact %}
     case
-      when unread is not null then null
+      when parse_error is not null then null
       when marked_documents is null then get(documents, 0)
       else {{ unmarked_tree(plan.sealed_fields, 'get(marked_documents, 0)', 6) }}
     end as m
     {%- else %}
-    if(unread is null, get(documents, 0), null) as m
+    if(parse_error is null, get(documents, 0), null) as m
     {%- endif %}
   from (
     select
@@ -61,7 +61,7 @@ opened as (
         when not is_valid_utf8(raw) then 'not-utf8'
         when {{ is_sealed('coalesce(marked_documents, documents)' if plan.exact else 'documents') }} then null
         {{- not_one_object(json(plan)) | indent(2) }}
-      end as unread
+      end as parse_error
     from {{ 'marked' if plan.exact else 'decoded' }}
   )
 ),

@@ -1,4 +1,4 @@
-{#- Keys and extras. -#}
+{#- Keys and entries of meta. -#}
 
 {#- Whether a table's path is a name, or ends in it. -#}
 {%- macro table_is(path, table_name) -%} ({{ path }} = {{ text(table_name) }} or endswith({{ path }}, {{ text('.' ~ table_name) }})) {%- endmacro -%}
@@ -84,9 +84,9 @@ map(
 
 {#- The columns whose values could not be read. -#}
 {%- macro columns_as_sent(plan) -%}
-{%- set unread -%} transform(filter(flatten(rewritten), v -> v.text is null), v -> v.column) {%- endset -%}
-{%- if not plan.images.sent -%} {{ unread }}
-{%- elif plan.values.readers -%} concat(coalesce({{ unread }}, array()), if(kind = 'row', unfit, array()))
-{%- else -%} if(kind = 'row', unfit, array())
+{%- set not_read -%} transform(filter(flatten(new_texts), v -> v.text is null), v -> v.column) {%- endset -%}
+{%- if not plan.images.sent -%} {{ not_read }}
+{%- elif plan.values.readers -%} concat(coalesce({{ not_read }}, array()), if(kind = 'row', unfit_columns, array()))
+{%- else -%} if(kind = 'row', unfit_columns, array())
 {%- endif -%}
 {%- endmacro -%}

@@ -4,7 +4,7 @@
 
 {%- macro row_lists(plan) -%}
 -- The rows of each row change, and the rows before an update.  [each, before, after]
-listed as (
+row_lists as (
   select
     *,
     case verdict
@@ -13,14 +13,14 @@ listed as (
       {%- endfor %} end as rows,
     {{ rows_before(plan.images.updates) }} as rows_before
   from (
-    -- A bare object counts as a list of one. Only row changes without the usual lists pay for this second look.
+    -- A bare object counts as a list of one. Only row changes without the usual lists need this second reading.
     select
       *,
       case when {{ has_odd_lists(plan.images.changes) }} then named_struct(
         'objects', {{ reread_without_marks(plan) if plan.exact else reread(plan, 'map<string,string>') }},
         'lists', {{ reread(plan, 'array<string>') }},
-        'texts', {{ reread(plan, 'string') }}) end as look
-    from judged
+        'texts', {{ reread(plan, 'string') }}) end as reread
+    from classified
   )
 ),
 {%- endmacro -%}
@@ -44,10 +44,10 @@ coalesce(case verdict
 
 {%- macro holds_row(rows) -%} exists({{ rows }}, r -> size(r) > 0) {%- endmacro -%}
 
-{%- macro row_list(path) -%} coalesce({{ field(path) }}, array_compact(array({{ look('objects', path) }}))) {%- endmacro -%}
+{%- macro row_list(path) -%} coalesce({{ field(path) }}, array_compact(array({{ reread_at('objects', path) }}))) {%- endmacro -%}
 
-{#- What the second look found at a path: an object, a list of texts, or any text. -#}
-{%- macro look(kind, path) -%} look.{{ kind }}{% for part in path %}.{{ name(part) }}{% endfor %} {%- endmacro -%}
+{#- What the second reading found at a path: objects, lists of texts, or texts. -#}
+{%- macro reread_at(kind, path) -%} reread.{{ kind }}{% for part in path %}.{{ name(part) }}{% endfor %} {%- endmacro -%}
 
 {#- Row changes without a list full of rows, and updates without one for the rows before. -#}
 {%- macro has_odd_lists(changes) -%}
@@ -69,7 +69,7 @@ from_json({{ json }}, {{ text(field_type(plan.images.reread[type], 0, ' ')) }}, 
 {%- macro reread_without_marks(plan) -%}
 get(transform(
           array({{ reread_from(marked_fractions(), plan, 'map<string,string>') }}),
-          look -> {{ unmarked_tree(plan.images.reread['map<string,string>'], 'look', 10) }}), 0)
+          reread -> {{ unmarked_tree(plan.images.reread['map<string,string>'], 'reread', 10) }}), 0)
 {%- endmacro -%}
 
 {#- The image of one row on each side. -#}
@@ -89,7 +89,7 @@ case
 
 {%- macro message_images(plan) -%}
 -- The images of each row change.  [before, after]
-found as (
+message_images as (
   select
     *,
     {%- if plan.images.patches %}
@@ -98,12 +98,12 @@ found as (
     {{ images_of_side(plan.images.before) }} as found_before,
     {{ images_of_side(plan.images.after) }} as found_after
   from {% if plan.images.in_json %}(
-    -- What stands in the place of an image, and is no object. Only row changes without their images pay for this second look.
+    -- What stands in the place of an image and is not an object. Only row changes without their images need this second reading.
     select
       *,
-      case when {{ lacks_image(plan.images.in_json) }} then named_struct('texts', {{ reread(plan, 'string') }}) end as look
-    from {{ 'told' if plan.images.texts else 'judged' }}
-  ){% else %}{{ 'told' if plan.images.texts else 'named' if plan.images.sent else 'judged' }}{% endif %}
+      case when {{ lacks_image(plan.images.in_json) }} then named_struct('texts', {{ reread(plan, 'string') }}) end as reread
+    from {{ 'parsed_texts' if plan.images.texts else 'classified' }}
+  ){% else %}{{ 'parsed_texts' if plan.images.texts else 'named_images' if plan.images.sent else 'classified' }}{% endif %}
 ),
 {%- endmacro -%}
 
@@ -154,13 +154,13 @@ verdict = {{ text(verdict) }} and ({% for paths in images %}{{ field(paths[0]) }
 {%- endmacro -%}
 
 {%- macro bad_lists(plan) %}
-      when look is not null and case verdict
+      when reread is not null and case verdict
         {%- for change in plan.images.changes %}
         when {{ text(change.verdict) }} then {{ is_not_row_list(change.own.paths) }}
         {%- endfor %} end then 'row-not-an-object'
       when not coalesce({{ holds_row('rows') }}, false) then {{- without_rows(plan.columns['statement']) }}
 {%- for change in plan.images.updates %}
-      when look is not null and verdict = {{ text(change.verdict) }} and ({{ is_not_list_before(change.before.paths[0]) }}) then 'row-not-an-object'
+      when reread is not null and verdict = {{ text(change.verdict) }} and ({{ is_not_list_before(change.before.paths[0]) }}) then 'row-not-an-object'
 {%- endfor %}
       when size(rows_before) > size(rows) then 'uneven-rows'
 {%- endmacro -%}
@@ -168,7 +168,7 @@ verdict = {{ text(verdict) }} and ({% for paths in images %}{{ field(paths[0]) }
 {%- macro bad_images(plan) %}
 {{- bad_records(plan) if plan.avro }}
 {%- if plan.images.in_json %}
-      when look is not null and case verdict
+      when reread is not null and case verdict
         {%- for verdict, images in plan.images.in_json.items() %}
         when {{ text(verdict) }} then {% for paths in images %}{{ is_not_image(paths) }}{{ ' or ' if not loop.last }}{% endfor %}
         {%- endfor %} end then 'row-not-an-object'
@@ -200,13 +200,13 @@ size({{ own }}) > 0
 
 {#- Something stands in the place of an image, and it is not an object. A later path counts only where no earlier one holds a column. -#}
 {%- macro is_not_image(paths) -%}
-{{ look('texts', paths[0]) }} is not null and {{ field(paths[0]) }} is null
+{{ reread_at('texts', paths[0]) }} is not null and {{ field(paths[0]) }} is null
 {%- if paths | length > 1 %} or not coalesce(size({{ field(paths[0]) }}) > 0, false) and ({{ is_not_image(paths[1:]) }}){% endif %}
 {%- endmacro -%}
 
 {#- Something stands in place of a list of rows. -#}
 {%- macro is_not_list(path) -%}
-{{ look('texts', path) }} is not null and {{ look('objects', path) }} is null and {{ field(path) }} is null
+{{ reread_at('texts', path) }} is not null and {{ reread_at('objects', path) }} is null and {{ field(path) }} is null
 {%- endmacro -%}
 
 {#- Something stands in place of a list of rows, or a null in the list. A later path counts only where no earlier one holds a row. -#}
@@ -218,7 +218,7 @@ size({{ own }}) > 0
 {#- An element of the list before an update may be null: then that row has no image there. Anything else that is not an object is refused. -#}
 {%- macro is_not_list_before(path) -%}
 {{ is_not_list(path) }}
-        or array_contains(transform({{ look('lists', path) }}, (r, i) -> r is not null and get({{ field(path) }}, i) is null), true)
+        or array_contains(transform({{ reread_at('lists', path) }}, (r, i) -> r is not null and get({{ field(path) }}, i) is null), true)
 {%- endmacro -%}
 
 
@@ -271,13 +271,13 @@ coalesce({% for member in entry.members %}sent_after[{{ text(member) }}], sent_b
 {%- endmacro -%}
 
 {%- macro with_texts(sent, side) -%}
-if(coalesce(size(rewritten[{{ side }}]), 0) = 0, {{ sent }},
-      map_concat({{ sent }}, map_from_entries(transform(rewritten[{{ side }}], v -> struct(v.column, coalesce(v.text, v.sent))))))
+if(coalesce(size(new_texts[{{ side }}]), 0) = 0, {{ sent }},
+      map_concat({{ sent }}, map_from_entries(transform(new_texts[{{ side }}], v -> struct(v.column, coalesce(v.text, v.sent))))))
 {%- endmacro -%}
 
 {#- An empty image before a change says nothing; one that is laid over the other image may be empty. -#}
 {%- macro image_before(plan) -%}
-{%- set read = 'read' if plan.values.readers else 'sent' -%}
+{%- set read = 'canonical' if plan.values.readers else 'sent' -%}
 {%- if plan.images.before.laid_over -%} if(verdict {{ one_of(plan.images.before.laid_over) }}, map_concat({{ read }}_after, {{ read }}_before), {{ read }}_before)
 {%- else -%} if(size({{ read }}_before) > 0, {{ read }}_before, null)
 {%- endif -%}
@@ -285,7 +285,7 @@ if(coalesce(size(rewritten[{{ side }}]), 0) = 0, {{ sent }},
 
 {#- The image after a change is laid over the one before it only where that one is there. -#}
 {%- macro image_after(plan) -%}
-{%- set read = 'read' if plan.values.readers else 'sent' -%}
+{%- set read = 'canonical' if plan.values.readers else 'sent' -%}
 {%- if plan.images.after.laid_over -%} if(verdict {{ one_of(plan.images.after.laid_over) }} and {{ read }}_before is not null, map_concat({{ read }}_before, {{ read }}_after), {{ read }}_after)
 {%- else -%} {{ read }}_after
 {%- endif -%}

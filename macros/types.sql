@@ -115,5 +115,5 @@ case v.reader
 {#- Binds what functions have made of an image to a name, outside of lambdas: inside of one Spark cannot call them. -#}
 {%- macro bound_results(plan, side) -%}
 {%- if plan.values.python -%}
-get(transform(array(named_struct({% for one in plan.values.python %}{{ text(one.function) }}, {{ one.function }}_{{ side }}{{ ', ' if not loop.last }}{% endfor %})), called -> {% endif -%}
+get(transform(array(named_struct({% for one in plan.values.python %}{{ text(one.function) }}, {{ one.function }}_{{ side }}{{ ', ' if not loop.last }}{% endfor %})), results -> {% endif -%}
 {%- endmacro -%}
