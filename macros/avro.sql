@@ -1,7 +1,7 @@
-{#- Reading a message's bytes: one record of Avro, and images whose values stand by position. -#}
+{#- Messages in Avro: each is one record, whose images may be lists of values by position. -#}
 
-{#- The record of each message as `m` and its images as they lie there as `sent_images`, or why there is none as `unread`. -#}
-{%- macro records_opened(plan) %}
+{#- The record of each message as `m` and its images, as they are in the record, as `sent_images`; or as `parse_error` why there is not one record. -#}
+{%- macro avro_records(plan) %}
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
@@ -11,98 +11,96 @@ decoded as (
   from {{ name(plan.source ~ '_messages') }}
 ),
 
--- The one record, or why there is not one.
-opened as (
+-- The one record of each message, or why there is not one.
+parsed as (
   select
     * except (record, damage),
     record.fields as m,
-    {%- if plan.sent_images %}
+    {%- if plan.images.sent %}
     record.images as sent_images,
     {%- endif %}
     case
       when damage is not null then 'bad-avro'
       when octet_length(raw) = 0 then 'empty'
       else record.reason
-    end as unread,
-    coalesce(damage, record.detail) as flaw
+    end as parse_error,
+    coalesce(damage, record.detail) as error_detail
   from decoded
 ),
 {%- endmacro -%}
 
-{#- Every image as a map. One whose values are not as many as the columns is none. -#}
-{%- macro images_named(plan) -%}
--- The images, column -> value.{{ '  [names]' if plan.sent_images | map(attribute='image') | selectattr('names') | list }}
-named as (
+{#- Every image as a map; null for one that has more or fewer values than columns. -#}
+{%- macro named_images(plan) -%}
+-- The images, column -> value.{{ '  [names]' if plan.images.positional }}
+named_images as (
   select
     *
-    {%- for sent in plan.sent_images %},
-    {{ named_image(sent, plan) }} as {{ name(sent.column) }}
+    {%- for image in plan.images.sent %},
+    {{ image_with_names(image, plan.images) }} as {{ name(image.column) }}
     {%- endfor %}
-  from judged
+  from classified
 ),
 {%- endmacro -%}
 
 {%- macro sent_image(path) -%} sent_images{% for part in path %}.{{ name(part) }}{% endfor %} {%- endmacro -%}
 
-{%- macro named_image(sent, plan) -%}
-{%- set at = sent_image(sent.path) -%}
-{%- if not sent.image.names -%} {{ at }}.texts
+{%- macro image_with_names(image, images) -%}
+{%- set sent = sent_image(image.path) -%}
+{%- if not image.names -%} {{ sent }}.texts
 {%- else -%}
-{%- set columns = field(sent.image.names) -%}
-{%- set whole -%} map_from_arrays({{ columns }}, {{ at }}.texts) {%- endset -%}
+{%- set columns = field(image.names) -%}
+{%- set whole -%} map_from_arrays({{ columns }}, {{ sent }}.texts) {%- endset -%}
 case
-      when size({{ columns }}) <> size({{ at }}.texts) then null
-      {%- if plan.may_lack_columns %}
-      when size({{ at }}.missing) > 0 then map_filter({{ whole }}, (c, v) -> not array_contains(transform({{ at }}.missing, i -> get({{ columns }}, i)), c))
+      when size({{ columns }}) <> size({{ sent }}.texts) then null
+      {%- if images.may_lack_columns %}
+      when size({{ sent }}.missing) > 0 then map_filter({{ whole }}, (c, v) -> not array_contains(transform({{ sent }}.missing, i -> get({{ columns }}, i)), c))
       {%- endif %}
       else {{ whole }} end
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The columns of an image that are written as sent, for want of a text of their class. -#}
+{#- The columns whose values are as sent because they do not fit their class. -#}
 {%- macro unfit_columns(plan) -%}
 array_compact(flatten(array(
-      {%- for sent in plan.sent_images %}
-      {% if sent.image.names %}if({{ name(sent.column) }} is null, array(), coalesce(transform({{ sent_image(sent.path) }}.as_sent, i -> get({{ field(sent.image.names) }}, i)), array()))
-      {%- else %}coalesce({{ sent_image(sent.path) }}.as_sent, array())
+      {%- for image in plan.images.sent %}
+      {% if image.names %}if({{ name(image.column) }} is null, array(), coalesce(transform({{ sent_image(image.path) }}.as_sent, i -> get({{ field(image.names) }}, i)), array()))
+      {%- else %}coalesce({{ sent_image(image.path) }}.as_sent, array())
       {%- endif %}{{ ',' if not loop.last }}
       {%- endfor %})))
 {%- endmacro -%}
 
-{#- Why a record cannot be used though it is whole: values without columns, key columns that are none. -#}
+{#- Why a whole record cannot be used: an image has more or fewer values than columns, or a key column is not in the list of columns. -#}
 {%- macro bad_records(plan) -%}
-{%- set positional = plan.sent_images | selectattr('image.names') | list -%}
-{%- for sent in positional %}
-      when {{ is_uneven(sent) }} then 'schema-mismatch'
+{%- for image in plan.images.positional %}
+      when {{ is_uneven(image) }} then 'schema-mismatch'
 {%- endfor %}
-{%- for key in plan.spec.key if key.indexes %}
+{%- for key in plan.keys.positions %}
       when {{ is_beyond(key) }} then 'schema-mismatch'
 {%- endfor %}
 {%- endmacro -%}
 
-{%- macro is_uneven(sent) -%} {{ sent_image(sent.path) }}.texts is not null and {{ name(sent.column) }} is null {%- endmacro -%}
+{%- macro is_uneven(image) -%} {{ sent_image(image.path) }}.texts is not null and {{ name(image.column) }} is null {%- endmacro -%}
 
 {%- macro is_beyond(key) -%}
 exists({{ field(key.indexes) }}, i -> i < 0 or i >= coalesce(size({{ field(key.names[0]) }}), 0))
 {%- endmacro -%}
 
-{%- macro flaw_of_record(plan) -%}
-coalesce(flaw
-      {%- for sent in plan.sent_images if sent.image.names -%}
-      , if({{ is_uneven(sent) }}, concat({{ text(sent.path | join('.') ~ ': ') }}, size({{ sent_image(sent.path) }}.texts), ' values for ', coalesce(size({{ field(sent.image.names) }}), 0), ' columns'), null)
+{%- macro error_detail(plan) -%}
+coalesce(error_detail
+      {%- for image in plan.images.positional -%}
+      , if({{ is_uneven(image) }}, concat({{ text(image.path | join('.') ~ ': ') }}, size({{ sent_image(image.path) }}.texts), ' values for ', coalesce(size({{ field(image.names) }}), 0), ' columns'), null)
       {%- endfor %}
-      {%- for key in plan.spec.key if key.indexes -%}
+      {%- for key in plan.keys.positions -%}
       , if({{ is_beyond(key) }}, concat({{ text(key.indexes | join('.') ~ ': ') }}, array_join({{ field(key.indexes) }}, ','), ' of ', coalesce(size({{ field(key.names[0]) }}), 0), ' columns'), null)
       {%- endfor %})
 {%- endmacro -%}
 
-{#- Whether an image says of a column that it was not sent. -#}
-{%- macro lacks_columns(plan, side) -%}
-{%- set lines = plan.rows | selectattr(side) | list -%}
-{%- if not lines -%} false {%- else -%}
+{#- Whether an image says that a column was not sent. -#}
+{%- macro lacks_columns(side) -%}
+{%- if not side.images -%} false {%- else -%}
 coalesce(case
-      {%- for line in lines %}
-      when verdict = {{ text(line.verdict) }} then {% for path in line[side].at %}size({{ sent_image(path) }}.missing) > 0{{ ' or ' if not loop.last }}{% endfor %}
+      {%- for verdict, image in side.images.items() %}
+      when verdict = {{ text(verdict) }} then {% for path in image.paths %}size({{ sent_image(path) }}.missing) > 0{{ ' or ' if not loop.last }}{% endfor %}
       {%- endfor %} end, false)
 {%- endif -%}
 {%- endmacro -%}

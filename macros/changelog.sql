@@ -1,78 +1,78 @@
 {#- From messages to rows of the changelog: one SELECT for each source, in named steps, in the order the data takes.
-    `plan` is what the format says (runner/plan.py); the steps print no branch for what the format does not use. -#}
+    `plan` is what to print (runner/compile/plan.py); the steps print no branch for what the format does not use. -#}
 
 {%- macro changelog(plan) -%}
 {%- set spec = plan.spec -%}
 with
-{%- if plan.avro %}{{ records_opened(plan) }}{% else %}{{ documents_opened(plan) }}{% endif %}
+{%- if plan.avro %}{{ avro_records(plan) }}{% else %}{{ json_documents(plan) }}{% endif %}
 
 -- What each message is, in words: kind, then op.  [op]
-judged as (
+classified as (
   select
     *,
     case
       when raw is null then {{ text(spec.op.empty.verdict) }}
       {{- cases(spec.op) }}
     end as verdict
-  from opened
+  from parsed
 ),
-{%- if plan.text_images %}
+{%- if plan.images.texts %}
 
--- Documents that came as texts in a language of their own.  [text]
-told as (
+-- Documents that came as texts in another language than JSON.  [text]
+parsed_texts as (
   select
     *,
-    {%- for one in plan.text_images %}
-    {{ one.function }}(if(verdict {{ one_of(one.verdicts) }}, {{ field(one.path) }}, null)) as {{ name(one.column) }}{{ ',' if not loop.last }}
+    {%- for image in plan.images.texts %}
+    {{ image.function }}(if(verdict {{ one_of(image.verdicts) }}, {{ field(image.path) }}, null)) as {{ name(image.column) }}{{ ',' if not loop.last }}
     {%- endfor %}
-  from judged
+  from classified
 ),
 {%- endif %}
 
-{% if plan.sent_images %}{{ images_named(plan) }}
+{% if plan.images.sent %}{{ named_images(plan) }}
 
 {% endif -%}
-{%- if plan.lists -%} {{ listed(plan) }} {%- else -%} {{ found(plan) }} {%- endif %}
+{%- if plan.images.in_lists -%} {{ row_lists(plan) }} {%- else -%} {{ message_images(plan) }} {%- endif %}
 
--- Why a message cannot be used. One bad row spoils its whole message: nothing is half landed.
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select
-    origin, arrival, raw, verdict, {{ 'rows, rows_before' if plan.lists else 'found_before, found_after' }},{{ ' removed,' if plan.verdicts('after', 'patch') }}
+    origin, arrival, raw, verdict, {{ 'rows, rows_before' if plan.images.in_lists else 'found_before, found_after' }},{{ ' removed,' if plan.images.patches }}
     {%- if plan.avro %}
-    {{ flaw_of_record(plan) }} as flaw,
-    {%- if plan.sent_images %}
-    {{ unfit_columns(plan) }} as unfit,
+    {{ error_detail(plan) }} as error_detail,
+    {%- if plan.images.sent %}
+    {{ unfit_columns(plan) }} as unfit_columns,
     {%- endif %}
-    {%- if plan.may_lack_columns %}
-    {{ lacks_columns(plan, 'before') }} as lacks_before,
-    {{ lacks_columns(plan, 'after') }} as lacks_after,
+    {%- if plan.images.may_lack_columns %}
+    {{ lacks_columns(plan.images.before) }} as lacks_before,
+    {{ lacks_columns(plan.images.after) }} as lacks_after,
     {%- endif %}
     {%- endif %}
     {{ header_fields(plan.header, 'm', 4) }} as m,
     case
-      when unread is not null then unread
+      when parse_error is not null then parse_error
       when verdict is null and {{ plain(spec.op.by) }} is null then 'no-op'
       when verdict is null then 'unknown-op'
-      {%- if plan.lines | selectattr('kind', 'equalto', 'dead_letter') | list %}
+      {%- if plan.verdicts.dead_letters %}
       when verdict like 'dead\\_letter %' then split_part(verdict, ' ', 2)
       {%- endif %}
       when verdict not like 'row %' then null
       {{- bad_rows(plan) }}
     end as reason,
-    {%- if plan.tables %}
-    concat_ws('.', {% for column in ('tenant', 'db_name', 'schema_name', 'table_name') %}{{ given(spec.columns.get(column)) }}{{ ', ' if not loop.last }}{% endfor %}) as table_path,
+    {%- if plan.tables.all %}
+    concat_ws('.', {% for column in plan.names %}{{ given(column.value) }}{{ ', ' if not loop.last }}{% endfor %}) as table_path,
     {%- endif %}
-    {%- for key in spec.key if key.image %}
-    {{ key_image(key, plan) }} as key_image,
-    {%- endfor %}
+    {%- if plan.keys.image %}
+    {{ key_image(plan.keys.image) }} as key_image,
+    {%- endif %}
     {{ key_names(plan) }} as key_names,
     {{ types(plan) }} as types
-  from {{ 'listed' if plan.lists else 'found' }}
+  from {{ 'row_lists' if plan.images.in_lists else 'message_images' }}
 ),
-{%- if plan.readers %}
+{%- if plan.values.readers %}
 
--- The columns whose text may not be canonical as sent, and how to read it.  [types.table, values]
-classed as (
+-- The columns whose text as sent may not be canonical, and the reader of each.  [types.table, values]
+column_readers as (
   select
     *,
     {{ readers(plan) }} as readers
@@ -83,75 +83,75 @@ classed as (
 -- One row for each row change; every other message stays one row.
 exploded as (
   select
-    origin, arrival, m, verdict, reason, key_names{{ ', key_image' if spec.key | selectattr('image') | list }}, types
-    {{- ', readers' if plan.readers }}{{ ', removed' if plan.verdicts('after', 'patch') }}
-    {{- ', flaw' if plan.avro }}{{ ', unfit' if plan.sent_images }}{{ ', lacks_before, lacks_after' if plan.may_lack_columns }},
+    origin, arrival, m, verdict, reason, key_names{{ ', key_image' if plan.keys.image }}, types
+    {{- ', readers' if plan.values.readers }}{{ ', removed' if plan.images.patches }}
+    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent }}{{ ', lacks_before, lacks_after' if plan.images.may_lack_columns }},
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     if(reason is null, {{ op_of(plan) }}, null) as op,
-    {%- if plan.lists %}
+    {%- if plan.images.in_lists %}
     coalesce(position, 0) as row_index,
-    {{ sent(plan, 'before') }} as sent_before,
-    {{ sent(plan, 'after') }} as sent_after
+    {{ sent_before(plan.images) }} as sent_before,
+    {{ sent_after(plan.images) }} as sent_after
     {%- else %}
     0 as row_index,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after
     {%- endif %}
-  from {{ 'classed' if plan.readers else 'checked' }}
-  {%- if plan.lists %}
+  from {{ 'column_readers' if plan.values.readers else 'checked' }}
+  {%- if plan.images.in_lists %}
   lateral view outer posexplode(if(reason is null, arrays_zip(rows, rows_before), null)) as position, row
   {%- endif %}
 ),
 
--- The images as sent: of equal names the last counts, and what is no column is put aside.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
-cleaned as (
+-- The images as sent: of equal names the last counts, and members that are not columns are left out.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
+clean_images as (
   select
     * except (sent_before, sent_after),
-    {%- for entry, value in plan.row_meta.items() %}
-    {{ member_of_row(value) }} as {{ name('meta_' ~ entry) }},
+    {%- for entry in plan.meta if entry.members %}
+    {{ member_of_row(entry) }} as {{ name(entry.column) }},
     {%- endfor %}
     {{ clean_image('sent_before', plan) }} as sent_before,
     {{ clean_image('sent_after', plan) }} as sent_after
   from exploded
 ),
-{%- if plan.python_readers %}
+{%- if plan.values.python %}
 
 -- The values that only a function over a whole image can read.  [values]
-called as (
+python_read as (
   select
     *,
-    {%- for kind in plan.python_readers %}{% for side in ('before', 'after') %}
-    {{ kind }}(if(exists(readers, r -> r.reader {{ one_of(plan.words_with(kind)) }}), map_from_entries(transform(filter(readers, r -> r.reader {{ one_of(plan.words_with(kind)) }}), r -> struct(r.column, sent_{{ side }}[r.column]))), null)) as {{ kind }}_{{ side }}{{ ',' if not loop.last }}
+    {%- for one in plan.values.python %}{% for side in ('before', 'after') %}
+    {{ one.function }}(if(exists(readers, r -> r.reader {{ one_of(one.words) }}), map_from_entries(transform(filter(readers, r -> r.reader {{ one_of(one.words) }}), r -> struct(r.column, sent_{{ side }}[r.column]))), null)) as {{ one.function }}_{{ side }}{{ ',' if not loop.last }}
     {%- endfor %}{{ ',' if not loop.last }}{% endfor %}
-  from cleaned
+  from clean_images
 ),
 {%- endif %}
-{%- if plan.readers %}
+{%- if plan.values.readers %}
 
--- The values that read otherwise than they were sent, before and after; without a text where the reader could not read.  [values]
-rewritten as (
+-- The values whose canonical text is not the text sent, before and after; the text is null where it could not be read.  [values]
+new_texts as (
   select
     *,
     if(coalesce(size(readers), 0) = 0, null, array(
       {%- for side in ('before', 'after') %}
-      {{ called(plan, side) }}filter(
+      {{ bound_results(plan, side) }}filter(
         transform(
-          transform(readers, r -> struct(r.column, r.reader{{ ', r.labels' if plan.needs_labels }}, sent_{{ side }}[r.column] as sent
-            {%- for kind in plan.python_readers %}, called.{{ kind }}[r.column] as {{ kind }}{% endfor %})),
-          v -> struct(v.column, v.sent, {{ read_value(plan) | indent(10) }} as text)),
-        v -> not v.text <=> v.sent){{ '), 0)' if plan.python_readers }}{{ ',' if not loop.last }}
-      {%- endfor %})) as rewritten
-  from {{ 'called' if plan.python_readers else 'cleaned' }}
+          transform(readers, r -> struct(r.column, r.reader{{ ', r.labels' if plan.values.need_labels }}, sent_{{ side }}[r.column] as sent
+            {%- for one in plan.values.python %}, results.{{ one.function }}[r.column] as {{ one.function }}{% endfor %})),
+          v -> struct(v.column, v.sent, {{ read_value(plan.values.readers) | indent(10) }} as text)),
+        v -> not v.text <=> v.sent){{ '), 0)' if plan.values.python }}{{ ',' if not loop.last }}
+      {%- endfor %})) as new_texts
+  from {{ 'python_read' if plan.values.python else 'clean_images' }}
 ),
 
 -- The images in canonical text.
 canonical as (
   select
     *,
-    {{ with_texts('sent_before', 0) }} as read_before,
-    {{ with_texts('sent_after', 1) }} as read_after
-  from rewritten
+    {{ with_texts('sent_before', 0) }} as canonical_before,
+    {{ with_texts('sent_after', 1) }} as canonical_after
+  from new_texts
 ),
 {%- endif %}
 
@@ -159,28 +159,28 @@ canonical as (
 images as (
   select
     *,
-    {{ image(plan, 'before', 'after') }} as before,
-    {{ image(plan, 'after', 'before') }} as after
-  from {{ 'canonical' if plan.readers else 'cleaned' }}
+    {{ image_before(plan) }} as before,
+    {{ image_after(plan) }} as after
+  from {{ 'canonical' if plan.values.readers else 'clean_images' }}
 ),
 
--- The key columns, looked up in the images; null if one of them is not there.  [key]
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select
     *,
     {{ key_of(plan) }} as key,
-    {{ key_before(plan) }} as key_before
+    {{ key_before() }} as key_before
   from images
 ),
 
--- The vendor's extras, known or not, and the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-extras as (
+-- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
+meta_and_order as (
   select
     *,
-    {%- for value, reader, number in plan.order %}
-    {{ order_number(value, reader, number, plan) }} as order_{{ loop.index }},
+    {%- for number in plan.order %}
+    {{ order_number(number, plan.zone) }} as order_{{ loop.index }},
     {%- endfor %}
-    {{ meta(plan) }} as extras
+    {{ meta(plan) }} as meta_entries
   from keyed
 )
 
@@ -190,33 +190,33 @@ select
   {{ text(plan.source) }} as source,
   {{ text(spec.name) }} as format,
   op,
-  {%- for column in ('tenant', 'db_name', 'schema_name', 'table_name') %}
-  {{ column_value(plan, column) }} as {{ column }},
+  {%- for column in plan.names %}
+  {{ column_value(column, plan.zone) }} as {{ column.name }},
   {%- endfor %}
   key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
   if(size(key) > 1, to_json(map_from_entries(array_sort(map_entries(key)))), to_json(key)) as key_text,
   before,
   after,
-  {{ completeness(plan, 'before') }} as before_image,
-  {{ completeness(plan, 'after') }} as after_image,
-  {{ changed(plan) }} as changed,
+  {{ completeness(plan.images, plan.images.before) }} as before_image,
+  {{ completeness(plan.images, plan.images.after) }} as after_image,
+  {{ changed(plan.images) }} as changed,
   if(kind = 'row', types, null) as types,
-  {{ column_value(plan, 'event_time') }} as event_time,
-  {{ column_value(plan, 'produced_at') }} as produced_at,
-  {{ column_value(plan, 'tx_id') }} as tx_id,
+  {{ column_value(plan.columns['event_time'], plan.zone) }} as event_time,
+  {{ column_value(plan.columns['produced_at'], plan.zone) }} as produced_at,
+  {{ column_value(plan.columns['tx_id'], plan.zone) }} as tx_id,
   named_struct(
     'generation', 0,
-    'phase', {{ phase(plan) }},
-    'position', {{ position(plan) }},
+    'phase', {{ phase(plan.verdicts.snapshots) }},
+    'position', {{ position(plan.order, plan.zone) }},
     'arrival', arrival,
     'row', row_index) as seq,
   {{ pair_id(plan) }} as pair_id,
-  map_filter(extras, (entry, value) -> value not in ('', 'null')) as meta,
+  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
   origin,
-  case when kind = 'ddl' then {{ column_value(plan, 'statement') }} end as statement,
+  case when kind = 'ddl' then {{ column_value(plan.columns['statement'], plan.zone) }} end as statement,
   reason,
-  {{ 'coalesce(if(kind = \'dead_letter\', flaw, null), ' if plan.avro }}{{ detail(spec) }}{{ ')' if plan.avro }} as detail,
+  {{ 'coalesce(if(kind = \'dead_letter\', error_detail, null), ' if plan.avro }}{{ detail(plan) }}{{ ')' if plan.avro }} as detail,
   {{ 'base64(raw)' if plan.avro else "if(reason = 'not-utf8', base64(cast(raw as binary)), raw)" }} as raw
-from extras
+from meta_and_order
 {%- endmacro -%}

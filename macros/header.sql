@@ -2,10 +2,10 @@
 {%- macro header(plan) -%}
 -- {{ plan.source }}_to_changelog: the messages of source {{ plan.source }}, as rows of the changelog
 -- format     {{ plan.spec.name }}: {{ plan.spec.about }}
--- reads      {{ plan.source }}_messages: {% for column, type in plan.message_columns.items() %}{{ column }} {{ type.split('<')[0] }}{{ ', ' if not loop.last }}{% endfor %}
-{% if plan.functions %}-- functions  Spark's own, and {{ plan.functions | join(', ') }} of runner/udfs.py
+-- reads      {{ plan.source }}_messages: {% for column, type in plan.reads.items() %}{{ column }} {{ type }}{{ ', ' if not loop.last }}{% endfor %}
+{% if plan.functions %}-- functions  Spark's own, and {{ plan.functions | join(', ') }} of runner/functions
 {% endif -%}
--- zone       {{ plan.zone or 'not declared: local times stay wall clock' }}
+-- zone       {{ plan.zone.name if plan.zone else 'not declared: local times stay wall clock' }}
 -- settings   {% for key, value in sql_settings.items() %}{{ key }} = {{ value }}{{ '\n--            ' if not loop.last }}{% endfor %}
 {% endmacro -%}
 

@@ -1,12 +1,12 @@
 {#- Reading a message's text: exactly one JSON object, with the digits of its numbers as they were sent. -#}
 
-{#- The one document of each message as `m`, or why there is none as `unread`. -#}
-{%- macro documents_opened(plan) -%}
+{#- The one document of each message as `m`, or as `parse_error` why there is not one. -#}
+{%- macro json_documents(plan) -%}
 {%- set messages = name(plan.source ~ '_messages') -%}
 
 {%- if plan.exact %}
 
--- Numbers that a JSON parser would round are put in quotes first. Inside a text that breaks it, and the second reading below mends it.  [message.numbers]
+-- Numbers that a JSON parser would round are put in quotes first. Inside a text this does harm: see `marked` below.  [message.numbers]
 quoted as (
   select
     *,
@@ -15,7 +15,7 @@ quoted as (
 ),
 {%- endif %}
 
--- The fields that the format names. Behind the document stands a seal: found in its place, nothing else came with the document.
+-- The fields that the format names. A seal follows the document: if it is in its place, there is nothing else in the message.
 decoded as (
   select
     *,
@@ -24,7 +24,7 @@ decoded as (
 ),
 {%- if plan.exact %}
 
--- Where the quotes did harm, or values hold objects or lists of their own, the message is read again with marked quotes: in there they must go again.
+-- Where the quotes did harm, or values are objects or lists, the message is read again with marks that tell which quotes to remove.
 marked as (
   select
     *,
@@ -41,18 +41,18 @@ marked as (
 ),
 {%- endif %}
 
--- The one document, or why there is not one.
-opened as (
+-- The one document of each message, or why there is not one.
+parsed as (
   select
     * except (documents{{ ', marked_documents' if plan.exact }}),
     {%- if plan.exact %}
     case
-      when unread is not null then null
+      when parse_error is not null then null
       when marked_documents is null then get(documents, 0)
       else {{ unmarked_tree(plan.sealed_fields, 'get(marked_documents, 0)', 6) }}
     end as m
     {%- else %}
-    if(unread is null, get(documents, 0), null) as m
+    if(parse_error is null, get(documents, 0), null) as m
     {%- endif %}
   from (
     select
@@ -61,7 +61,7 @@ opened as (
         when not is_valid_utf8(raw) then 'not-utf8'
         when {{ is_sealed('coalesce(marked_documents, documents)' if plan.exact else 'documents') }} then null
         {{- not_one_object(json(plan)) | indent(2) }}
-      end as unread
+      end as parse_error
     from {{ 'marked' if plan.exact else 'decoded' }}
   )
 ),
@@ -86,8 +86,9 @@ from_json(
 
 {%- macro number() -%} -?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE]) {%- endmacro -%}
 
-{#- Every JSON number that is no plain integer and stands as a member of an object, in quotes. What looks so inside a text is quoted too: the text
-    ends there and a number follows, which is no JSON, so that the parser refuses it. Most texts are spared: their quotes stand behind a backslash. -#}
+{#- The message with quotes around each JSON number that is a member of an object and not a plain integer. What looks like one inside a text gets
+    quotes too: then the text ends there and a number follows, which is not JSON, so that the parser refuses it. Most texts are not affected: a
+    backslash stands before their quotes. -#}
 {%- macro quoted_fractions() -%}
 {%- set whole -%} if(contains(raw, '\\ud') or contains(raw, '\\uD'), {{ whole_surrogates('raw') }}, raw) {%- endset -%}
 {%- set value -%} (?=[-0-9])({{ number() }})(?=\\s*+[,}\\]]) {%- endset -%}
@@ -101,7 +102,7 @@ regexp_replace(
 {#- Whether a fraction, an exponent or minus zero may stand anywhere. -#}
 {%- macro may_lose_digits() -%} raw rlike '[.eE\\-][-+0-9eE]++\\s*+[,}\\]]' {%- endmacro -%}
 
-{#- Whether a value that is read holds objects or lists of its own, or is a text that looks so. -#}
+{#- Whether a value that is read is an object or a list that holds others, or is a text that looks like one. -#}
 {%- macro nests(tree, path) -%}
 {%- if tree == 'string' -%} startswith({{ path }}, '{') or startswith({{ path }}, '[')
 {%- elif tree == 'array<string>' -%} exists({{ path }}, v -> startswith(v, '{') or startswith(v, '['))
@@ -115,7 +116,7 @@ regexp_replace(
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Every JSON number that is no plain integer, in quotes behind a mark. Texts and plain integers are skipped; what is no JSON number stays. -#}
+{#- The message with quotes and a mark before each JSON number that is not a plain integer. Texts, plain integers and what is not a JSON number stay. -#}
 {%- macro marked_fractions() -%}
 {%- set string -%} "(?:[^"\\\\]++|\\\\.)*+" {%- endset -%}
 regexp_replace(
@@ -124,7 +125,7 @@ regexp_replace(
       '$1"\uFFFF$2"')
 {%- endmacro -%}
 
-{#- Half a surrogate pair is no character. -#}
+{#- Half a surrogate pair is not a character: it becomes U+FFFD. -#}
 {%- macro whole_surrogates(json) -%}
 regexp_replace(
         {{ json }},
@@ -132,7 +133,7 @@ regexp_replace(
         '$1\\\\ufffd')
 {%- endmacro -%}
 
-{#- A text without the mark: in front of a number, and inside a nested value with its quotes. -#}
+{#- A text without marks: before a number the mark alone goes, inside a nested value the quotes go too. -#}
 {%- macro unmarked(value) -%}
 if(startswith({{ value }}, '\uFFFF'), substr({{ value }}, 2), regexp_replace({{ value }}, '"\uFFFF([^"]*+)"', '$1'))
 {%- endmacro -%}
@@ -152,11 +153,12 @@ if({{ path }} is null, null, named_struct(
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro field_type(tree, indent) -%}
+{#- The type of a tree of fields, as it stands between quotes; `between` stands before each field. -#}
+{%- macro field_type(tree, indent, between='\n') -%}
 {%- if tree is string -%} {{ tree }} {%- else -%}
 struct<
-{%- for part, branch in tree.items() %}
-{{ ' ' * indent }}{{ name(part) | sql_inner }} {{ field_type(branch, indent + 2) }}{{ ',' if not loop.last }}
+{%- for part, branch in tree.items() -%}
+{{ between }}{{ ' ' * indent }}{{ name(part) | sql_inner }} {{ field_type(branch, indent + 2, between) }}{{ ',' if not loop.last }}
 {%- endfor -%}
 >
 {%- endif -%}

@@ -25,24 +25,24 @@ group by {{ name(column) }}
 select * from {{ model }} where not coalesce({{ expression }}, false)
 {%- endmacro -%}
 
-{#- Messages read = messages landed: `<source>_read_again` has the messages of the places that were read, counted anew; `<source>_gone` the files
-    of which nothing can be known any more. -#}
+{#- Messages read = messages landed. The view `<source>_read_again` has the places that were read, with a new count of their messages; `<source>_gone`
+    has the files that are not there any more and cannot be counted again. -#}
 {%- macro test_conserved(source) -%}
 {{ conserved_topics(source) if source.messages.topics else conserved_files(source) }}
 {%- endmacro -%}
 
 {%- macro conserved_files(source) -%}
-with again as (
+with read_places as (
   select place, sum(messages) as messages_read from {{ name(source.name ~ '_read_again') }} group by place
 ),
-landed as (
+landed_places as (
   select origin.file as place, count_if(seq.row = 0) as messages_landed from {{ name(source.model) }} group by origin.file
 )
 select
   place,
   coalesce(messages_read, 0) as messages_read,
   coalesce(messages_landed, 0) as messages_landed
-from again full join landed using (place)
+from read_places full join landed_places using (place)
 where coalesce(messages_read, 0) <> coalesce(messages_landed, 0)
   and place not in (select value from {{ name(source.name ~ '_gone') }})
 {%- endmacro -%}
@@ -55,9 +55,9 @@ where not_landed > 0 or landed_twice > 0
 
 {%- macro landed_files(source) -%} select distinct origin.file as file from {{ name(source.model) }} {%- endmacro -%}
 
-{#- Of each partition that was read, offset by offset: what is there and what has landed. Counts alone would not do: what was removed since, by
-    retention or compaction, must not make up for what landed twice. Where old rows were removed from the table (`is_thinned`), what is before the
-    first one that is left is not asked for. -#}
+{#- What is there and what has landed, offset by offset, for each partition that was read. Counts alone are not enough: messages that retention or
+    compaction removed since must not make up for messages that landed twice. Where old rows were removed from the table (`is_thinned`), offsets
+    before the first row that is left are not compared. -#}
 {%- macro topics_recounted(source, is_thinned) -%}
 {%- set again = source.name ~ '_read_again' -%}
 with offsets as (

@@ -2,56 +2,43 @@
 
 {#- The vendor's own types, column -> type. -#}
 {%- macro types(plan) -%}
-{%- set spec = plan.spec -%}
-{%- if spec.types and spec.types.at -%}
-{%- set found = [] -%}
-{%- for path in spec.types.at -%}{% do found.append(types_at(path, plan)) %}{%- endfor -%}
-{{ clean(first_of(found), spec) }}
-{%- elif plan.text_images -%}
-map_concat({% for side in ('before', 'after') %}coalesce({{ types_of_texts(plan, side) }}, map()){{ ', ' if not loop.last }}{% endfor %})
+{%- if plan.types_places -%}
+{%- set sent -%} {%- call(place) first_of(plan.types_places) -%} {{ types_at(place) }} {%- endcall -%} {%- endset -%}
+{{ clean(sent, plan) }}
+{%- elif plan.images.texts -%}
+map_concat(coalesce({{ types_in_texts(plan.images.before) }}, map()), coalesce({{ types_in_texts(plan.images.after) }}, map()))
 {%- else -%} cast(null as map<string,string>)
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro types_at(path, plan) -%}
-{%- set types = plan.spec.types -%}
-{%- set members = [] -%}
-{%- for member in types.value -%}{% do members.append('t.' ~ name(member)) %}{%- endfor -%}
-{%- if plan.avro -%} {{ types_by_position(path, plan) }}
-{%- elif types.name -%}
-map_from_entries(transform(filter({{ field(path) }}, t -> t.{{ name(types.name) }} is not null), t -> struct(t.{{ name(types.name) }}, {{ first_of(members) }})))
-{%- elif plan.is_row_path(path) -%}
-{%- set kind = 'map<string,' ~ ('struct<' ~ (types.value | map('name') | join(':string,')) ~ ':string>' if members else 'string') ~ '>' -%}
-{%- set parsed -%} from_json({{ field(path) }}, {{ text(kind) }}, {{ json_options() }}) {%- endset -%}
-{%- if members -%} transform_values({{ parsed }}, (c, t) -> {{ first_of(members) }}) {%- else -%} {{ parsed }} {%- endif -%}
-{%- elif members -%} transform_values({{ field(path) }}, (c, t) -> {{ first_of(members) }})
-{%- else -%} {{ field(path) }}
+{%- macro types_at(place) -%}
+{%- set sent = field(place.path) -%}
+{%- if place.form == 'map' -%} {{ sent }}
+{%- elif place.form == 'objects' -%} transform_values({{ sent }}, (c, t) -> {{ type_in_object(place) }})
+{%- elif place.form == 'list' -%}
+map_from_entries(transform(filter({{ sent }}, t -> t.{{ name(place.name) }} is not null), t -> struct(t.{{ name(place.name) }}, {{ type_in_object(place) }})))
+{%- elif place.form == 'lists' -%}
+{%- call(member) first_of(place.members) -%} {{ types_beside_names(sent ~ '.' ~ name(place.name), sent ~ '.' ~ name(member)) }} {%- endcall -%}
+{%- elif place.members -%}
+transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (place.members | map('name') | join(':string,')) ~ ':string>>') }}, {{ json_options() }}), (c, t) -> {{ type_in_object(place) }})
+{%- else -%} from_json({{ sent }}, 'map<string,string>', {{ json_options() }})
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The types of a record's columns stand in a list beside their names. -#}
-{%- macro types_by_position(path, plan) -%}
-{%- set types = plan.spec.types -%}
-{%- if not types.name -%} {{ field(path) }}
-{%- else -%}
-{%- set names = field(path) ~ '.' ~ name(types.name) -%}
-{%- set found = [] -%}
-{%- for member in types.value -%}{% do found.append('if(size(' ~ names ~ ') = size(' ~ field(path) ~ '.' ~ name(member) ~ '), map_from_arrays(' ~ names ~ ', ' ~ field(path) ~ '.' ~ name(member) ~ '), null)') %}{%- endfor -%}
-{{ first_of(found) }}
-{%- endif -%}
-{%- endmacro -%}
+{%- macro type_in_object(place) -%} {%- call(member) first_of(place.members) -%} t.{{ name(member) }} {%- endcall -%} {%- endmacro -%}
 
-{#- Texts that tell the types with the values. -#}
-{%- macro types_of_texts(plan, side) -%}
-{%- set lines = plan.rows | selectattr(side) | selectattr(side ~ '.text') | list -%}
-{%- if lines -%} case verdict{% for line in lines %} when {{ text(line.verdict) }} then {{ name(plan.text_image(line[side]).column) }}.types{% endfor %} end
+{%- macro types_beside_names(names, types) -%} if(size({{ names }}) = size({{ types }}), map_from_arrays({{ names }}, {{ types }}), null) {%- endmacro -%}
+
+{#- Types that stand in texts beside the values. -#}
+{%- macro types_in_texts(side) -%}
+{%- if side.texts -%} case verdict{% for verdict, column in side.texts.items() %} when {{ text(verdict) }} then {{ name(column) }}.types{% endfor %} end
 {%- else -%} cast(null as map<string,string>)
 {%- endif -%}
 {%- endmacro -%}
 
-{#- A type's name without what is in brackets and without `unsigned` and `zerofill`: where no type is named by several words, the first word. -#}
-{%- macro bare_type(type, plan) -%}
-{%- if plan.long_names -%}
+{#- A type's name without what is in brackets and without `unsigned` and `zerofill`: where no type's name has several words, the first word. -#}
+{%- macro bare_type(type, by_type) -%}
+{%- if by_type.may_be_long -%}
 trim(regexp_replace(regexp_replace(lower({{ type }}), '\\([0-9, *]*\\)|\\(.*| unsigned\\b| signed\\b| zerofill\\b', ' '), ' +', ' '))
 {%- else -%} substring_index(substring_index(lower({{ type }}), '(', 1), ' ', 1)
 {%- endif -%}
@@ -59,23 +46,22 @@ trim(regexp_replace(regexp_replace(lower({{ type }}), '\\([0-9, *]*\\)|\\(.*| un
 
 {#- For each column whose values have a reader: its name, the reader, the labels in its type. What a source declares goes before the message's types. -#}
 {%- macro readers(plan) -%}
-{%- set declared = plan.tables | selectattr('columns') | list -%}
-{%- if not declared -%} {{ readers_of_types(plan) }}
+{%- if not plan.tables.typed -%} {{ readers_of_types(plan) }}
 {%- else -%}
 concat(
       coalesce(case
-        {%- for table in declared if table.readers %}
-        when {{ table_is(table.name) }} then array(
+        {%- for table in plan.tables.typed if table.readers %}
+        when {{ table_is('table_path', table.name) }} then array(
           {%- for column, reader in table.readers.items() %}
           {{ declared_reader(table, column, reader, plan) }}{{ ',' if not loop.last }}
           {%- endfor %})
         {%- endfor %} end, array()),
-      {% if plan.types -%}
+      {% if plan.values.by_type -%}
       coalesce(filter(
         {{ readers_of_types(plan) | indent(4) }},
         r -> not coalesce(case
-          {%- for table in declared %}
-          when {{ table_is(table.name) }} then r.column in ({{ table.columns | map('sql_text') | join(', ') }})
+          {%- for table in plan.tables.typed %}
+          when {{ table_is('table_path', table.name) }} then r.column in ({{ table.columns | map('sql_text') | join(', ') }})
           {%- endfor %} end, false)), array())
       {%- else -%} array() {%- endif -%}
       )
@@ -84,61 +70,50 @@ concat(
 
 {%- macro declared_reader(table, column, reader, plan) -%}
 struct({{ text(column) }} as column, {{ text(reader.word) }} as reader
-{%- if plan.needs_labels -%}, {% if reader.labelled %}{{ labels(text(table.columns[column])) }}{% else %}cast(null as array<string>){% endif %} as labels {%- endif -%} )
+{%- if plan.values.need_labels -%}, {% if reader.labelled %}{{ labels(text(table.columns[column])) }}{% else %}cast(null as array<string>){% endif %} as labels {%- endif -%} )
 {%- endmacro -%}
 
 {%- macro readers_of_types(plan) -%}
-{%- set entries -%}
-filter(map_entries(types), t -> {{ bare_type('t.value', plan) }} in (
-        {{ plan.type_names | map('sql_text') | join(', ') }}))
-{%- endset -%}
-{%- set found -%}
-transform(
-      {{ entries }},
+{%- set by_type = plan.values.by_type -%}
+{{ 'filter(' if by_type.by }}transform(
+      filter(map_entries(types), t -> {{ bare_type('t.value', by_type) }} in (
+        {{ by_type.names | map('sql_text') | join(', ') }})),
       t -> struct(
         t.key as column,
-        {{ reader_of('t.value', plan) }} as reader
-        {%- if plan.needs_labels %},
-        if({{ bare_type('t.value', plan) }} in ({{ plan.labelled | map('sql_text') | join(', ') }}), {{ labels('t.value') }}, null) as labels
-        {%- endif %}))
-{%- endset -%}
-{%- if plan.types | length > 1 -%} filter({{ found }}, r -> r.reader is not null) {%- else -%} {{ found }} {%- endif -%}
+        {{ reader_of('t.value', by_type) }} as reader
+        {%- if plan.values.need_labels %},
+        if({{ bare_type('t.value', by_type) }} in ({{ by_type.labelled | map('sql_text') | join(', ') }}), {{ labels('t.value') }}, null) as labels
+        {%- endif %})){{ ', r -> r.reader is not null)' if by_type.by }}
 {%- endmacro -%}
 
-{%- macro reader_of(type, plan) -%}
-{%- if plan.types | length == 1 and plan.types[0].text is none -%} {{ reader_in(type, plan.types[0], plan) }}
+{%- macro reader_of(type, by_type) -%}
+{%- if not by_type.by -%} {{ reader_in(type, by_type.cases[0], by_type) }}
 {%- else -%}
-{%- set by = 'lower(' ~ plain(plan.spec.types.tables.by) ~ ')' -%}
+{%- set by -%} lower({{ plain(by_type.by) }}) {%- endset -%}
 case
-          {%- for one in plan.types %}
-          {{ ('when ' ~ fits(by, one.text | lower) ~ ' then') if one.text else 'else' }} {% if one.readers %}{{ reader_in(type, one, plan) | indent(2) }}{% else %}null{% endif %}
+          {%- for one in by_type.cases %}
+          {% if one.text %}when {{ fits(by, one.text | lower) }} then{% else %}else{% endif %} {% if one.readers %}{{ reader_in(type, one, by_type) | indent(2) }}{% else %}null{% endif %}
           {%- endfor %} end
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro reader_in(type, one, plan) -%}
+{%- macro reader_in(type, one, by_type) -%}
 case
           {%- for reader, names in one.readers.items() %}
-          when {{ bare_type(type, plan) }} in ({{ names | map('sql_text') | join(', ') }}) then {{ text(reader.word) }}
+          when {{ bare_type(type, by_type) }} in ({{ names | map('sql_text') | join(', ') }}) then {{ text(reader.word) }}
           {%- endfor %} end
 {%- endmacro -%}
 
 {#- The canonical text of the value `v`. -#}
-{%- macro read_value(plan) -%}
+{%- macro read_value(readers) -%}
 case v.reader
-  {%- for reader in plan.readers %}
-  when {{ text(reader.word) }} then {{ attempts(reader) }}
+  {%- for reader in readers %}
+  when {{ text(reader.word) }} then {% call(attempt) first_of(reader.attempts) %}{{ macro('read_' ~ attempt.kind)('v.sent', attempt.zone) }}{% endcall %}
   {%- endfor %} end
 {%- endmacro -%}
 
-{%- macro attempts(reader) -%}
-{%- set tried = [] -%}
-{%- for kind, zone in reader.attempts -%}{% do tried.append(macro('read_' ~ kind)('v.sent', zone)) %}{%- endfor -%}
-{{ first_of(tried) }}
-{%- endmacro -%}
-
 {#- Binds what functions have made of an image to a name, outside of lambdas: inside of one Spark cannot call them. -#}
-{%- macro called(plan, side) -%}
-{%- if plan.python_readers -%}
-get(transform(array(named_struct({% for kind in plan.python_readers %}{{ text(kind) }}, {{ kind }}_{{ side }}{{ ', ' if not loop.last }}{% endfor %})), called -> {% endif -%}
+{%- macro bound_results(plan, side) -%}
+{%- if plan.values.python -%}
+get(transform(array(named_struct({% for one in plan.values.python %}{{ text(one.function) }}, {{ one.function }}_{{ side }}{{ ', ' if not loop.last }}{% endfor %})), results -> {% endif -%}
 {%- endmacro -%}

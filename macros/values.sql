@@ -1,16 +1,16 @@
 {#- How vendors write values, and the canonical text of each. A reader gives null for a text that it cannot read: such a value stays as sent. -#}
 
-{#- Text in which MySQL's drivers put bytes one character each. -#}
+{#- Bytes that MySQL's drivers put into a text, one character for each. -#}
 {%- macro read_latin1(value, zone) -%}
 if({{ value }} rlike '[^\\x00-\\xff]', null, base64(encode({{ value }}, 'ISO-8859-1')))
 {%- endmacro -%}
 
 {#- Local time in a zone, as an instant. -#}
 {%- macro read_instant(value, zone) -%}
-if({{ value }} rlike {{ is_datetime() }}{{ ' and ' ~ was_there(value, zone) if '/' in zone }}, {{ instant_text(in_zone('left(' ~ value ~ ', 19)', zone), value) }}, null)
+if({{ value }} rlike {{ is_datetime() }}{% if zone.may_skip %} and {{ was_there(value, zone) }}{% endif %}, {{ instant_text(in_zone('left(' ~ value ~ ', 19)', zone), value) }}, null)
 {%- endmacro -%}
 
-{#- An instant of whole seconds and the fraction that stands behind the 19 characters of a wall clock, as text. -#}
+{#- An instant of whole seconds with the fraction that follows the 19 characters of a wall clock, as text. -#}
 {%- macro instant_text(instant, value) -%}
 concat(replace(cast({{ instant }} as string), ' ', 'T'), {{ fraction("regexp_extract(" ~ value ~ ", '^.{19}(\\\\.[0-9]+)', 1)") }}, 'Z')
 {%- endmacro -%}
@@ -18,7 +18,7 @@ concat(replace(cast({{ instant }} as string), ' ', 'T'), {{ fraction("regexp_ext
 {#- A fraction of a second `.f`, without the zeros at its end. -#}
 {%- macro fraction(value) -%} rtrim('.', rtrim('0', {{ value }})) {%- endmacro -%}
 
-{#- A wall clock with an offset or the name of a zone behind it; without either it is local time. -#}
+{#- A wall clock followed by an offset or the name of a zone; without either it is local time. -#}
 {%- macro read_zoned(value, zone) -%}
 {%- set parts = "'^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(\\\\.[0-9]+)?( ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)| [A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+)?$'" -%}
 if({{ value }} rlike {{ parts }},
@@ -63,16 +63,16 @@ if({{ is_milliseconds(value) }}, concat(replace(cast(timestamp_millis(try_cast({
 {{ value }} rlike '^-?[0-9]{1,15}$' and try_cast({{ value }} as bigint) between -62135596800000 and 253402300799999
 {%- endmacro -%}
 
-{%- macro clock_of(value, zone) -%} cast(from_utc_timestamp(timestamp_millis(try_cast({{ value }} as bigint)), {{ text(zone) }}) as string) {%- endmacro -%}
+{%- macro clock_of(value, zone) -%} cast(from_utc_timestamp(timestamp_millis(try_cast({{ value }} as bigint)), {{ text(zone.name) }}) as string) {%- endmacro -%}
 
-{#- Milliseconds of 13 digits, and behind the dot all nanoseconds of the second, as a wall clock of a zone. -#}
+{#- Milliseconds of 13 digits, and after the dot all nanoseconds of the second, as a wall clock of a zone. -#}
 {%- macro read_epoch_ms_nanos(value, zone) -%}
 if({{ value }} rlike '^[0-9]{13}(?:\\.[0-9]{9})?$',
-  concat(cast(from_utc_timestamp(timestamp_seconds(try_cast(left({{ value }}, 10) as bigint)), {{ text(zone) }}) as string),
+  concat(cast(from_utc_timestamp(timestamp_seconds(try_cast(left({{ value }}, 10) as bigint)), {{ text(zone.name) }}) as string),
     {{ fraction("concat('.', if(length(" ~ value ~ ") > 13, substr(" ~ value ~ ", 15), substr(" ~ value ~ ", 11)))") }}), null)
 {%- endmacro -%}
 
-{#- Local times with a T between date and time, and without seconds where they are none. -#}
+{#- Local times with a T between date and time, and without seconds where these are zero. -#}
 {%- macro read_iso_datetime(value, zone) -%}
 if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]++)?)?$',
   concat(replace(left({{ value }}, 16), 'T', ' '), if(length({{ value }}) = 16, ':00', substr({{ value }}, 17, 3)), {{ fraction("substr(" ~ value ~ ", 20)") }}), null)
@@ -97,7 +97,7 @@ if({{ value }} rlike '^[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(u
 {#- What a function over the whole image has read. -#}
 {%- macro read_java_bytes(value, zone) -%} v.java_bytes {%- endmacro -%}
 
-{#- Wall clock: the zeros behind a fraction of a second say nothing. -#}
+{#- Wall clock: the zeros at the end of a fraction of a second say nothing. -#}
 {%- macro read_wall_clock(value, zone) -%}
 if({{ value }} rlike {{ is_wall_clock() }}, if(contains({{ value }}, '.'), rtrim('.', rtrim('0', {{ value }})), {{ value }}), null)
 {%- endmacro -%}
@@ -135,7 +135,7 @@ case
         when array_contains(v.labels, {{ value }}) then {{ value }} end
 {%- endmacro -%}
 
-{#- A set sent as a mask of 64 bits without sign, its first label the lowest. -#}
+{#- A set sent as an unsigned mask of 64 bits; the lowest bit is the first label. -#}
 {%- macro read_mask(value, zone) -%}
 {%- set mask -%}
 cast(try_cast({{ value }} as decimal(20,0)) - if(try_cast({{ value }} as decimal(20,0)) > 9223372036854775807, 18446744073709551616, 0) as bigint)

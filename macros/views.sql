@@ -2,7 +2,7 @@
 
 {%- macro all_sources(sources, columns) -%}
 {%- for source in sources %}
-  select {{ columns | map('name') | join(', ') | replace(name('source'), text(source.name) ~ ' as ' ~ name('source')) }} from {{ name(source.model) }}
+  select {% for column in columns %}{{ text(source.name) ~ ' as ' if column == 'source' }}{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ name(source.model) }}
   {%- if not loop.last %}
   union all
   {%- endif %}
@@ -18,7 +18,7 @@ select * from (
 where kind = {{ text(kind) }}
 {%- endmacro -%}
 
-{#- How fresh each source is, and how many messages of each kind it has brought. -#}
+{#- How fresh each source is, and how many messages of each kind came from it. -#}
 {%- macro freshness(sources, by) -%}
 select
   {{ by | map('name') | join(', ') }},
@@ -44,8 +44,8 @@ where kind <> 'control'
 group by {{ by | map('name') | join(', ') }}
 {%- endmacro -%}
 
-{#- Row changes, the two halves of an update as one. Of a half that came twice the earlier one counts, so that replays do not multiply; a half
-    without its other one stays as it is. Only sources with halves pay for the join. -#}
+{#- Row changes, with the two halves of an update as one row. Of a half that came twice the earlier one counts, so that messages that are sent again
+    add no rows; a half whose other half is missing stays as it is. Only sources with halves pay for the join. -#}
 {%- macro view_changelog(sources) -%}
 {%- set halved = sources | selectattr('format.has_halves') | list -%}
 {{ view_of_kind(sources, 'row') }}
@@ -80,7 +80,7 @@ select {{ contract | map('name') | join(', ') }} from (
 {%- endif %}
 {%- endmacro -%}
 
-{#- What a joined update has, or what a half has that stands alone. -#}
+{#- The value of a joined update, or that of a half that is alone. -#}
 {%- macro joined(both, alone) -%} if(other is null, {{ alone }}, {{ both }}) {%- endmacro -%}
 
 {#- The columns in which two images differ, or that only one has. -#}

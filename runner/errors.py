@@ -1,4 +1,4 @@
-"""What went wrong, where, and what to try: every failure a user can cause."""
+"""The errors that a user can cause and correct: what is wrong, where, and what to try."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in a file the user wrote (never in a generated one)."""
+    """A place in a file that the user wrote, never in a generated one. Lines and columns count from 1."""
 
     path: Path
     line: int | None = None
@@ -22,7 +22,7 @@ class Where:
 
 
 class RunnerError(Exception):
-    """A mistake the user can fix. Anything else is a bug and keeps its traceback."""
+    """A mistake that the user can correct. Any other exception is a bug, and keeps its traceback."""
 
     def __init__(self, code: str, message: str, where: Where | None = None, hint: str = "") -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class RunnerErrors(Exception):
 
 
 class Problems:
-    """Gathers mistakes, so that a person sees all of them at once."""
+    """Collects mistakes, so that the user sees all of them at once."""
 
     def __init__(self) -> None:
         self.errors: list[RunnerError] = []
@@ -55,7 +55,7 @@ class Problems:
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """Goes on after a mistake in the block, and keeps it."""
+        """Keeps a mistake that the block raises, and goes on after the block."""
         try:
             yield
         except RunnerErrors as several:
@@ -69,7 +69,8 @@ class Problems:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """
+    """A hint with the nearest of the known names; empty if none is near.
+
     >>> did_you_mean("stg_order", ["stg_orders", "orders"])
     'did you mean "stg_orders"?'
     >>> did_you_mean("zzz", ["a"])
@@ -80,7 +81,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def nearest_or_all(name: str, known: Iterable[str]) -> str:
-    """
+    """A hint with the nearest of the known names, else with all of them.
+
     >>> nearest_or_all("zzz", ["b", "a"])
     'known: a, b'
     """

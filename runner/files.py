@@ -1,4 +1,4 @@
-"""Files that the user wrote, as text."""
+"""Files of the user, as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runner.errors import RunnerError, Where
 
 
 def read_text(path: Path) -> str:
-    """What a file says; raises `file-encoding` with the line if it is not UTF-8."""
+    """The text of a file; raises `file-encoding` with the line if it is not UTF-8."""
     content = path.read_bytes()
     try:
         return content.decode("utf-8-sig")

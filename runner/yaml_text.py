@@ -1,4 +1,4 @@
-"""YAML files as plain text values with the place of each: no scalar is guessed to be a number, a date or a boolean."""
+"""YAML files as texts, each with its place: no scalar is taken for a number, a date or a boolean."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 @dataclass(frozen=True)
 class Yaml:
-    """A value (text, list or dict; a plain null is None) and where it and all that is in it was written."""
+    """A value (text, list or dict; None for a plain null), and the places of it and of everything inside it."""
 
     value: Any
     places: Mapping[Steps, Where]
@@ -45,7 +45,11 @@ class Yaml:
     def error(self, code: str, message: str, hint: str = "") -> RunnerError:
         return RunnerError(code, message, self.where(), hint)
 
-    # What a value must be, or an error that says what it is instead.
+    def as_list(self) -> list[Yaml]:
+        """The elements; a single value is a list of one."""
+        return self.elements() if isinstance(self.value, list) else [self]
+
+    # Each of these returns what a value must be, or raises `yaml-type` with what it is instead.
 
     def text(self) -> str:
         if not isinstance(self.value, str):
@@ -62,12 +66,8 @@ class Yaml:
             raise self.error("yaml-type", f"{self.name()} must be a list, not {self.kind()}")
         return self
 
-    def listed(self) -> list[Yaml]:
-        """Its elements; a single value is a list of one."""
-        return self.elements() if isinstance(self.value, list) else [self]
-
     def only(self, known: Iterable[str], code: str = "unknown-key") -> Yaml:
-        """Itself, if it is a mapping that has no other keys than the known ones."""
+        """The value itself; raises an error of that code for each key that is not known."""
         problems = Problems()
         known = list(known)
         for key, value in self.mapping().items():
@@ -93,7 +93,7 @@ class Yaml:
 
 
 def read_yaml(path: Path) -> Yaml:
-    """What a YAML file says; raises RunnerError `yaml-syntax` or `duplicate-key` with the place."""
+    """The content of a YAML file; raises `yaml-syntax`, `yaml-type` or `duplicate-key` with the place."""
     text = read_text(path)
     places: dict[Steps, Where] = {(): Where(path, 1, 1)}
     try:
@@ -108,16 +108,21 @@ def read_yaml(path: Path) -> Yaml:
         line = text.encode().count(b"\n", 0, e.position) + 1
         raise RunnerError("yaml-syntax", f"not YAML: {e.reason}", Where(path, line)) from None
     except RecursionError:
-        raise RunnerError("yaml-syntax", "too deep, or an alias stands inside what it names", Where(path)) from None
+        raise RunnerError(
+            "yaml-syntax", "too deep, or an alias is inside the value that it names", Where(path)
+        ) from None
 
 
 def _value(node: yaml.Node, steps: Steps, path: Path, places: dict[Steps, Where]) -> Any:
     places.setdefault(steps, _where(path, node))
-    if isinstance(node, yaml.MappingNode):
-        return _mapping(node, steps, path, places)
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(child, (*steps, index), path, places) for index, child in enumerate(node.value)]
-    return None if node.style in (None, "") and node.value in ("", "~", "null") else node.value
+    match node:
+        case yaml.MappingNode():
+            return _mapping(node, steps, path, places)
+        case yaml.SequenceNode():
+            return [_value(child, (*steps, index), path, places) for index, child in enumerate(node.value)]
+        case yaml.ScalarNode(style=None | "", value="" | "~" | "null"):
+            return None
+    return node.value
 
 
 def _mapping(node: yaml.MappingNode, steps: Steps, path: Path, places: dict[Steps, Where]) -> dict[str, Any]:
@@ -126,7 +131,7 @@ def _mapping(node: yaml.MappingNode, steps: Steps, path: Path, places: dict[Step
         if not isinstance(key, yaml.ScalarNode):
             raise RunnerError("yaml-type", "a key must be text", _where(path, key))
         if key.value in out:
-            raise RunnerError("duplicate-key", f'the key "{key.value}" stands twice', _where(path, key))
+            raise RunnerError("duplicate-key", f'the key "{key.value}" appears twice', _where(path, key))
         places[(*steps, key.value)] = _where(path, key)
         out[key.value] = _value(child, (*steps, key.value), path, places)
     return out

@@ -13,7 +13,7 @@ NAME = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+\-]+)+")
 
 
 def read_zone(yaml: Yaml | None) -> str | None:
-    """An offset or the name of a zone that exists; None if it is absent, null or `none`."""
+    """An offset, or the name of a zone that exists; None if absent, null or `none`. Raises `spec-zone`."""
     if yaml is None or yaml.value in (None, "none"):
         return None
     text = yaml.text()
@@ -22,7 +22,7 @@ def read_zone(yaml: Yaml | None) -> str | None:
     hint = did_you_mean(text, zoneinfo.available_timezones()) if "/" in text else ""
     raise yaml.error(
         "spec-zone",
-        f'"{text}" is no time zone',
+        f'"{text}" is not a time zone',
         hint or 'write an IANA name such as Asia/Shanghai or an offset such as "+08:00"; abbreviations are ambiguous',
     )
 

@@ -23,7 +23,7 @@ import pyarrow
 import pytest
 
 from runner.functions.avro import files as avro_files
-from runner.functions.avro.files import FileMessage, count_messages, messages_of_file, opened
+from runner.functions.avro.files import FileMessage, content_of, count_messages, messages_of_file
 from tests.avro_cases import encoded
 from tests.random_avro import RandomSchema, long_bytes, mutated, text_bytes
 
@@ -289,7 +289,7 @@ def test_a_wrong_mark() -> None:
     good, bad = records(draw, 2), records(draw, 2)
     found = found_in(container([good]) + block(2, b"".join(bad), mark=MARK[::-1]) + block(2, b"".join(good)))
     assert whole(found) == good
-    assert len(found) == 3 and "the mark behind a block is missing" in (found[-1].damage or "")
+    assert len(found) == 3 and "the mark after a block is missing" in (found[-1].damage or "")
 
 
 @pytest.mark.parametrize(
@@ -300,11 +300,11 @@ def test_a_wrong_mark() -> None:
         (header().replace(b"null", b"\xff\xff\xff\xff", 1) + block(1, b"\0"), "codec can't decode"),
         (header().replace(b"avro.codec\x08null", b"avro.codec\x08\xff\xfe\xfd\xfc") + block(1, b"\0"), "codec can't decode"),
         (header(schema="no JSON") + block(2, b"\0\0\0\0\0\0"), "it is not JSON"),
-        (header(schema='"string"') + block(2, b"\0\0\0\0\0\0"), "it describes no record"),
+        (header(schema='"string"') + block(2, b"\0\0\0\0\0\0"), "it does not describe a record"),
         (header(schema='{"type": "record", "name": "r", "fields": [{"name": "f", "type": "unknown"}]}') + block(2, b"\0\0"), "not defined before"),
         (header(schema='{"type": "record", "name": "r", "fields": [{"name": "\\ud800", "type": "int"}]}') + block(1, b"\0"), "half a surrogate pair"),
         (header(schema="{" * 100_000) + block(2, b"\0\0"), "it is not JSON"),
-        (header(schema=json.dumps([{"type": "record", "name": f"r{n}", "fields": [{"name": "f", "type": f"r{n - 1}" if n else "long"}]} for n in range(1000)])) + block(1, b"\0"), "it describes no record"),
+        (header(schema=json.dumps([{"type": "record", "name": f"r{n}", "fields": [{"name": "f", "type": f"r{n - 1}" if n else "long"}]} for n in range(1000)])) + block(1, b"\0"), "it does not describe a record"),
         (header().replace(b"avro.schema", b"avro_schema") + block(2, b"\0\0\0\0\0\0"), "avro.schema is not known or missing"),
         (b"Obj\x01", "it ends too early"),
         (b"Obj\x01\0" + MARK[:15], "it ends too early"),
@@ -378,7 +378,7 @@ def test_a_record_that_is_too_deep() -> None:
 
 @pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "snappy", "zstandard"])
 def test_a_block_that_unpacks_to_more_than_is_allowed(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(avro_files, "MOST_BYTES_OF_A_BLOCK", 1 << 20)
+    monkeypatch.setattr(avro_files, "MAX_BLOCK_BYTES", 1 << 20)
     packed, good = PACKINGS[codec](bytes(100 << 20)), records(random.Random(10), 2)
     content = (
         header(codec=codec)
@@ -401,7 +401,7 @@ def test_a_sum_that_is_not_that_of_the_block() -> None:
     packed = pyarrow.Codec("snappy").compress(b"".join(other), asbytes=True)
     found = found_in(container([good], "snappy") + block(2, with_sum(packed, b"something else")))
     assert whole(found) == good
-    assert len(found) == 3 and "another sum" in (found[2].damage or "")
+    assert len(found) == 3 and "checksum is wrong" in (found[2].damage or "")
 
 
 def test_files_that_are_not_read_into_memory(tmp_path: Path) -> None:
@@ -417,7 +417,7 @@ def test_files_that_are_not_read_into_memory(tmp_path: Path) -> None:
         [*contents, *(mutated(draw, content) for content in contents)], ["a b.avro", "a.base64"]
     ):
         (tmp_path / name).write_bytes(content)
-        with opened((tmp_path / name).as_uri(), None) as mapped:
+        with content_of((tmp_path / name).as_uri(), None) as mapped:
             assert list(messages_of_file(name, mapped)) == found_in(content, name)
             assert count_messages(name, mapped) == count_messages(name, content)
 

@@ -21,7 +21,8 @@ import numpy
 import pytest
 
 from runner.functions.avro import reader as avro_reader
-from runner.functions.avro.messages import Found, Layout, Slot, message_decoder, reach, record_decoder
+from runner.functions.avro.layout import Layout, Slot
+from runner.functions.avro.messages import Found, message_decoder, reach, record_decoder
 from runner.functions.avro.reader import Malformed, plain, read_long, skip_long, skipper
 from runner.functions.avro.schema import Record, Schema, parse_schema
 from runner.functions.avro.texts import AsSent, text_reader
@@ -198,7 +199,7 @@ def test_damaged_values(first_seed: int) -> None:
 
 
 # Texts that are stepped over are not looked at, and how deep is too deep depends on who reads.
-NOT_ALWAYS = ("text that is no UTF-8", "RecursionError")
+NOT_ALWAYS = ("text that is not UTF-8", "RecursionError")
 
 
 def attempt(read: Callable[[bytes, int], Any], data: bytes) -> tuple[Any, int | None, str | None]:
@@ -279,7 +280,7 @@ def test_items_without_bytes(items: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     """A few are what the specification allows. Of many, a few bytes would make any number of them, in one block or in
     as many as the message holds.
     """
-    monkeypatch.setattr(avro_reader, "MOST_EMPTY_ITEMS", 2000)
+    monkeypatch.setattr(avro_reader, "MAX_EMPTY_ITEMS", 2000)
     record = record_of(a={"type": "array", "items": items})
     read, slots = plain(record), [Slot(("a",), kind) for kind in ("texts", "positional")]
     one = plain(schema_of(items))(b"", 0)[0]
@@ -323,7 +324,7 @@ def test_no_bytes() -> None:
     assert decoder(record_of(a="long"))(b"")[1:] == ("bad-avro", "the message ends too early, at byte 0, in a")
     assert decoder(record_of(a="null"), Slot(("a",), "text"))(b"") == Found([None])
     assert decoder(record_of())(b"") == Found([])
-    assert decoder(record_of())(b"abc")[1:] == ("schema-mismatch", "3 bytes behind the record, from byte 0 on")
+    assert decoder(record_of())(b"abc")[1:] == ("schema-mismatch", "3 bytes after the record, from byte 0 on")
 
 
 # --- what the detail says
@@ -339,10 +340,10 @@ def test_no_bytes() -> None:
         ({"type": "array", "items": ["null", "long"]}, "040006", "branch 3 of a union of 2, at byte 3, in f"),
         ("boolean", "02", "a boolean of 2, at byte 1, in f"),
         ("boolean", "ff", "a boolean of 255, at byte 1, in f"),
-        ("string", "0661ff63", "text that is no UTF-8, at byte 3, in f"),
-        ("string", "02c3", "text that is no UTF-8, at byte 2, in f"),
-        ("string", "06eda080", "text that is no UTF-8, at byte 2, in f"),
-        ({"type": "map", "values": "null"}, "0202ff00", "text that is no UTF-8, at byte 3, in f"),
+        ("string", "0661ff63", "text that is not UTF-8, at byte 3, in f"),
+        ("string", "02c3", "text that is not UTF-8, at byte 2, in f"),
+        ("string", "06eda080", "text that is not UTF-8, at byte 2, in f"),
+        ({"type": "map", "values": "null"}, "0202ff00", "text that is not UTF-8, at byte 3, in f"),
         ("string", "08616263", "a length of 4, with 3 bytes left, at byte 1, in f"),
         ("string", "01616263", "a length of -1, with 3 bytes left, at byte 1, in f"),
         ("bytes", "8001", "a length of 64, with 0 bytes left, at byte 1, in f"),
@@ -422,9 +423,9 @@ def test_the_first_schema_that_fits_counts() -> None:
     assert decode(old, None) == Found(["7", None])
     assert decode(new, None) == Found(["7", "a"])
     # What fits none: what the last one says that knew the fields, else the first.
-    assert decode(new + b"x", None) == Found(["7", "a"], "schema-mismatch", "1 bytes behind the record, from byte 4 on")
+    assert decode(new + b"x", None) == Found(["7", "a"], "schema-mismatch", "1 bytes after the record, from byte 4 on")
     assert decode(old + b"\x04", None) == Found(
-        ["7", None], "schema-mismatch", "1 bytes behind the record, from byte 1 on"
+        ["7", None], "schema-mismatch", "1 bytes after the record, from byte 1 on"
     )
     assert decode(b"", None) == Found([None, None], "bad-avro", "the message ends too early, at byte 0, in id")
     for message, expected in ((old, ["7", None]), (new, ["7", "a"])):
@@ -444,9 +445,9 @@ def test_a_schema_of_its_own_goes_before() -> None:
 def test_bytes_before_a_record() -> None:
     decode = message_decoder(Layout((OLD,), BOTH[:1], {}, 5))
     assert decode(b"\0\0\0\0\x01" + encoded(json.loads(OLD), {"id": 300}), None) == Found(["300"])
-    assert decode(b"\0\0\0\0", None)[1:] == ("bad-avro", "4 bytes, and 5 stand before a record")
+    assert decode(b"\0\0\0\0", None)[1:] == ("bad-avro", "4 bytes, but 5 come before a record")
     assert decode(b"\0\0\0\0\x01", None)[1:] == ("bad-avro", "the message ends too early, at byte 5, in id")
-    assert decode(b"\0\0\0\0\x01\x02\x03", None)[1:] == ("schema-mismatch", "1 bytes behind the record, from byte 6 on")
+    assert decode(b"\0\0\0\0\x01\x02\x03", None)[1:] == ("schema-mismatch", "1 bytes after the record, from byte 6 on")
 
 
 POSITIONAL = Layout((), (Slot(("image",), "positional", "value", "type"),), {})

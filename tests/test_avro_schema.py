@@ -220,7 +220,7 @@ def test_a_list_whose_record_holds_itself() -> None:
     ],
 )
 def test_a_list_of_types_without_one_record(types: list[Any], named: str) -> None:
-    with pytest.raises(SchemaError, match=f"exactly one record must be used by no other; these are not: {named}$"):
+    with pytest.raises(SchemaError, match=f"exactly one record must not be used by the others; not used: {named}$"):
         parsed(types)
 
 
@@ -230,13 +230,13 @@ def test_a_list_of_types_without_one_record(types: list[Any], named: str) -> Non
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        (record("number"), 'it names a type "number", which is not defined before'),
-        (record("E", ENUM), 'it names a type "E", which is not defined before'),
+        (record("number"), 'it uses a type "number" that is not defined before'),
+        (record("E", ENUM), 'it uses a type "E" that is not defined before'),
         (
             record(record({**ENUM}, name="inner", namespace="x"), "E"),
-            'it names a type "E", which is not defined before',
+            'it uses a type "E" that is not defined before',
         ),
-        (record("x.E", ENUM), 'it names a type "x.E"'),
+        (record("x.E", ENUM), 'it uses a type "x.E"'),
         (record(ENUM, ENUM), 'it defines "E" twice'),
         (record(ENUM, {**FIXED, "name": "E"}), 'it defines "E" twice'),
         (record({**ENUM, "name": "x.E"}, {**ENUM, "namespace": "x"}), 'it defines "x.E" twice'),
@@ -244,25 +244,25 @@ def test_a_list_of_types_without_one_record(types: list[Any], named: str) -> Non
         ({"type": "record", "fields": []}, "a record has no name"),
         (record({"type": "enum", "symbols": ["A"]}), "a enum has no name"),
         (record({"type": "fixed", "size": 4}), "a fixed has no name"),
-        (record({"type": "enum", "name": "E"}), 'the enum "E" lacks what makes it one'),
-        (record({"type": "fixed", "name": "F"}), 'the fixed "F" lacks what makes it one'),
+        (record({"type": "enum", "name": "E"}), 'the enum "E" lacks its symbols, size or fields'),
+        (record({"type": "fixed", "name": "F"}), 'the fixed "F" lacks its symbols, size or fields'),
         (
             {"type": "record", "name": "r", "fields": [{"name": "f"}]},
-            'the record "r" has a field without a name or type of its own: {"name": "f"}',
+            'the record "r" has a field without a unique name and a type: {"name": "f"}',
         ),
         (
             {"type": "record", "name": "r", "fields": [{"type": "long"}]},
-            'has a field without a name or type of its own: {"type": "long"}',
+            'has a field without a unique name and a type: {"type": "long"}',
         ),
-        ({"type": "record", "name": "r", "fields": ["f"]}, "has a field without a name or type of its own"),
-        (record({"type": "array"}), 'it has a type that is none: {"type": "array"}'),
-        (record({"type": "map"}), 'it has a type that is none: {"type": "map"}'),
-        (record({"items": "long"}), 'it has a type that is none: {"items": "long"}'),
-        (record({"type": "unknown"}), 'it names a type "unknown"'),
-        (record(None), "it has a type that is none: null"),
-        (record(5), "it has a type that is none: 5"),
-        (None, "it has a type that is none: null"),
-        ({}, "it has a type that is none: {}"),
+        ({"type": "record", "name": "r", "fields": ["f"]}, "has a field without a unique name and a type"),
+        (record({"type": "array"}), 'it has an unknown type: {"type": "array"}'),
+        (record({"type": "map"}), 'it has an unknown type: {"type": "map"}'),
+        (record({"items": "long"}), 'it has an unknown type: {"items": "long"}'),
+        (record({"type": "unknown"}), 'it uses a type "unknown"'),
+        (record(None), "it has an unknown type: null"),
+        (record(5), "it has an unknown type: 5"),
+        (None, "it has an unknown type: null"),
+        ({}, "it has an unknown type: {}"),
     ],
 )
 def test_what_is_no_schema(written: Any, words: str) -> None:
@@ -276,15 +276,15 @@ def test_what_is_no_schema(written: Any, words: str) -> None:
     ("written", "words"),
     [
         # schemas, but of no message
-        ("string", "it describes no record"),
-        (ENUM, "it describes no record"),
-        ({"type": "array", "items": record("long")}, "it describes no record"),
+        ("string", "it does not describe a record"),
+        (ENUM, "it does not describe a record"),
+        ({"type": "array", "items": record("long")}, "it does not describe a record"),
         # what the specification does not allow
-        ({"type": "record", "name": "r"}, 'the record "r" lacks what makes it one'),
-        (record({"type": "fixed", "name": "F", "size": "4"}), 'the fixed "F" lacks what makes it one'),
+        ({"type": "record", "name": "r"}, 'the record "r" lacks its symbols, size or fields'),
+        (record({"type": "fixed", "name": "F", "size": "4"}), 'the fixed "F" lacks its symbols, size or fields'),
         (
             {"type": "record", "name": "r", "fields": [{"name": "f", "type": "long"}] * 2},
-            "has a field without a name or type of its own",
+            "has a field without a unique name and a type",
         ),
     ],
 )
@@ -303,7 +303,7 @@ def test_what_is_no_schema_though_fastavro_takes_it(written: Any, words: str) ->
         ('{"type": "record"', "it is not JSON: "),
         ("[" * 100_000, "it is not JSON: "),
         ("9" * 5000, "it is not JSON: "),
-        ('{"type": ' * 300 + '"long"' + "}" * 300, "it describes no record"),
+        ('{"type": ' * 300 + '"long"' + "}" * 300, "it does not describe a record"),
         (
             '{"type": "record", "name": "r", "fields": [{"name": "\\ud800", "type": "long"}]}',
             "it holds half a surrogate pair",

@@ -17,16 +17,10 @@ import pyarrow.parquet
 import pytest
 from pyspark import cloudpickle
 
+from runner import functions
 from runner.cli import main
 from runner.compile.avro import avro_function
-from runner.functions import mongo_shell as shell_text
 from runner.functions import udfs
-from runner.functions.avro import files as avro_files
-from runner.functions.avro import messages as avro_messages
-from runner.functions.avro import reader as avro_reader
-from runner.functions.avro import schema as avro_schema
-from runner.functions.avro import texts as avro_texts
-from runner.functions.avro import values as avro_values
 from runner.spec.formats import FormatFolders
 from tests.avro_cases import encoded
 from tests.spark_fixtures import rows
@@ -154,11 +148,11 @@ def test_what_cannot_be_read_is_a_dead_letter_and_all_else_lands(
     assert [base64.b64decode(row["raw"])[5:] for row in dead[:2]] == bad[:2] and dead[2]["raw"] == ""
     assert (
         "a length of 4, with 0 bytes left, at byte 24, in schemaName" in dead[0]["detail"]
-        and "1 bytes behind the record" in dead[1]["detail"]
+        and "1 bytes after the record" in dead[1]["detail"]
     )
     assert (
         "a length of" in dead[3]["detail"]
-        and "5 stand before" in dead[4]["detail"]
+        and "5 come before" in dead[4]["detail"]
         and "more than 64 bits, at byte 5, in id" in dead[5]["detail"]
     )
     assert {row["meta"]["raw_encoding"] for row in dead} == {"base64"}
@@ -261,7 +255,7 @@ def test_rows_that_are_maps(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert landed[1]["after"] == {"a": "2", "b": "3"}
     assert [row["after_image"] for row in landed] == ["partial", "full", None, None]
     assert [row["reason"] for row in landed[2:]] == ["schema-mismatch", "bad-avro"]
-    assert 'no field "kind"' in landed[2]["detail"] and "describes no record" in landed[3]["detail"]
+    assert 'no field "kind"' in landed[2]["detail"] and "does not describe a record" in landed[3]["detail"]
 
 
 WITHOUT_THE_PROJECT = """
@@ -285,8 +279,7 @@ assert [one.num_rows for one in batches(iter([batch]), ())] == [1]
 
 def test_functions_bring_all_that_they_are_made_of(tmp_path: Path) -> None:
     """As executors get them: where neither the project nor what it uses for tests is installed."""
-    for module in (avro_files, avro_messages, avro_reader, avro_schema, avro_texts, avro_values, shell_text, udfs):
-        cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(functions)
     made = avro_function("x", FormatFolders((ROOT / "formats",)).load("oceanbase_avro"))
     function = udfs.avro_reader(made.layout, {"fields": made.fields, "images": made.images})
     message = encoded(SCHEMA, record(1))

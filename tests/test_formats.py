@@ -236,3 +236,83 @@ def test_the_zone_of_the_source_counts_before_that_of_the_format(project, runner
     )
     sql = runner("compile", "-s", "shop_to_changelog", "-q").out
     assert "Asia/Tokyo" in sql and "zone       Asia/Tokyo" in sql
+
+
+# --- mistakes are found where they are written
+
+SPEC = "about: x\nop:\n  by: type\n  cases: {I: insert}\nafter: data\n"
+AVRO = "message: {encoding: avro, schema: g.avsc}\n"
+SCHEMA = (
+    '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "dat", "type": "long"}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "place"),
+    [
+        # The text of the path is also written where it is not a path, or not that path.
+        (SPEC.replace("x", "data") + "db_name: data\n", "spec-conflict", "5:1"),
+        (SPEC.replace("x", "data") + AVRO, "schema-field", "5:1"),
+        (
+            SPEC.replace("x", "data.a") + "db_name: [a, {at: [b, data.a.b]}]\nmeta: {gtid: data.a}\n",
+            "spec-conflict",
+            "5:1",
+        ),
+        (SPEC.replace("data", "dat.a") + "drop: dat.a\n" + AVRO, "schema-field", "5:1"),
+        # The text is not the path itself: it has quotes, or is the key of a condition, or only a part is read.
+        (SPEC.replace("data", '"data"') + AVRO, "schema-field", "5:1"),
+        (SPEC.replace("insert", "{row: insert, if: {is: {kind: a}}}") + AVRO, "schema-field", "4:38"),
+        (
+            SPEC.replace("data", "dat") + "key: {names: a.b, text: json}\n" + AVRO,
+            "schema-field",
+            "6:7",
+        ),
+        (SPEC + "types: {at: [dat], name: n, value: t}\n" + AVRO, "schema-field", "6:14"),
+    ],
+)
+def test_a_path_that_cannot_be_read_is_where_it_is_written(project, runner, spec: str, error: str, place: str) -> None:
+    project({"formats/g.yml": spec, "formats/g.avsc": SCHEMA})
+    ran = runner("formats", "check", "g")
+    assert ran.code == 2 and f"error[{error}]" in ran.err
+    assert f"--> formats/g.yml:{place}\n" in ran.err
+
+
+def test_an_inherited_path_is_where_its_parent_has_it(project, runner) -> None:
+    child = "extends: g\nmessage: {encoding: avro, schema: g.avsc}\nabout: data\n"
+    project({"formats/g.yml": SPEC, "formats/child.yml": child, "formats/g.avsc": SCHEMA})
+    assert "--> formats/g.yml:5:1\n" in runner("formats", "check", "child").err
+
+
+@pytest.mark.parametrize("more", ["", AVRO], ids=["json", "avro"])
+@pytest.mark.parametrize(
+    ("key", "path", "place"),
+    [
+        ("{names: pk, text: json}", "pk", "6:7"),
+        ('{names: [a.b, "pk"], text: json}', "pk", "6:20"),
+        ("{names: pk, values: v, split: x, text: json}", "pk", "6:7"),
+        ("{names: pk, indexes: i, text: json}", "pk", "6:7"),
+    ],
+)
+def test_a_member_of_a_text_needs_the_path_of_the_text(
+    project, runner, key: str, path: str, place: str, more: str
+) -> None:
+    project({"formats/g.yml": f"{SPEC}key: {key}\n{more}", "formats/g.avsc": SCHEMA})
+    ran = runner("formats", "check", "g")
+    assert ran.code == 2 and f'error[spec-path]: with "text", the path "{path}" needs at least two parts' in ran.err
+    assert f"--> formats/g.yml:{place}\n" in ran.err
+
+
+@pytest.mark.parametrize("nothing", ["none", "", "~"])
+@pytest.mark.parametrize(
+    ("spec", "place"),
+    [
+        (SPEC.replace("data", "{at: NOTHING, text: mongo_shell}"), "5:1"),
+        (SPEC + "key: {names: NOTHING, indexes: i}\n", "6:1"),
+        (SPEC + "key: {at: NOTHING, text: mongo_shell}\n", "6:1"),
+    ],
+)
+def test_a_path_that_is_needed_cannot_be_none(project, runner, spec: str, place: str, nothing: str) -> None:
+    project({"formats/g.yml": spec.replace("NOTHING", nothing)})
+    ran = runner("formats", "check", "g")
+    assert ran.code == 2 and "error[spec-missing]" in ran.err
+    assert f"--> formats/g.yml:{place}\n" in ran.err

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.compile.avro import AvroFunction
+from runner.functions.avro.layout import AvroFunction
 
 
 @dataclass(frozen=True)

@@ -1,292 +1,194 @@
-"""Format + source settings -> Plan: what the macros print, worked out beforehand."""
+"""Format + source settings -> Plan: what the macros print. All choices are made here; macros loop and print."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from runner.compile.avro import AvroFunction, avro_function, row_images
-from runner.compile.paths import TEXT, Tree, header_paths, image_paths, json_fields, plant, texts_of
-from runner.compile.readers import PYTHON_READERS, Declared, Reader, declared_readers, reader_of_class
+from runner.compile.avro import avro_function
+from runner.compile.column_types import TypeReaders, TypesPlace, type_readers, types_places
+from runner.compile.columns import Column, MetaEntry, OrderNumber, make_columns, meta_entries, order_numbers
+from runner.compile.images import Images, make_images
+from runner.compile.keys import Keys, make_keys
+from runner.compile.paths import TEXT, Tree, header_paths, image_paths, json_fields, plant
+from runner.compile.readers import (
+    PYTHON_READERS,
+    DeclaredTable,
+    Reader,
+    Zone,
+    declared_table,
+    make_zone,
+)
 from runner.contract import MESSAGE_COLUMNS
-from runner.spec.words import Field, Format, Image, Line, Path, Value, fields_of
+from runner.functions.avro.layout import AvroFunction
+from runner.project.nodes import TableSettings
+from runner.spec.words import DdlSwitch, Dropped, Format, Line, fields_of
 
-# Language of an image -> the functions that read it: one for documents, one for patches.
-TEXT_FUNCTIONS = {"mongo_shell": ("shell_document", "shell_patch")}
+# The columns that together name a table, from the outside in.
+NAME_COLUMNS = ("tenant", "db_name", "schema_name", "table_name")
 
 
 @dataclass(frozen=True)
-class TextImage:
-    """An image that is a text in a language of its own: the function that reads it, and the verdicts for which it is
-    read.
-    """
+class PythonReader:
+    """A function that reads values of whole images, and the words of the readers that use it."""
 
-    path: Path
     function: str
-    verdicts: tuple[str, ...]
-
-    @property
-    def column(self) -> str:
-        return "_".join([self.function, *self.path])
-
-
-def image_column(path: Path) -> str:
-    return "_".join(["image", *path])
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class SentImage:
-    """An image of a message in Avro, as it lies there: `column` is what it is called once its columns have their names."""
+class Tables:
+    """The tables that a source declares: all, those with a key, and those with columns."""
 
-    image: Image
-    path: Path
-
-    @property
-    def column(self) -> str:
-        return image_column(self.path)
+    all: tuple[DeclaredTable, ...]
+    keyed: tuple[DeclaredTable, ...]
+    typed: tuple[DeclaredTable, ...]
 
 
 @dataclass(frozen=True)
-class TypeCase:
-    """The readers of one type table: reader -> type names; `text` is the case of the switch, None where there is but
-    one table.
+class Values:
+    """How values become canonical: all `readers`, the `python` functions that some of them need, whether one of them
+    looks up labels, and the readers `by_type`.
     """
 
-    text: str | None
-    readers: Mapping[Reader, tuple[str, ...]]
+    readers: tuple[Reader, ...]
+    python: tuple[PythonReader, ...]
+    need_labels: bool
+    by_type: TypeReaders | None
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Groups of verdicts: `dead_letters` are the lines that refuse messages, `ddl` is verdict -> how the op of its DDL
+    is chosen, `by_statement` says whether any op is taken from a statement, `halves` are updates that come as two
+    messages, `snapshots` belong to the first load. `op_name` is the field of the op, as details of errors name it.
+    """
+
+    op_name: str
+    dead_letters: tuple[Line, ...]
+    ddl: Mapping[str, DdlSwitch]
+    by_statement: bool
+    halves: tuple[str, ...]
+    snapshots: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`fields` is the part of a message that is read, `header` its texts; `lists` are the paths whose elements are
-    rows; `types` the readers
-    of each type table that may be in use; `tables` what the source says of tables."""
+    """What compiled SQL for one source says.
+
+    `reads` is column -> type without parameters, of the messages; `functions` are the functions that are not Spark's.
+    `exact`: whether numbers are put in quotes to keep their digits. `fields` is the tree of what is read of a JSON
+    message, `sealed_fields` the same with the seal that follows it, `header` the texts that later steps need. `columns`
+    are the contract's plain columns, `names` those of them that name a table. `always_dropped` and `sometimes_dropped`
+    are members of rows that are not columns.
+    """
 
     source: str
     spec: Format
-    zone: str | None
+    zone: Zone | None
+    avro: AvroFunction | None
+    reads: Mapping[str, str]
+    functions: tuple[str, ...]
+    exact: bool
     fields: Tree
+    sealed_fields: Tree
     header: Tree
-    lists: tuple[Path, ...]
-    types: tuple[TypeCase, ...]
-    tables: tuple[Declared, ...]
-    avro: AvroFunction | None = None
-
-    @property
-    def exact(self) -> bool:
-        return self.avro is None and self.spec.message.numbers == "exact"
-
-    @property
-    def message_columns(self) -> Mapping[str, str]:
-        return MESSAGE_COLUMNS[self.spec.message.encoding]
-
-    @property
-    def sent_images(self) -> list[SentImage]:
-        """The images that lie in records of Avro."""
-        return [SentImage(image, path) for image in (row_images(self.spec) if self.avro else ()) for path in image.at]
-
-    @property
-    def may_lack_columns(self) -> bool:
-        """Whether an image may say of a column that it was not sent."""
-        return bool(self.avro) and any(entry.not_sent for entry in self.spec.records.values())
-
-    @property
-    def readers(self) -> list[Reader]:
-        """All readers that may be in use, each once."""
-        of_tables = [reader for table in self.tables for reader in table.readers.values()]
-        return list(dict.fromkeys([*(reader for case in self.types for reader in case.readers), *of_tables]))
-
-    @property
-    def needs_labels(self) -> bool:
-        return any(reader.labelled for reader in self.readers)
-
-    @property
-    def python_readers(self) -> list[str]:
-        """The readers in use that are functions over whole images."""
-        return [kind for kind in PYTHON_READERS if any(kind in reader.kinds for reader in self.readers)]
-
-    def words_with(self, kind: str) -> list[str]:
-        """The words of the readers that try a kind of reading."""
-        return [reader.word for reader in self.readers if kind in reader.kinds]
-
-    @property
-    def functions(self) -> list[str]:
-        """The functions in use that are not Spark's own."""
-        return list(
-            dict.fromkeys(
-                [
-                    *([self.avro.name] if self.avro else []),
-                    *(image.function for image in self.text_images),
-                    *self.python_readers,
-                ]
-            )
-        )
-
-    @property
-    def type_names(self) -> list[str]:
-        """The type names whose values have a reader."""
-        return list(dict.fromkeys(name for case in self.types for names in case.readers.values() for name in names))
-
-    @property
-    def labelled(self) -> list[str]:
-        """The type names that list labels."""
-        return list(
-            dict.fromkeys(
-                name
-                for case in self.types
-                for reader, names in case.readers.items()
-                if reader.labelled
-                for name in names
-            )
-        )
-
-    @property
-    def long_names(self) -> bool:
-        """Whether a type may be named by several words."""
-        return any(
-            " " in name for table in (self.spec.types.all_tables() if self.spec.types else ()) for name in table.classes
-        )
-
-    @property
-    def sealed_fields(self) -> Tree:
-        """The fields of a message, and the field of the seal behind it."""
-        return {**self.fields, "seal": TEXT}
-
-    def image_fields(self, kind: str) -> Tree:
-        """The places of the rows, read as something else."""
-        tree: Tree = {}
-        for path in self.lists or self.images:
-            plant(tree, path, kind, self.spec)
-        return tree
-
-    @property
-    def images(self) -> list[Path]:
-        """The paths of images that are JSON of the message."""
-        return [] if self.avro else image_paths(self.spec)
-
-    @property
-    def lines(self) -> list[Line]:
-        return self.spec.op.lines()
-
-    @property
-    def rows(self) -> list[Line]:
-        """Row lines, one a verdict."""
-        return list({line.verdict: line for line in self.lines if line.kind == "row"}.values())
-
-    @property
-    def updates(self) -> list[Line]:
-        """Row lines with an image on both sides."""
-        return [line for line in self.rows if line.op == "update" and line.before and line.after]
-
-    @property
-    def halves(self) -> list[str]:
-        return [line.verdict for line in self.rows if line.half]
-
-    def image_at(self, path: Path) -> str:
-        """What the image at a path of a record in Avro is called."""
-        return image_column(path)
-
-    def verdicts(self, side: str, completeness: str) -> list[str]:
-        """The verdicts whose image on that side is at best so complete."""
-        images = [(line.verdict, line.before if side == "before" else line.after) for line in self.rows]
-        return [verdict for verdict, image in images if image and image.completeness == completeness]
-
-    @property
-    def text_images(self) -> list[TextImage]:
-        """The texts that are to be read as images or keys, with the functions that read them."""
-        wanted: dict[tuple[Path, str], list[str]] = {}
-        for line in self.rows:
-            for image in texts_of(line, self.spec):
-                wanted.setdefault((image.at[0], text_function(image)), []).append(line.verdict)
-        return [
-            TextImage(path, function, tuple(dict.fromkeys(verdicts))) for (path, function), verdicts in wanted.items()
-        ]
-
-    def text_image(self, image: Image) -> TextImage | None:
-        return next(
-            (
-                one
-                for one in self.text_images
-                if image.text and (one.path, one.function) == (image.at[0], text_function(image))
-            ),
-            None,
-        )
-
-    @property
-    def row_meta(self) -> dict[str, Value]:
-        """Entries of `meta` that are members of the rows of a list."""
-        return {
-            entry: value
-            for entry, value in self.spec.meta.items()
-            if self.lists and all(field.path[:-1] in self.lists for field in fields_of(value))
-        }
-
-    @property
-    def overlays(self) -> dict[str, list[str]]:
-        """Image side -> verdicts whose image on that side is laid over the other one."""
-        sides: dict[str, list[str]] = {"before": [], "after": []}
-        for line in self.rows:
-            for side, image in (("before", line.before), ("after", line.after)):
-                if image and image.over:
-                    sides[side].append(line.verdict)
-        return sides
-
-    def overriding(self, column: str) -> list[Line]:
-        """The lines that give a column a value of their own, one a verdict."""
-        return list({line.verdict: line for line in self.lines if column in line.columns}.values())
-
-    @property
-    def ddl_switches(self) -> list[Line]:
-        return list({line.verdict: line for line in self.lines if line.ddl}.values())
-
-    @property
-    def order(self) -> list[tuple[Value, str, int]]:
-        """The order numbers: value, reader, and which number of the text."""
-        out: list[tuple[Value, str, int]] = []
-        for value in self.spec.seq:
-            first = value[0] if len(value) == 1 and isinstance(value[0], Field) else None
-            reader, count = (first.reader, first.count) if first else ("text", 1)
-            out += [(value, reader, number) for number in range(count)]
-        return out
-
-    def is_row_path(self, path: Path) -> bool:
-        """Whether a path leads into an image that is one object of the message."""
-        return path[:-1] in self.images
+    verdicts: Verdicts
+    images: Images
+    columns: Mapping[str, Column]
+    names: tuple[Column, ...]
+    order: tuple[OrderNumber, ...]
+    meta: tuple[MetaEntry, ...]
+    always_dropped: tuple[str, ...]
+    sometimes_dropped: tuple[Dropped, ...]
+    keys: Keys
+    types_places: tuple[TypesPlace, ...]
+    values: Values
+    tables: Tables
 
 
-def make_plan(source: str, spec: Format, zone: str | None, tables: Iterable[object] = ()) -> Plan:
-    """The plan for one source; its zone counts before the format's."""
-    zone = zone or spec.zone
-    fields: Tree = {}
+def make_plan(source: str, spec: Format, zone_name: str | None, settings: Iterable[TableSettings] = ()) -> Plan:
+    """The plan for one source; its zone counts before the format's. Raises `types-unknown`, `schema-field` and
+    `spec-conflict`.
+    """
+    zone = make_zone(zone_name or spec.zone)
     avro = avro_function(source, spec) if spec.message.encoding == "avro" else None
-    for path, kind in () if avro else json_fields(spec):
-        plant(fields, path, kind, spec)
-    images = () if avro else tuple(image_paths(spec))
-    header: Tree = {}
-    for path in header_paths(spec):
-        if not (spec.each and path[:-1] in images):
-            plant(header, path, TEXT, spec)
-    declared = tuple(declared_readers(table, spec, zone) for table in tables)
+    fields = {} if avro else _fields(spec)
+    images = make_images(spec)
+    columns = make_columns(spec)
+    tables = _tables(declared_table(table, spec, zone) for table in settings)
+    values = _values(type_readers(spec, zone), tables)
+    functions = [*(image.function for image in images.texts), *(reader.function for reader in values.python)]
     return Plan(
-        source, spec, zone, fields, header, images if spec.each else (), tuple(_type_cases(spec, zone)), declared, avro
+        source=source,
+        spec=spec,
+        zone=zone,
+        avro=avro,
+        reads={name: kind.split("<")[0] for name, kind in MESSAGE_COLUMNS[spec.message.encoding].items()},
+        functions=tuple(dict.fromkeys([*([avro.name] if avro else []), *functions])),
+        exact=avro is None and spec.message.numbers == "exact",
+        fields=fields,
+        sealed_fields={**fields, "seal": TEXT},
+        header=_header(spec),
+        verdicts=_verdicts(spec),
+        images=images,
+        columns=columns,
+        names=tuple(columns[name] for name in NAME_COLUMNS),
+        order=tuple(order_numbers(spec)),
+        meta=tuple(meta_entries(spec, image_paths(spec) if images.in_lists else ())),
+        always_dropped=tuple(dropped.name for dropped in spec.drop if not dropped.conditions),
+        sometimes_dropped=tuple(dropped for dropped in spec.drop if dropped.conditions),
+        keys=make_keys(spec, tables.keyed),
+        types_places=tuple(types_places(spec)),
+        values=values,
+        tables=tables,
     )
 
 
-def text_function(image: Image) -> str:
-    document, patch = TEXT_FUNCTIONS[image.text or ""]
-    return patch if image.completeness == "patch" else document
+def _fields(spec: Format) -> Tree:
+    """The part of a JSON message that is read: names -> types."""
+    tree: Tree = {}
+    for path, kind in json_fields(spec):
+        plant(tree, path, kind)
+    return tree
 
 
-def _type_cases(spec: Format, zone: str | None) -> Iterator[TypeCase]:
-    if spec.types is None or not spec.types.at or not spec.types.tables:
-        return
-    tables = spec.types.tables
-    cases = [*tables.cases.items(), (None, tables.otherwise)]
-    for text, table in cases:
-        readers: dict[Reader, list[str]] = {}
-        for type_name, class_name in table.classes.items() if table else ():
-            reader = reader_of_class(class_name, spec, zone, table.readers.get(type_name))
-            if reader:
-                readers.setdefault(reader, []).append(type_name)
-        if readers or text is not None:
-            yield TypeCase(text, {reader: tuple(names) for reader, names in readers.items()})
+def _header(spec: Format) -> Tree:
+    """The texts of a message, without those that are members of its rows."""
+    lists = image_paths(spec) if spec.each and spec.message.encoding != "avro" else []
+    tree: Tree = {}
+    for path in header_paths(spec):
+        if path[:-1] not in lists:
+            plant(tree, path, TEXT)
+    return tree
+
+
+def _verdicts(spec: Format) -> Verdicts:
+    lines = spec.op.lines()
+    return Verdicts(
+        " or ".join(".".join(field.path) for field in fields_of(spec.op.by)),
+        tuple(line for line in lines if line.kind == "dead_letter"),
+        {line.verdict: line.ddl for line in lines if line.ddl},
+        any(line.op is None for line in lines),
+        tuple(dict.fromkeys(line.verdict for line in lines if line.kind == "row" and line.half)),
+        tuple(dict.fromkeys(line.verdict for line in lines if line.phase == 0)),
+    )
+
+
+def _tables(tables: Iterable[DeclaredTable]) -> Tables:
+    found = tuple(tables)
+    return Tables(found, tuple(table for table in found if table.key), tuple(table for table in found if table.columns))
+
+
+def _values(by_type: TypeReaders | None, tables: Tables) -> Values:
+    of_types = [reader for case in by_type.cases for reader in case.readers] if by_type else []
+    of_tables = [reader for table in tables.typed for reader in table.readers.values()]
+    readers = tuple(dict.fromkeys([*of_types, *of_tables]))
+    return Values(readers, tuple(_python_readers(readers)), any(reader.labelled for reader in readers), by_type)
+
+
+def _python_readers(readers: Iterable[Reader]) -> Iterator[PythonReader]:
+    for kind in PYTHON_READERS:
+        words = tuple(reader.word for reader in readers if any(one.kind == kind for one in reader.attempts))
+        if words:
+            yield PythonReader(kind, words)

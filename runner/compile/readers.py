@@ -16,29 +16,43 @@ from runner.yaml_text import Yaml
 LABELLED = frozenset({"ordinal", "mask"})
 PYTHON_READERS = ("java_bytes",)
 
+MICROS_PER_MINUTE = 60_000_000
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A time zone. `offset` is the distance of an offset such as +08:00 from UTC, in microseconds, and None for a zone
+    that has a name; `is_ahead` whether it is ahead of UTC. `may_skip`: whether its clocks may be set forward, so that
+    some local times do not exist.
+    """
+
+    name: str
+    offset: int | None
+    is_ahead: bool
+    may_skip: bool
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One macro `read_<kind>`, with the zone that it needs or None."""
+
+    kind: str
+    zone: Zone | None
+
 
 @dataclass(frozen=True)
 class Reader:
-    """The macros `read_<kind>` to try in turn, each with the zone that it needs or None."""
+    """The attempts to read a value, in turn: the first that gives a text counts. `word` is what compiled SQL calls the
+    reader; `labelled` says whether an attempt looks up labels in the column's type.
+    """
 
-    attempts: tuple[tuple[str, str | None], ...]
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        return frozenset(kind for kind, _ in self.attempts)
-
-    @property
-    def labelled(self) -> bool:
-        return bool(self.kinds & LABELLED)
-
-    @property
-    def word(self) -> str:
-        """How compiled SQL names it."""
-        return " or ".join(" ".join(part for part in attempt if part) for attempt in self.attempts)
+    attempts: tuple[Attempt, ...]
+    word: str
+    labelled: bool
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredTable:
     """The settings of one table, with the readers of its columns: column -> reader, for columns that have one."""
 
     name: str
@@ -47,36 +61,54 @@ class Declared:
     readers: Mapping[str, Reader]
 
 
-def reader_of_class(class_name: str, spec: Format, zone: str | None, word: str | None = None) -> Reader | None:
-    """How this format's values of a class become canonical; None if they are so as sent. `word` is what the type's name
-    says of it.
+def make_zone(name: str | None) -> Zone | None:
+    """
+    >>> make_zone("-03:30")
+    Zone(name='-03:30', offset=12600000000, is_ahead=False, may_skip=False)
+    >>> make_zone("Asia/Tokyo")
+    Zone(name='Asia/Tokyo', offset=None, is_ahead=False, may_skip=True)
+    """
+    if name is None:
+        return None
+    if name[0] not in "+-":
+        return Zone(name, None, False, "/" in name)
+    minutes = int(name[1:3]) * 60 + int(name[4:6])
+    return Zone(name, minutes * MICROS_PER_MINUTE, name[0] == "+", False)
+
+
+def reader_of_class(class_name: str, spec: Format, zone: Zone | None, word: str | None = None) -> Reader | None:
+    """The reader that makes this format's values of a class canonical; None if they are canonical as sent. `word` is
+    the reader that a table of types names for one type.
     """
     words = (word,) if word else spec.readers.get(class_name) or (CLASS_READERS.get(class_name, "as_sent"),)
-    attempts = [attempt for one in words if (attempt := _attempt(one, class_name, zone))]
-    return Reader(tuple(attempts)) if attempts else None
+    attempts = tuple(attempt for one in words if (attempt := _attempt(one, class_name, zone)))
+    if not attempts:
+        return None
+    name = " or ".join(f"{one.kind} {one.zone.name}" if one.zone else one.kind for one in attempts)
+    return Reader(attempts, name, any(one.kind in LABELLED for one in attempts))
 
 
-def _attempt(word: str, class_name: str, zone: str | None) -> tuple[str, str | None] | None:
+def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
     match word, class_name:
         case "as_sent", _:
             return None
         case "local", "timestamp" | "zoned" if zone:
-            return "instant", zone
+            return Attempt("instant", zone)
         case "local", _:
-            return "wall_clock", None
+            return Attempt("wall_clock", None)
         case "zoned", _:
-            return "zoned", zone
+            return Attempt("zoned", zone)
         case "epoch_ms", "date" | "time" | "datetime" if zone:
-            return f"epoch_ms_{class_name}", zone
+            return Attempt(f"epoch_ms_{class_name}", zone)
         case "epoch_ms_nanos", _:
-            return ("epoch_ms_nanos", zone) if zone else None
+            return Attempt("epoch_ms_nanos", zone) if zone else None
         case "iso_t", "date" | "time":
-            return f"iso_{class_name}", None
+            return Attempt(f"iso_{class_name}", None)
         case "iso_t", _:
-            return "iso_datetime", None
+            return Attempt("iso_datetime", None)
         case "base64", "bit":
-            return "base64_bits", None
-    return word, None
+            return Attempt("base64_bits", None)
+    return Attempt(word, None)
 
 
 def bare_type(type_name: str) -> str:
@@ -89,17 +121,17 @@ def bare_type(type_name: str) -> str:
     return " ".join(word for word in words if word not in ("unsigned", "signed", "zerofill"))
 
 
-def declared_readers(table: TableSettings, spec: Format, zone: str | None) -> Declared:
-    """A table's settings with the readers of its columns; raises `types-unknown` for a type that neither the format nor
-    the classes know.
+def declared_table(table: TableSettings, spec: Format, zone: Zone | None) -> DeclaredTable:
+    """A table's settings with the readers of its columns; raises `types-unknown` for a type that is neither in the
+    format's tables of types nor the name of a class.
     """
     readers = {}
     for column, type_name in table.columns.items():
         class_name, word = _class_of(column, bare_type(type_name), table, spec)
-        reader = reader_of_class(class_name, spec, table.zone or zone, word)
+        reader = reader_of_class(class_name, spec, make_zone(table.zone) or zone, word)
         if reader:
             readers[column] = reader
-    return Declared(table.name, table.key, table.columns, readers)
+    return DeclaredTable(table.name, table.key, table.columns, readers)
 
 
 def _class_of(column: str, type_name: str, table: TableSettings, spec: Format) -> tuple[str, str | None]:

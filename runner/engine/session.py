@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from runner import functions
-from runner.compile.avro import AvroFunction
 from runner.contract import SQL_SETTINGS
 from runner.engine.connect import connected
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
@@ -25,6 +24,7 @@ from runner.engine.locks import Session
 from runner.engine.values import nullable, plain, typed
 from runner.errors import RunnerError, from_here
 from runner.functions import udfs
+from runner.functions.avro.layout import AvroFunction
 from runner.project.nodes import Target
 
 # Executors have nothing of this project: what its functions are made of goes to them with the query.

@@ -1,7 +1,7 @@
-"""The functions of compiled SQL that are not Spark's own, over columns of Arrow: bytes as lists of numbers, documents
-in shell text, records of Avro.
+"""The functions of compiled SQL that Spark does not have, over columns of Arrow: lists of numbers as bytes, documents
+in the language of MongoDB's shell, records of Avro.
 
-They travel to executors by value, together with what they are made of: nothing of the project is installed there.
+They are pickled and sent to executors together with this package, because the project is not installed there.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from runner.functions.avro.files import count_messages, messages_of_file, opened
-from runner.functions.avro.messages import Found, Layout, Slot, message_decoder
+from runner.functions.avro.files import content_of, count_messages, messages_of_file
+from runner.functions.avro.layout import Layout, Slot, SlotTree
+from runner.functions.avro.messages import Found, message_decoder
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
@@ -27,12 +28,12 @@ DOCUMENT = pa.struct(
 
 
 def java_bytes(text: str | None) -> str | None:
-    """Base64 of the bytes that a list of numbers from -128 to 127 names; None if the text is no such list.
+    """Base64 of the bytes in a list of numbers from -128 to 127; None if the text is not such a list.
 
     >>> java_bytes("[106, -1, 0]"), java_bytes("[]"), java_bytes("[128]"), java_bytes("[true]")
     ('av8A', '', None, None)
     """
-    # The letters of `true` and `false`, which Python takes for numbers.
+    # Texts with letters of `true` and `false` are refused: Python takes these for numbers.
     if text is None or "u" in text or "l" in text:
         return None
     try:
@@ -43,20 +44,20 @@ def java_bytes(text: str | None) -> str | None:
 
 
 def java_bytes_of(maps: pa.Array) -> pa.Array:
-    """Maps of the same names, each value read as a list of bytes; null where it is none."""
+    """Maps with the same keys, each value read as a list of bytes; null if it is not one."""
     items = pa.array([java_bytes(text) for text in maps.items.to_pylist()], pa.string())
     entries = pa.StructArray.from_arrays([maps.keys, items], names=["key", "value"])
-    # Of the buffers: from_arrays forgets which maps are null.
+    # From the buffers, because from_arrays forgets which maps are null.
     return pa.Array.from_buffers(TEXT_MAP, len(maps), maps.buffers()[:2], offset=maps.offset, children=[entries])
 
 
 def shell_documents(texts: pa.Array) -> pa.Array:
-    """A struct of values, types, removed and reason for each text."""
+    """A struct of values, types, removed and reason for each text, read as a document."""
     return _structs([shell_document(text) for text in texts.to_pylist()])
 
 
 def shell_patches(texts: pa.Array) -> pa.Array:
-    """The same for updates by operators."""
+    """The same for texts that are updates by operators."""
     return _structs([shell_patch(text) for text in texts.to_pylist()])
 
 
@@ -73,17 +74,12 @@ def _structs(documents: list[ShellDocument]) -> pa.Array:
     return pa.array(rows, DOCUMENT)
 
 
-# Name in SQL -> function and what it returns.
+DOCUMENT_SQL_TYPE = "struct<values map<string,string>, types map<string,string>, removed array<string>, reason string>"
+# Name in SQL -> function, and the type that it returns.
 FUNCTIONS = {
     "java_bytes": (java_bytes_of, "map<string,string>"),
-    "shell_document": (
-        shell_documents,
-        "struct<values map<string,string>, types map<string,string>, removed array<string>, reason string>",
-    ),
-    "shell_patch": (
-        shell_patches,
-        "struct<values map<string,string>, types map<string,string>, removed array<string>, reason string>",
-    ),
+    "shell_document": (shell_documents, DOCUMENT_SQL_TYPE),
+    "shell_patch": (shell_patches, DOCUMENT_SQL_TYPE),
 }
 
 
@@ -100,9 +96,9 @@ SLOT_TYPES = {
 }
 
 
-def avro_reader(layout: Layout, trees: Mapping[str, Mapping[str, Any]]) -> Callable[[pa.Array, pa.Array], pa.Array]:
-    """The function of bytes, and the schemas that some of them bring, to a struct of reason, detail and the values
-    wanted, in trees of names.
+def avro_reader(layout: Layout, trees: Mapping[str, SlotTree]) -> Callable[[pa.Array, pa.Array], pa.Array]:
+    """The function that reads a column of messages, with a column of the schemas that some of them bring. It returns
+    structs of reason, detail, and one struct for each of `trees`, with the values of the layout's slots.
     """
     made: list[Callable[[bytes, str | None], Found]] = []
 
@@ -131,9 +127,7 @@ NOTHING = Found(())
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Thousands of small lists that live for a moment would have Python look for cycles among them, of which there are
-    none.
-    """
+    """Turns off Python's search for cycles, which thousands of short-lived small lists would start; they have none."""
     gc.disable()
     try:
         yield
@@ -141,8 +135,8 @@ def _no_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _tree_array(tree: Mapping[str, Any], slots: Sequence[pa.Array]) -> pa.Array:
-    arrays = [_tree_array(branch, slots) if isinstance(branch, dict) else slots[branch] for branch in tree.values()]
+def _tree_array(tree: SlotTree, slots: Sequence[pa.Array]) -> pa.Array:
+    arrays = [slots[branch] if isinstance(branch, int) else _tree_array(branch, slots) for branch in tree.values()]
     return pa.StructArray.from_arrays(arrays, names=list(tree))
 
 
@@ -159,7 +153,7 @@ def _slot_array(slot: Slot, values: list[Any]) -> pa.Array:
 
 
 def _repeating_array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """An array of lists of which many are one and the same, as they are that were read from the same bytes: each is
+    """An array of lists, many of which are the same object because they were read from the same bytes: each object is
     converted once.
     """
     numbers: dict[int, int] = {}
@@ -174,7 +168,8 @@ def _positional_array(values: list[Any]) -> pa.Array:
     return pa.StructArray.from_arrays(members, names=IMAGE_MEMBERS)
 
 
-def _members_of(images: list[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+def _members_of(images: list[Any]) -> tuple[Sequence[Any], ...]:
+    """The texts, the missing and the as_sent of all images."""
     nothing = (None, None, None)
     return tuple(zip(*(nothing if image is None else image for image in images))) if images else ((), (), ())
 
@@ -194,23 +189,29 @@ def _row_array(values: list[Any]) -> pa.Array:
 
 MESSAGE_SCHEMA = pa.schema(
     {
-        "file": pa.string(), "modified": pa.int64(), "block": pa.int64(), "number": pa.int64(), "raw": pa.binary(), "own_schema": pa.string(),
+        "file": pa.string(),
+        "modified": pa.int64(),
+        "block": pa.int64(),
+        "number": pa.int64(),
+        "raw": pa.binary(),
+        "own_schema": pa.string(),
         "damage": pa.string(),
     }
-)  # fmt: skip
+)
 MESSAGE_SQL_TYPE = (
     "file string, modified bigint, block bigint, number bigint, raw binary, own_schema string, damage string"
 )
-MOST_ROWS, MOST_BYTES = 10_000, 16_000_000
+# A batch of messages ends after this many rows, or when its messages have more bytes than this.
+MAX_ROWS, MAX_BYTES = 10_000, 16_000_000
 
 
 def messages_of_files(batches: Iterator[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The messages in files given as path, time of change in milliseconds and content, or null for local ones. A schema
-    of `usual` is not told with
-    each message."""
+    """The messages in files. Batches have columns for the path, the time of change in milliseconds, and the content,
+    which is null for local files. A schema of a file is given with its messages unless it is in `usual`.
+    """
     for batch in batches:
         for path, modified, content in zip(*(column.to_pylist() for column in batch.columns)):
-            with opened(path, content) as data:
+            with content_of(path, content) as data:
                 rows: list[tuple[Any, ...]] = []
                 size = 0
                 for m in messages_of_file(path, data):
@@ -218,7 +219,7 @@ def messages_of_files(batches: Iterator[pa.RecordBatch], usual: Sequence[str]) -
                         (path, modified, m.block, m.number, m.raw, None if m.schema in usual else m.schema, m.damage)
                     )
                     size += len(m.raw)
-                    if len(rows) == MOST_ROWS or size > MOST_BYTES:
+                    if len(rows) == MAX_ROWS or size > MAX_BYTES:
                         yield _batch(rows)
                         rows, size = [], 0
                 yield _batch(rows)
@@ -232,12 +233,12 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def counts_of_files(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Path and number of messages of files given in the same way."""
+    """Path and number of messages of each file. Batches have columns for the path and the content, as above."""
     for batch in batches:
         paths, contents = (column.to_pylist() for column in batch.columns)
         counts = []
         for path, content in zip(paths, contents):
-            with opened(path, content) as data:
+            with content_of(path, content) as data:
                 counts.append(count_messages(path, data))
         yield pa.RecordBatch.from_arrays(
             [pa.array(paths, pa.string()), pa.array(counts, pa.int64())], names=["file", "messages"]

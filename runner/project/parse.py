@@ -201,10 +201,10 @@ def _add_data_tests(nodes: Nodes, tests: Tests, node: Node, properties: Yaml) ->
 
 def _data_tests(properties: Yaml) -> Iterable[tuple[str | None, Yaml]]:
     """Each data test of a model with the column that it stands under."""
-    for entry in properties["data_tests"].listed() if properties.get("data_tests") else ():
+    for entry in properties["data_tests"].as_list() if properties.get("data_tests") else ():
         yield None, entry
     for column in entries(properties, "columns", COLUMN_KEYS):
-        for entry in column["data_tests"].listed() if column.get("data_tests") else ():
+        for entry in column["data_tests"].as_list() if column.get("data_tests") else ():
             yield column["name"].text(), entry
 
 

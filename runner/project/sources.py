@@ -75,7 +75,7 @@ def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler)
 
 
 def _schemas(yaml: Yaml | None, root: Path, filler: Filler) -> tuple[str, ...]:
-    return tuple(read_schema(root / filler.text(one), one.where()) for one in yaml.listed()) if yaml else ()
+    return tuple(read_schema(root / filler.text(one), one.where()) for one in yaml.as_list()) if yaml else ()
 
 
 def read_source_format(yaml: Yaml, formats: FormatFolders, name: str, schemas: tuple[str, ...] = ()) -> Format:
@@ -119,7 +119,7 @@ def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
             entry.only(TABLE_KEYS)
             if not entry.get("name"):
                 raise entry.error("name-missing", 'every entry of "tables" needs a "name"')
-            key = tuple(column.text() for column in entry["key"].listed()) if entry.get("key") else ()
+            key = tuple(column.text() for column in entry["key"].as_list()) if entry.get("key") else ()
             out.append(
                 TableSettings(
                     entry["name"].text(), key, texts_of(entry.get("columns")), read_zone(entry.get("zone")), entry

@@ -75,9 +75,9 @@ def _check_remote(yaml: Yaml, path: str) -> None:
 
 def _jars(yaml: Yaml, root: Path, fill: Fill) -> dict[str, str]:
     """The settings that bring what Spark itself does not have."""
-    packages = [fill(one) for one in yaml["packages"].listed()] if yaml.get("packages") else []
+    packages = [fill(one) for one in yaml["packages"].as_list()] if yaml.get("packages") else []
     jars: list[str] = []
-    for one in yaml["jars"].listed() if yaml.get("jars") else ():
+    for one in yaml["jars"].as_list() if yaml.get("jars") else ():
         pattern = fill(one)
         found = (
             [pattern]

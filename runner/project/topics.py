@@ -39,8 +39,8 @@ def read_topics(yaml: Yaml, fill: Fill) -> tuple[Topics, str]:
         raise yaml.error(
             "kafka-missing", 'messages in Kafka need either "topics" or "pattern"', "topics: [shop.orders, shop.items]"
         )
-    topics = ",".join(fill(one) for one in yaml["topics"].listed()) if yaml.get("topics") else fill(yaml["pattern"])
-    servers = ",".join(fill(one) for one in yaml["servers"].listed())
+    topics = ",".join(fill(one) for one in yaml["topics"].as_list()) if yaml.get("topics") else fill(yaml["pattern"])
+    servers = ",".join(fill(one) for one in yaml["servers"].as_list())
     options = {
         **USUAL_OPTIONS,
         "kafka.bootstrap.servers": servers,

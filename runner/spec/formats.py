@@ -1,4 +1,4 @@
-"""formats/*.yml -> Format: where specs are found, and what they inherit."""
+"""formats/*.yml -> Format: where specs are, and what they inherit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from runner.yaml_text import Steps, Yaml, read_yaml
 
 @dataclass(frozen=True)
 class FormatFolders:
-    """Folders with specs, the user's before the built-in ones: a spec there may extend one of the same name behind it."""
+    """Folders with specs, the user's before the built-in ones. A spec may extend one of the same name in a later
+    folder.
+    """
 
     folders: tuple[Path, ...]
 
@@ -22,11 +24,11 @@ class FormatFolders:
         return sorted({path.stem for folder in self.folders for path in folder.glob("*.yml")})
 
     def load(self, name: str, asked_by: Yaml | None = None) -> Format:
-        """The format of that name, with what it inherits; raises `format-unknown` or all mistakes in the spec."""
+        """The format of that name, with what it inherits; raises `format-unknown`, or all mistakes in the spec."""
         return self.read(name, self._resolve(name, (), asked_by))
 
     def check(self, name: str) -> Format | None:
-        """The format of that name; None for one that says no `op`, and is there to be laid over others."""
+        """The format of that name; None for one without `op`, which is there to be extended by others."""
         spec = self._resolve(name, (), None)
         if spec.mapping().get("op"):
             return self.read(name, spec)
@@ -34,6 +36,7 @@ class FormatFolders:
         return None
 
     def about(self, name: str) -> str:
+        """The spec's one line about itself."""
         about = self._resolve(name, (), None).mapping().get("about")
         return about.text() if about else ""
 
@@ -42,10 +45,11 @@ class FormatFolders:
         return self._resolve(name, (), None)
 
     def read(self, name: str, spec: Yaml) -> Format:
+        """The format that a resolved spec describes; raises all mistakes in it."""
         return read_format(name, spec, self._type_table)
 
     def inline(self, spec: Yaml) -> Yaml:
-        """A spec written at its source, with what it inherits."""
+        """A spec that is written inside a source, with what it inherits."""
         return self._inherit(spec, ())
 
     def _resolve(self, name: str, below: tuple[Path, ...], asked_by: Yaml | None) -> Yaml:
@@ -64,7 +68,7 @@ class FormatFolders:
     def _inherit(self, spec: Yaml, below: tuple[Path, ...]) -> Yaml:
         parents = spec.mapping().get("extends")
         out: Yaml | None = None
-        for parent in parents.listed() if parents else ():
+        for parent in parents.as_list() if parents else ():
             resolved = self._resolve(parent.text(), below, parent)
             out = merge(out, resolved) if out else resolved
         return merge(out, spec) if out else spec
@@ -86,9 +90,7 @@ class FormatFolders:
 
 
 def merge(parent: Yaml, child: Yaml) -> Yaml:
-    """The child's spec over its parent's: see MERGED for the keys whose members are merged, all others are replaced
-    whole.
-    """
+    """The parent's spec, changed by the child's: members of the keys in MERGED are merged, all other keys replaced."""
     inherited = {(*child.steps, *steps): where for steps, where in parent.places.items()}
     return Yaml(_merged(parent.value, child.value, ()), {**inherited, **child.places}, child.steps)
 
@@ -101,8 +103,8 @@ def _merged(parent: object, child: object, steps: Steps) -> object:
 
 
 def read_type_table(name: str, yaml: Yaml) -> TypeTable:
-    """Type name -> class, of a file such as `integer: [int, bigint]`; an entry may be {name, as} if the type says how
-    its values are written.
+    """The table in a file such as `integer: [int, bigint]`. An entry may be {name, as} if the type decides how its
+    values are written.
     """
     problems = Problems()
     classes: dict[str, str] = {}
@@ -113,7 +115,7 @@ def read_type_table(name: str, yaml: Yaml) -> TypeTable:
                 continue
             if class_name not in CLASSES:
                 raise entries.error("spec-class", f'unknown class "{class_name}"', nearest_or_all(class_name, CLASSES))
-            for entry in entries.listed():
+            for entry in entries.as_list():
                 type_name = _written_name(entry).lower()
                 if classes.setdefault(type_name, class_name) != class_name:
                     raise entry.error("spec-class", f'the type "{_written_name(entry)}" is in two classes')

@@ -1,4 +1,4 @@
-"""The spec language as a JSON Schema, for editors: made of the same words that specs are checked with."""
+"""The spec language as a JSON Schema, for editors, made from the same words that specs are checked with."""
 
 from __future__ import annotations
 
@@ -27,41 +27,19 @@ from runner.spec.words import (
     TIME_COLUMNS,
     TIME_READERS,
     VALUE_READERS,
-)  # fmt: skip
+)
 
-TEXT: dict[str, Any] = {"type": ["string", "number", "boolean"]}
-TEXTS: dict[str, Any] = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
-NOTHING: dict[str, Any] = {"enum": ["none", None]}
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": ["string", "number", "boolean"]}
+TEXTS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
+NOTHING: Schema = {"enum": ["none", None]}
 
 
-def spec_schema() -> dict[str, Any]:
-    """A JSON Schema (draft 2020-12) of `formats/*.yml`."""
+def spec_schema() -> Schema:
+    """A JSON Schema (draft 2020-12) of `formats/*.yml`, after YAML has read them with its own types."""
     columns = {**{name: _ref("value") for name in TEXT_COLUMNS}, **{name: _ref("time") for name in TIME_COLUMNS}}
-    properties: dict[str, Any] = {
-        "about": TEXT,
-        "docs": TEXT,
-        "extends": TEXTS,
-        "message": _object(_message()),
-        "each": _or_nothing(TEXTS),
-        "op": _ref("op"),
-        "before": _ref("image"),
-        "after": _ref("image"),
-        "key": _or_nothing(
-            _one_or_list(_object({**dict.fromkeys(KEY_WORDS, TEXTS), "text": {"enum": [*KEY_TEXTS, *IMAGE_TEXTS]}}))
-        ),
-        "types": _or_nothing(_object({"at": TEXTS, "name": TEXT, "value": TEXTS, "table": _ref("tables")})),
-        "values": _or_nothing(
-            _object({name: _or_nothing(_one_or_list({"enum": list(VALUE_READERS)})) for name in CLASSES})
-        ),
-        "records": _or_nothing({"type": "object", "additionalProperties": _or_nothing(_record())}),
-        "drop": _or_nothing(
-            _one_or_list({"anyOf": [TEXT, _object({"name": TEXT, "if": _ref("conditions")}, ["name"])]})
-        ),
-        "not_sent": _or_nothing(TEXTS),
-        "seq": _or_nothing({"type": "array", "items": _value(ORDER_READERS)}),
-        "meta": _or_nothing(_object({name: _ref("value") for name in META})),
-        "zone": _or_nothing(TEXT),
-    }
+    properties = _properties()
     assert set(properties) == set(KEYS)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -81,7 +59,33 @@ def spec_schema() -> dict[str, Any]:
     }
 
 
-def _message() -> dict[str, Any]:
+def _properties() -> Schema:
+    """Key of a spec -> its schema, without the columns."""
+    key = {**dict.fromkeys(KEY_WORDS, TEXTS), "text": {"enum": [*KEY_TEXTS, *IMAGE_TEXTS]}}
+    readers = _one_or_list({"enum": list(VALUE_READERS)})
+    dropped = {"anyOf": [TEXT, _object({"name": TEXT, "if": _ref("conditions")}, ["name"])]}
+    return {
+        "about": TEXT,
+        "docs": TEXT,
+        "extends": TEXTS,
+        "message": _object(_message()),
+        "each": _or_nothing(TEXTS),
+        "op": _ref("op"),
+        "before": _ref("image"),
+        "after": _ref("image"),
+        "key": _or_nothing(_one_or_list(_object(key))),
+        "types": _or_nothing(_object({"at": TEXTS, "name": TEXT, "value": TEXTS, "table": _ref("tables")})),
+        "values": _or_nothing(_object({name: _or_nothing(readers) for name in CLASSES})),
+        "records": _or_nothing({"type": "object", "additionalProperties": _or_nothing(_record())}),
+        "drop": _or_nothing(_one_or_list(dropped)),
+        "not_sent": _or_nothing(TEXTS),
+        "seq": _or_nothing({"type": "array", "items": _value(ORDER_READERS)}),
+        "meta": _or_nothing(_object({name: _ref("value") for name in META})),
+        "zone": _or_nothing(TEXT),
+    }
+
+
+def _message() -> Schema:
     message = {
         "encoding": {"enum": list(ENCODINGS)},
         "numbers": {"enum": list(NUMBERS)},
@@ -92,7 +96,7 @@ def _message() -> dict[str, Any]:
     return message
 
 
-def _record() -> dict[str, Any]:
+def _record() -> Schema:
     classes = {"enum": list(CLASSES)}
     record = {
         **dict.fromkeys(("text", "bytes", "charset", "srid", "labels", "length"), TEXT),
@@ -106,7 +110,7 @@ def _record() -> dict[str, Any]:
     return _object(record)
 
 
-def _value(readers: tuple[str, ...]) -> dict[str, Any]:
+def _value(readers: tuple[str, ...]) -> Schema:
     field = {
         "at": TEXTS,
         "unknown": TEXTS,
@@ -120,8 +124,8 @@ def _value(readers: tuple[str, ...]) -> dict[str, Any]:
     return _or_nothing(_one_or_list({"anyOf": [TEXT, _object(field, ["at"]), _object(switch, ["by"])]}))
 
 
-def _image() -> dict[str, Any]:
-    laid = {
+def _image() -> Schema:
+    image = {
         "at": TEXTS,
         "over": TEXT,
         "text": {"enum": list(IMAGE_TEXTS)},
@@ -130,11 +134,11 @@ def _image() -> dict[str, Any]:
         "value": TEXT,
         "type": TEXT,
     }
-    assert set(laid) == set(IMAGE_KEYS)
-    return _or_nothing({"anyOf": [TEXTS, _object(laid, ["at"])]})
+    assert set(image) == set(IMAGE_KEYS)
+    return _or_nothing({"anyOf": [TEXTS, _object(image, ["at"])]})
 
 
-def _line(columns: dict[str, Any]) -> dict[str, Any]:
+def _line(columns: Schema) -> Schema:
     ddl = {"enum": [*DDL_OPS, BY_STATEMENT]}
     kinds = {
         "row": {"enum": list(ROW_OPS)},
@@ -152,7 +156,7 @@ def _line(columns: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [{"enum": list(BARE_OPS)}, _object({**kinds, **keys, **columns})]}
 
 
-def _op() -> dict[str, Any]:
+def _op() -> Schema:
     lines = _or_nothing(_one_or_list(_ref("line")))
     return _object(
         {
@@ -166,7 +170,7 @@ def _op() -> dict[str, Any]:
     )
 
 
-def _object(properties: dict[str, Any], required: list[str] | None = None) -> dict[str, Any]:
+def _object(properties: Schema, required: list[str] | None = None) -> Schema:
     return {
         "type": "object",
         "properties": properties,
@@ -175,13 +179,13 @@ def _object(properties: dict[str, Any], required: list[str] | None = None) -> di
     }
 
 
-def _one_or_list(kind: dict[str, Any]) -> dict[str, Any]:
+def _one_or_list(kind: Schema) -> Schema:
     return {"anyOf": [kind, {"type": "array", "items": kind}]}
 
 
-def _or_nothing(kind: dict[str, Any]) -> dict[str, Any]:
+def _or_nothing(kind: Schema) -> Schema:
     return {"anyOf": [kind, NOTHING]}
 
 
-def _ref(name: str) -> dict[str, Any]:
+def _ref(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}

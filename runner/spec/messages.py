@@ -1,6 +1,4 @@
-"""The keys `message` and `records` of a spec: how messages are encoded, and what values that are records of their own
-say.
-"""
+"""The keys `message` and `records` of a spec: how messages are encoded, and how values that are records become text."""
 
 from __future__ import annotations
 
@@ -10,29 +8,18 @@ from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here,
 from runner.files import read_text
 from runner.functions.avro.schema import SchemaError, parse_schema
 from runner.spec.values import given, one_of, read_path, texts
-from runner.spec.words import CLASSES, ENCODINGS, NUMBERS, PARTS, Format, Message, RecordText
-from runner.spec.words import Path as FieldPath
+from runner.spec.words import CLASSES, ENCODINGS, NUMBERS, PARTS, FieldPath, Format, Message, RecordText
 from runner.yaml_text import Yaml
 
 MESSAGE_KEYS = ("encoding", "numbers", "schema", "skip_bytes")
 RECORD_KEYS = (
-    "class",
-    "text",
-    "bytes",
-    "charset",
-    "charsets",
-    "srid",
-    "parts",
-    "labels",
-    "length",
-    "is_null",
-    "not_sent",
-)
-MOST_SKIPPED = 1024
+    "class", "text", "bytes", "charset", "charsets", "srid", "parts", "labels", "length", "is_null", "not_sent",
+)  # fmt: skip
+MAX_SKIP_BYTES = 1024
 
 
 def read_message(yaml: Yaml | None) -> Message:
-    """How messages are encoded. Files of schemas lie beside the spec that names them."""
+    """How messages are encoded. Paths of schema files are relative to the spec that names them."""
     if not given(yaml):
         return Message()
     yaml.only(MESSAGE_KEYS)
@@ -40,15 +27,15 @@ def read_message(yaml: Yaml | None) -> Message:
     numbers = one_of(yaml["numbers"], NUMBERS, "spec-word", "way of numbers") if yaml.get("numbers") else "exact"
     for key, needed in (("schema", "avro"), ("skip_bytes", "avro"), ("numbers", "json")):
         if given(yaml.get(key)) and encoding != needed:
-            raise yaml[key].error("spec-word", f'"{key}" is for encoding: {needed}')
+            raise yaml[key].error("spec-word", f'"{key}" works only with encoding: {needed}')
     return Message(encoding, numbers, read_schemas(yaml.get("schema")), _skip_bytes(yaml.get("skip_bytes")))
 
 
 def read_schemas(yaml: Yaml | None) -> tuple[str, ...]:
-    """The texts of the files that are named, beside the YAML that names them; each is a schema."""
+    """The texts of the schema files that are named, with paths relative to the YAML that names them."""
     problems = Problems()
     out: list[str] = []
-    for one in yaml.listed() if given(yaml) else ():
+    for one in yaml.as_list() if given(yaml) else ():
         with problems.gathered():
             out.append(read_schema(one.where().path.parent / one.text(), one.where()))
     problems.raise_if_any()
@@ -70,9 +57,9 @@ def read_schema(path: Path, where: Where | None) -> str:
     except SchemaError as e:
         raise RunnerError(
             "schema-unusable",
-            f'"{path.name}" is no schema: {e}',
+            f'"{path.name}" is not a schema that can be used: {e}',
             where,
-            "a file .avsc that describes the record of a message",
+            "give a file .avsc that describes the record of a message",
         ) from None
     return text
 
@@ -80,29 +67,29 @@ def read_schema(path: Path, where: Where | None) -> str:
 def _skip_bytes(yaml: Yaml | None) -> int:
     if not given(yaml):
         return 0
-    if not (yaml.text().isascii() and yaml.text().isdecimal()) or int(yaml.text()) > MOST_SKIPPED:
+    if not (yaml.text().isascii() and yaml.text().isdecimal()) or int(yaml.text()) > MAX_SKIP_BYTES:
         raise yaml.error(
             "spec-word",
-            f'"skip_bytes" is a number of bytes up to {MOST_SKIPPED}, not "{yaml.text()}"',
-            "5 for a byte and the number of a schema",
+            f'"skip_bytes" is a number of bytes up to {MAX_SKIP_BYTES}, not "{yaml.text()}"',
+            "for instance 5, for one byte and the number of a schema",
         )
     return int(yaml.text())
 
 
 def check_encoding(spec: Format, yaml: Yaml) -> None:
-    """Raises if a spec uses words that its encoding does not have."""
+    """Raises `spec-word` for each word of the spec that does not work with its encoding."""
     problems = Problems()
     images = [image for line in spec.op.lines() for image in (line.before, line.after) if image]
     if spec.message.encoding == "avro":
         wrong = {"each": bool(spec.each), "text": any(image.text for image in images)}
-        rest = "is not for encoding: avro"
+        rest = "does not work with encoding: avro"
     else:
         wrong = {
             "records": bool(spec.records),
             "names": any(image.names for image in images),
             "indexes": any(key.indexes for key in spec.key),
         }
-        rest = "is for encoding: avro"
+        rest = "works only with encoding: avro"
     for word, is_wrong in wrong.items():
         if is_wrong:
             problems.add((yaml.get(word) or _key_with(yaml, word)).error("spec-word", f'"{word}" {rest}'))
@@ -110,12 +97,12 @@ def check_encoding(spec: Format, yaml: Yaml) -> None:
 
 
 def _key_with(yaml: Yaml, word: str) -> Yaml:
-    """The key of the spec in which a word stands, the spec itself if it is deeper."""
+    """The key of the spec that contains a word; the spec itself if the word is deeper in it."""
     return next(
         (
             one
             for key, one in yaml.items()
-            if any(isinstance(entry.value, dict) and word in entry.value for entry in one.listed())
+            if any(isinstance(entry.value, dict) and word in entry.value for entry in one.as_list())
         ),
         yaml,
     )
@@ -125,9 +112,10 @@ def _key_with(yaml: Yaml, word: str) -> Yaml:
 
 
 def read_records(yaml: Yaml | None) -> dict[str, RecordText]:
+    """Name of a record or enum -> how its values become text."""
     problems = Problems()
     out: dict[str, RecordText] = {}
-    for name, entry in yaml.mapping().items() if given(yaml) else ():
+    for name, entry in _members(yaml):
         with problems.gathered():
             if given(entry):
                 out[name] = _record(entry)
@@ -143,28 +131,30 @@ def _record(yaml: Yaml) -> RecordText:
         raise yaml.error(
             "spec-missing",
             f'{yaml.name()} needs exactly one of "text", "bytes", "parts"',
-            "or, if it is an enum, is_null and not_sent",
+            "or, for an enum, is_null and not_sent",
         )
     charset = _path(yaml.get("charset"))
     if bool(charset) != bool(yaml.get("charsets")):
-        raise yaml.error("spec-missing", '"charset" and "charsets" go together', "charsets: {utf8mb4: utf_8}")
+        raise yaml.error(
+            "spec-missing", '"charset" and "charsets" go together', "for instance charsets: {utf8mb4: utf_8}"
+        )
     return RecordText(
         classes=_classes(yaml),
         text=_path(yaml.get("text")),
         bytes=_path(yaml.get("bytes")),
         charset=charset,
-        charsets={name: codec.text() for name, codec in yaml["charsets"].mapping().items() if _codec(codec)}
-        if charset
-        else {},
+        charsets={name: _codec(codec) for name, codec in _members(yaml.get("charsets") if charset else None)},
         srid=_path(yaml.get("srid")),
-        parts={_part(name, path): read_path(path) for name, path in yaml["parts"].mapping().items()}
-        if given(yaml.get("parts"))
-        else {},
+        parts={_part(name, path): read_path(path) for name, path in _members(yaml.get("parts"))},
         labels=_path(yaml.get("labels")),
         length=_path(yaml.get("length")),
         is_null=is_null,
         not_sent=not_sent,
     )
+
+
+def _members(yaml: Yaml | None) -> list[tuple[str, Yaml]]:
+    return yaml.mapping().items() if given(yaml) else []
 
 
 def _part(name: str, yaml: Yaml) -> str:
@@ -181,19 +171,18 @@ def _classes(yaml: Yaml) -> dict[str, str]:
     return {name: one_of(entry, CLASSES, "spec-class", "class") for name, entry in entries}
 
 
-def _codec(yaml: Yaml) -> bool:
-    """True; raises for what is no codec of texts. `binary` stands for bytes that are none."""
+def _codec(yaml: Yaml) -> str:
+    """A codec of Python for texts, or `binary` for bytes that are not text."""
     name = yaml.text()
     try:
         b" ".decode("ascii" if name == "binary" else name)
     except UnicodeError:
-        return True
+        return name
     except LookupError:
-        raise yaml.error(
-            "spec-word", f'"{name}" is no codec of Python for texts', "utf_8, cp1252, gbk ..., or binary"
-        ) from None
-    return True
+        hint = "for instance utf_8, cp1252, gbk, or binary"
+        raise yaml.error("spec-word", f'"{name}" is not a text codec of Python', hint) from None
+    return name
 
 
 def _path(yaml: Yaml | None) -> FieldPath:
-    return read_path(yaml) if given(yaml) else ()
+    return read_path(yaml) if given(yaml) else FieldPath()

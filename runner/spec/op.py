@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from runner.errors import Problems
@@ -24,9 +25,11 @@ from runner.spec.words import (
 from runner.yaml_text import Yaml
 
 LINE_KEYS = ("if", "before", "after", "half", "phase")
+PHASES = ("snapshot", "stream")
 
 
 def read_op(yaml: Yaml) -> Op:
+    """The key `op` of a spec, all its mistakes at once; raises `spec-missing` if there is no `op.by`."""
     op = yaml.get("op")
     if not given(op) or not op.mapping().get("by"):
         raise (op or yaml).error("spec-missing", 'a format needs "op.by": the field that names the operation')
@@ -37,7 +40,7 @@ def read_op(yaml: Yaml) -> Op:
         with problems.gathered():
             if given(lines):
                 cases[text] = _lines(lines)
-    groups = {}
+    groups: dict[str, tuple[Line, ...]] = {}
     for name in ("first", "missing", "else"):
         with problems.gathered():
             groups[name] = _lines(op[name]) if given(op.get(name)) else ()
@@ -47,7 +50,7 @@ def read_op(yaml: Yaml) -> Op:
 
 
 def _lines(yaml: Yaml) -> tuple[Line, ...]:
-    return tuple(_line(one) for one in yaml.listed())
+    return tuple(_line(one) for one in yaml.as_list())
 
 
 def _line(yaml: Yaml) -> Line:
@@ -67,13 +70,12 @@ def _line(yaml: Yaml) -> Line:
     half = one_of(yaml["half"], ("before", "after"), "spec-word", "half") if yaml.get("half") else None
     if half and op != "update":
         raise yaml["half"].error("spec-line", "only an update has halves", "for instance {row: update, half: before}")
-    images = {side: read_image(yaml.get(side)) for side in ("before", "after")}
-    line = Line(kind, op, read_conditions(yaml.get("if")), **images, half=half, ddl=ddl, columns=read_columns(yaml))
-    if yaml.get("phase"):
-        return replace(
-            line,
-            phase=("snapshot", "stream").index(one_of(yaml["phase"], ("snapshot", "stream"), "spec-word", "phase")),
-        )
+    conditions = read_conditions(yaml.get("if"))
+    before, after = read_image(yaml.get("before")), read_image(yaml.get("after"))
+    line = Line(kind, op, conditions, before=before, after=after, half=half, ddl=ddl, columns=read_columns(yaml))
+    phase = yaml.get("phase")
+    if phase:
+        return replace(line, phase=PHASES.index(one_of(phase, PHASES, "spec-word", "phase")))
     return _by_phase(line)
 
 
@@ -99,7 +101,7 @@ def _by_phase(line: Line) -> Line:
 
 
 def read_columns(yaml: Yaml) -> dict[str, Value]:
-    """The contract's plain columns that a spec or a line of it fills."""
+    """Name -> value of the contract's plain columns that a spec, or one line of it, fills."""
     problems = Problems()
     out: dict[str, Value] = {}
     for name, readers in [*((n, ()) for n in TEXT_COLUMNS), *((n, TIME_READERS) for n in TIME_COLUMNS)]:
@@ -111,61 +113,57 @@ def read_columns(yaml: Yaml) -> dict[str, Value]:
 
 
 def with_images(op: Op, before: Image | None, after: Image | None) -> Op:
-    """The lines with the images of the spec where they have none of their own, and told apart by their verdicts."""
-
-    def fill(line: Line) -> Line:
-        if line.kind != "row":
-            return line
-        takes_before = line.op in ("update", "delete") and line.half != "after"
-        takes_after = line.op != "delete" and line.half != "before"
-        return replace(
-            line,
-            before=(line.before or before) if takes_before else None,
-            after=(line.after or after) if takes_after else None,
-        )
-
+    """The lines, each with the images of the spec where it has none, and with a label that makes its verdict unique."""
     labels: dict[tuple[object, ...], str] = {}
 
-    def told_apart(line: Line) -> Line:
-        """The line with a number, if one before it has its words and differs in what it does."""
-        words, rest = (
-            (line.kind, line.op, line.half),
-            (line.phase, line.before, line.after, repr(line.ddl), repr(line.columns)),
-        )
-        numbers = sum(key[:3] == words for key in labels)
-        label = labels.setdefault((*words, *rest), str(numbers + 1) if numbers else "")
-        return replace(line, label=label)
-
-    def all_of(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-        return tuple(told_apart(fill(line)) for line in lines)
+    def complete(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+        return tuple(_labelled(_with_default_images(line, before, after), labels) for line in lines)
 
     return Op(
         op.by,
-        all_of(op.first),
-        {t: all_of(lines) for t, lines in op.cases.items()},
-        all_of(op.missing),
-        all_of(op.otherwise),
+        complete(op.first),
+        {text: complete(lines) for text, lines in op.cases.items()},
+        complete(op.missing),
+        complete(op.otherwise),
         op.empty,
     )
 
 
+def _with_default_images(line: Line, before: Image | None, after: Image | None) -> Line:
+    if line.kind != "row":
+        return line
+    takes_before = line.op in ("update", "delete") and line.half != "after"
+    takes_after = line.op != "delete" and line.half != "before"
+    return replace(
+        line,
+        before=(line.before or before) if takes_before else None,
+        after=(line.after or after) if takes_after else None,
+    )
+
+
+def _labelled(line: Line, labels: dict[tuple[object, ...], str]) -> Line:
+    """The line with a number as its label, if an earlier one has the same words and does something else."""
+    words = (line.kind, line.op, line.half)
+    effect = (line.phase, line.before, line.after, repr(line.ddl), repr(line.columns))
+    same_words = sum(key[:3] == words for key in labels)
+    return replace(line, label=labels.setdefault((*words, *effect), str(same_words + 1) if same_words else ""))
+
+
 def check_images(spec: Format, yaml: Yaml) -> None:
-    """Raises if a line of a row change has nowhere to take its rows from."""
+    """Raises `spec-image` for each line of a row change that has no image to take its rows from."""
     problems = Problems()
-    op = yaml["op"]
-    groups = [
-        (op.get("first"), spec.op.first),
-        (op.get("missing"), spec.op.missing),
-        (op.get("else"), spec.op.otherwise),
-    ]
-    groups += [(op["cases"][text], lines) for text, lines in spec.op.cases.items()]
-    for written, lines in groups:
+    for written, lines in _written_lines(spec, yaml["op"]):
         for line in lines:
             if written and line.kind == "row" and not line.own:
-                side = "before" if line.op == "delete" or line.half == "before" else "after"
-                problems.add(
-                    (yaml.get(side) or written).error(
-                        "spec-image", f'no image for the op "{line.op}"', f'say where the rows lie, with "{side}"'
-                    )
-                )
+                place = yaml.get(line.own_side) or written
+                hint = f'name the field that holds the rows, with "{line.own_side}"'
+                problems.add(place.error("spec-image", f'no image for the op "{line.op}"', hint))
     problems.raise_if_any()
+
+
+def _written_lines(spec: Format, op: Yaml) -> Iterator[tuple[Yaml | None, tuple[Line, ...]]]:
+    """The lines of a spec, with the keys under which they are written."""
+    yield op.get("first"), spec.op.first
+    yield op.get("missing"), spec.op.missing
+    yield op.get("else"), spec.op.otherwise
+    yield from ((op["cases"][text], lines) for text, lines in spec.op.cases.items())

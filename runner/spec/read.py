@@ -1,4 +1,4 @@
-"""A resolved spec -> Format, checked word by word; all its mistakes at once."""
+"""A resolved spec -> Format, with every word checked; all mistakes are raised at once."""
 
 from __future__ import annotations
 
@@ -28,35 +28,21 @@ from runner.spec.words import (
     TIME_COLUMNS,
     VALUE_READERS,
     Dropped,
+    FieldPath,
     Format,
     Key,
     Types,
     TypeTable,
     TypeTables,
     Value,
-)  # fmt: skip
+)
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
 
 KEYS = (
-    "about",
-    "docs",
-    "extends",
-    "message",
-    "each",
-    "op",
-    "before",
-    "after",
-    "key",
-    "types",
-    "values",
-    "records",
-    "drop",
-    "not_sent",
-    "seq",
-    "meta",
-    "zone",
-)
+    "about", "docs", "extends", "message", "each", "op", "before", "after", "key", "types", "values", "records", "drop",
+    "not_sent", "seq", "meta", "zone",
+)  # fmt: skip
 KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text")
 
 TableOf = Callable[[Yaml], TypeTable]
@@ -74,7 +60,7 @@ def read_format(name: str, yaml: Yaml, type_table: TableOf) -> Format:
 
 
 def check_parts(yaml: Yaml, type_table: TableOf) -> None:
-    """Raises all mistakes in a spec that says only some parts of a format, to be laid over others."""
+    """Raises all mistakes in a spec that has only some parts of a format, and is there to be extended by others."""
     _parts(yaml, {part: read for part, read in _readers(yaml, type_table).items() if part != "op"})
 
 
@@ -101,14 +87,12 @@ def _readers(yaml: Yaml, type_table: TableOf) -> dict[str, Callable[[], Any]]:
         "before": lambda: read_image(yaml.get("before")),
         "after": lambda: read_image(yaml.get("after")),
         "columns": lambda: read_columns(yaml),
-        "key": lambda: tuple(_key(one) for one in yaml["key"].listed()) if given(yaml.get("key")) else (),
+        "key": lambda: tuple(_key(one) for one in yaml["key"].as_list()) if given(yaml.get("key")) else (),
         "types": lambda: _types(yaml.get("types"), type_table, _is_avro(yaml)),
         "readers": lambda: _value_readers(yaml.get("values")),
-        "seq": lambda: tuple(
-            read_value(v, ORDER_READERS) for v in (given(yaml.get("seq")) and yaml["seq"].list().elements()) or ()
-        ),
+        "seq": lambda: _order(yaml.get("seq")),
         "meta": lambda: _meta(yaml.get("meta")),
-        "drop": lambda: tuple(_dropped(one) for one in yaml["drop"].listed()) if given(yaml.get("drop")) else (),
+        "drop": lambda: tuple(_dropped(one) for one in yaml["drop"].as_list()) if given(yaml.get("drop")) else (),
         "not_sent": lambda: texts(yaml.get("not_sent")),
         "zone": lambda: read_zone(yaml.get("zone")),
     }
@@ -119,38 +103,61 @@ def _is_avro(yaml: Yaml) -> bool:
     return given(message) and isinstance(message.value, dict) and message.value.get("encoding") == "avro"
 
 
+def _order(yaml: Yaml | None) -> tuple[Value, ...]:
+    return tuple(read_value(one, ORDER_READERS) for one in yaml.list().elements()) if given(yaml) else ()
+
+
 def _key(yaml: Yaml) -> Key:
     yaml.only(KEY_WORDS)
-    if len([word for word in ("names", "columns", "at") if yaml.get(word)]) != 1:
+    _check_key_words(yaml)
+    is_image = given(yaml.get("at"))
+    names, indexes, text = (yaml.get(word) for word in ("names", "indexes", "text"))
+    language = one_of(text, KEY_TEXTS, "spec-word", "language of a text") if text and not is_image else None
+    return Key(
+        _members_of_texts(names) if language else paths(names),
+        read_path(indexes) if given(indexes) else None,
+        language,
+        texts(yaml.get("columns")),
+        paths(yaml.get("values")),
+        optional_text(yaml.get("split")),
+        read_image(yaml) if is_image else None,
+    )
+
+
+def _check_key_words(yaml: Yaml) -> None:
+    """Raises `spec-missing` for words of a key that need others."""
+    has = {word: given(yaml.get(word)) for word in KEY_WORDS}
+    if has["names"] + has["columns"] + has["at"] != 1:
         raise yaml.error(
             "spec-missing", 'a key needs exactly one of "names", "columns", "at"', "for instance key: {names: pkNames}"
         )
-    if bool(yaml.get("values")) != bool(yaml.get("split")):
+    if has["values"] != has["split"]:
         raise yaml.error(
             "spec-missing",
             '"values" and "split" go together',
             'for instance {names: keys, values: key_values, split: ","}',
         )
-    if yaml.get("indexes") and not yaml.get("names"):
+    if has["indexes"] and not has["names"]:
         raise yaml.error(
             "spec-missing",
             '"indexes" need "names": the list that they count in',
             "for instance {names: fields.name, indexes: keys}",
         )
-    image = read_image(yaml) if yaml.get("at") else None
-    text = (
-        one_of(yaml["text"], KEY_TEXTS, "spec-word", "language of a text") if yaml.get("text") and not image else None
-    )
-    indexes = read_path(yaml["indexes"]) if yaml.get("indexes") else None
-    return Key(
-        paths(yaml.get("names")),
-        indexes,
-        text,
-        texts(yaml.get("columns")),
-        paths(yaml.get("values")),
-        optional_text(yaml.get("split")),
-        image,
-    )
+
+
+def _members_of_texts(yaml: Yaml | None) -> tuple[FieldPath, ...]:
+    """Paths whose last part is a member of the document in the text at the rest of the path; raises `spec-path`."""
+    problems = Problems()
+    for one in yaml.as_list() if given(yaml) else ():
+        with problems.gathered():
+            if len(read_path(one)) < 2:
+                raise one.error(
+                    "spec-path",
+                    f'with "text", the path "{one.text()}" needs at least two parts',
+                    "its last part is a member of the document in the text, for instance {names: pk.ids, text: json}",
+                )
+    problems.raise_if_any()
+    return paths(yaml)
 
 
 def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | None:
@@ -166,7 +173,7 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
     if yaml.get("name") and not yaml.get("value"):
         raise yaml.error(
             "spec-missing",
-            'types needs "value" beside "name"',
+            'types with "name" needs "value" too',
             "for instance {at: columns, name: name, value: type, table: mysql}",
         )
     return Types(
@@ -197,7 +204,7 @@ def _value_readers(yaml: Yaml | None) -> dict[str, tuple[str, ...]]:
             if name not in CLASSES:
                 raise value.error("spec-class", f'unknown class "{name}"', nearest_or_all(name, CLASSES))
             if given(value):
-                out[name] = tuple(one_of(one, VALUE_READERS, "spec-reader", "reader") for one in value.listed())
+                out[name] = tuple(one_of(one, VALUE_READERS, "spec-reader", "reader") for one in value.as_list())
     problems.raise_if_any()
     return out
 
@@ -220,5 +227,5 @@ def _dropped(yaml: Yaml) -> Dropped:
         return Dropped(yaml.text())
     yaml.only(["name", "if"])
     if not yaml.get("name"):
-        raise yaml.error("spec-missing", 'what is dropped needs a "name"')
+        raise yaml.error("spec-missing", 'an entry of "drop" needs a "name"')
     return Dropped(yaml["name"].text(), read_conditions(yaml.get("if")))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TypeGuard
 
 from runner.errors import Problems, nearest_or_all
-from runner.spec.words import IMAGE_KINDS, IMAGE_TEXTS, Condition, Field, Image, Path, Switch, Value
+from runner.spec.words import IMAGE_KINDS, IMAGE_TEXTS, Condition, Field, FieldPath, Image, Switch, Value
 from runner.yaml_text import Yaml
 
 PATH_PART = re.compile(r'"([^"]+)"|([^."\s]+)')
@@ -14,20 +15,23 @@ IMAGE_KEYS = ("at", "over", "text", "image", "names", "value", "type")
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
-def given(yaml: Yaml | None) -> bool:
-    """Whether a key says anything: absent, null and `none` say nothing."""
+def given(yaml: Yaml | None) -> TypeGuard[Yaml]:
+    """Whether a key has a value: not absent, null or `none`."""
     return yaml is not None and yaml.value not in (None, "none")
 
 
 def optional_text(yaml: Yaml | None) -> str | None:
+    """The text of a key; None if it has no value."""
     return yaml.text() if given(yaml) else None
 
 
 def texts(yaml: Yaml | None) -> tuple[str, ...]:
-    return tuple(one.text() for one in yaml.listed()) if given(yaml) else ()
+    """The texts of a key that holds one text or a list of them."""
+    return tuple(one.text() for one in yaml.as_list()) if given(yaml) else ()
 
 
 def one_of(yaml: Yaml, known: tuple[str, ...], code: str, what: str) -> str:
+    """The text, which must be one of the known words; otherwise an error of that code, which names `what` it is."""
     text = yaml.text()
     if text not in known:
         raise yaml.error(code, f'unknown {what} "{text}"', nearest_or_all(text, known))
@@ -37,12 +41,13 @@ def one_of(yaml: Yaml, known: tuple[str, ...], code: str, what: str) -> str:
 # --- paths
 
 
-def read_path(yaml: Yaml) -> Path:
+def read_path(yaml: Yaml) -> FieldPath:
     """The parts of a path such as `a.b."c.d"`."""
     return split_path(yaml.text(), yaml)
 
 
-def split_path(text: str, yaml: Yaml) -> Path:
+def split_path(text: str, yaml: Yaml) -> FieldPath:
+    """The parts of a path in the text of `yaml`, which is its place; raises `spec-path`."""
     parts, position = [], 0
     while position < len(text):
         match = PATH_PART.match(text, position)
@@ -56,21 +61,24 @@ def split_path(text: str, yaml: Yaml) -> Path:
             f'cannot read the path "{text}"',
             'write parts with dots between, odd names in quotes: a."b c".d',
         )
-    return tuple(parts)
+    return FieldPath(parts, yaml.where())
 
 
-def paths(yaml: Yaml | None) -> tuple[Path, ...]:
-    return tuple(read_path(p) for p in yaml.listed()) if given(yaml) else ()
+def paths(yaml: Yaml | None) -> tuple[FieldPath, ...]:
+    """The paths of a key that holds one path or a list of them."""
+    return tuple(read_path(p) for p in yaml.as_list()) if given(yaml) else ()
 
 
 # --- values
 
 
 def read_value(yaml: Yaml, readers: tuple[str, ...] = (), column: str = "") -> Value:
-    """The places a value may come from. `readers` are the ones that it may name, `column` is what its patterns take."""
+    """The places a value may come from. `readers` are the readers that it may name; `column` is the placeholder whose
+    part of the text its patterns take.
+    """
     if not given(yaml):
         return ()
-    return tuple(choice for one in yaml.listed() for choice in _choices(one, readers, column))
+    return tuple(choice for one in yaml.as_list() for choice in _choices(one, readers, column))
 
 
 def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | Switch]:
@@ -84,7 +92,7 @@ def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | 
     if yaml.get("as") and not readers:
         raise yaml["as"].error(
             "spec-reader",
-            f"{yaml.name()} is taken as it is, and has no reader",
+            f"{yaml.name()} is taken as it is, without a reader",
             "readers are for times and order numbers",
         )
     reader = one_of(yaml["as"], readers, "spec-reader", "reader") if yaml.get("as") else "text"
@@ -117,13 +125,15 @@ def _count(yaml: Yaml | None, reader: str) -> int:
     return int(yaml.text())
 
 
-def read_pattern(yaml: Yaml, column: str) -> tuple[str, Path | None]:
-    """The regular expression of a pattern, with a group for the column it is for, and the field whose text must stand
-    before it.
+def read_pattern(yaml: Yaml, column: str) -> tuple[str, FieldPath | None]:
+    """The regular expression of a pattern, with a group for the column it is for, and the field whose text comes before
+    what it matches. Raises `spec-pattern`.
 
     >>> read_pattern(Yaml("[{tenant}.]{db_name}", {}), "db_name")
     ('^(?s)(?:.*?\\\\.)?(.*)$', None)
-    >>> read_pattern(Yaml("{=meta.table}-{rowid}", {}), "rowid")
+    >>> from pathlib import Path
+    >>> from runner.errors import Where
+    >>> read_pattern(Yaml("{=meta.table}-{rowid}", {(): Where(Path("a.yml"))}), "rowid")
     ('^(?s)\\\\-(.*)$', ('meta', 'table'))
     """
     text, behind = yaml.text(), None
@@ -135,7 +145,7 @@ def read_pattern(yaml: Yaml, column: str) -> tuple[str, Path | None]:
         raise yaml.error(
             "spec-pattern",
             f'the pattern "{yaml.text()}" must hold {{{column}}} once',
-            "for instance [{tenant}.]{db_name}: brackets are around what may be missing",
+            "for instance [{tenant}.]{db_name}; put brackets around what may be missing",
         )
     return f"^(?s){''.join(_pattern_parts(text, column))}$", behind
 
@@ -157,7 +167,7 @@ def _pattern_parts(text: str, column: str) -> list[str]:
 
 
 def read_conditions(yaml: Yaml | None) -> tuple[Condition, ...]:
-    """What must hold, all of it."""
+    """The conditions of an `if`, all of which must hold."""
     if yaml is None:
         return ()
     yaml.only(["is", "is_not", "has", "lacks"])
@@ -174,21 +184,16 @@ def read_conditions(yaml: Yaml | None) -> tuple[Condition, ...]:
 
 
 def read_image(yaml: Yaml | None) -> Image | None:
+    """Where an image is; None if the key has no value. Raises `spec-missing` and `spec-word`."""
     if not given(yaml):
         return None
     if not isinstance(yaml.value, dict):
         return Image(paths(yaml))
     yaml.only(IMAGE_KEYS)
-    if not yaml.get("at"):
+    at, over, names = (yaml.get(key) for key in ("at", "over", "names"))
+    if not given(at):
         raise yaml.error("spec-missing", 'an image needs "at": the path of the field that holds it')
-    problems = Problems()
-    text, completeness = None, "full"
-    with problems.gathered():
-        text = one_of(yaml["text"], IMAGE_TEXTS, "spec-word", "language of a text") if yaml.get("text") else None
-    with problems.gathered():
-        completeness = one_of(yaml["image"], IMAGE_KINDS, "spec-word", "kind of image") if yaml.get("image") else "full"
-    problems.raise_if_any()
-    over, names = (read_path(yaml[key]) if yaml.get(key) else None for key in ("over", "names"))
+    text, completeness = _image_words(yaml)
     value, type_member = (optional_text(yaml.get(key)) for key in ("value", "type"))
     if (value or type_member) and not names:
         raise yaml.error(
@@ -196,4 +201,19 @@ def read_image(yaml: Yaml | None) -> Image | None:
             'values by position need "names": the list of their columns',
             "for instance {at: images, names: fields.name, value: value}",
         )
-    return Image(paths(yaml["at"]), over, text, completeness, names, value, type_member)
+    over_path, names_path = (read_path(one) if one else None for one in (over, names))
+    return Image(paths(at), over_path, text, completeness, names_path, value, type_member)
+
+
+def _image_words(yaml: Yaml) -> tuple[str | None, str]:
+    """The language of an image, None if it is not a text, and how complete it is."""
+    problems = Problems()
+    text, completeness = None, "full"
+    with problems.gathered():
+        if language := yaml.get("text"):
+            text = one_of(language, IMAGE_TEXTS, "spec-word", "language of a text")
+    with problems.gathered():
+        if kind := yaml.get("image"):
+            completeness = one_of(kind, IMAGE_KINDS, "spec-word", "kind of image")
+    problems.raise_if_any()
+    return text, completeness

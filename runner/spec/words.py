@@ -1,13 +1,12 @@
-"""What a format says, as data: the words of the spec language of `formats/*.yml`, and what they are read into."""
+"""What a format says, as data: the words of the spec language of `formats/*.yml`, and the types they are read into."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from runner.errors import Where
 from runner.yaml_text import Yaml
-
-Path = tuple[str, ...]
 
 ROW_OPS = ("insert", "update", "delete", "snapshot")
 DDL_OPS = ("create", "alter", "drop", "truncate", "rename", "index", "other")
@@ -17,18 +16,20 @@ BARE_OPS = {op: kind for kind, ops in OPS.items() for op in ops if op != "other"
 BY_STATEMENT = "by_statement"
 
 CLASSES = (
-    "integer", "bit", "decimal", "float", "double", "boolean", "string", "enum", "set", "json", "xml", "array", "vector", "map", "range",
-    "interval", "uuid", "binary", "raw", "geometry", "date", "time", "datetime", "timestamp", "zoned",
+    "integer", "bit", "decimal", "float", "double", "boolean", "string", "enum", "set", "json", "xml", "array",
+    "vector", "map", "range", "interval", "uuid", "binary", "raw", "geometry",
+    "date", "time", "datetime", "timestamp", "zoned",
 )  # fmt: skip
 VALUE_READERS = (
-    "as_sent", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t", "base64", "hex", "latin1", "java_bytes", "ordinal", "mask",
+    "as_sent", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t",
+    "base64", "hex", "latin1", "java_bytes", "ordinal", "mask",
 )  # fmt: skip
 TIME_READERS = ("epoch_s", "epoch_ms", "local")
 ORDER_READERS = ("numbers", "local")
 META = (
-    "db_type", "db_version", "protocol_version", "message_id", "gtid", "scn", "rowid", "checkpoint", "source_identity", "source_system",
-    "cluster", "thread", "transaction_position", "log_position", "unique_keys", "clustertime", "previous_commit_time", "connector", "server",
-    "prefix", "content",
+    "db_type", "db_version", "protocol_version", "message_id", "gtid", "scn", "rowid", "checkpoint",
+    "source_identity", "source_system", "cluster", "thread", "transaction_position", "log_position", "unique_keys",
+    "clustertime", "previous_commit_time", "connector", "server", "prefix", "content",
 )  # fmt: skip
 
 TEXT_COLUMNS = ("tenant", "db_name", "schema_name", "table_name", "tx_id", "pair_id", "statement")
@@ -39,30 +40,61 @@ PARTS = ("year", "month", "day", "hour", "minute", "second", "milli", "micro", "
 KEY_TEXTS = ("json",)
 IMAGE_TEXTS = ("mongo_shell",)
 IMAGE_KINDS = ("full", "partial", "key", "patch")
+
+# The keys of a spec whose members are merged with those of its parent; all other keys are replaced as a whole.
 MERGED = {(), ("message",), ("op",), ("op", "cases"), ("values",), ("records",), ("meta",)}
+
+
+class FieldPath(tuple[str, ...]):
+    """The names that lead to a field of a message, and the place in the spec where they are written.
+
+    It compares, hashes, prints and pickles as a plain tuple: the place has no influence on compiled SQL, and executors,
+    which do not have this class, can read what holds a path.
+
+    >>> FieldPath(["a", "b"]), FieldPath(["a", "b"]).parent, FieldPath(["a"]).child("b") == ("a", "b")
+    (('a', 'b'), ('a',), True)
+    """
+
+    where: Where | None
+
+    def __new__(cls, parts: Iterable[str] = (), where: Where | None = None) -> FieldPath:
+        path = super().__new__(cls, parts)
+        path.where = where
+        return path
+
+    def __reduce__(self) -> tuple[type[tuple[str, ...]], tuple[tuple[str, ...]]]:
+        return tuple, (tuple(self),)
+
+    @property
+    def parent(self) -> FieldPath:
+        """The path without its last name."""
+        return FieldPath(self[:-1], self.where)
+
+    def child(self, name: str) -> FieldPath:
+        """The path with one more name."""
+        return FieldPath((*self, name), self.where)
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field that a value may come from. `unknown` are the texts that stand for "not known"; `pattern` is a regular
-    expression whose one
-    group is taken, of what stands behind the text of the field `behind`, and `dot` is what stands for a dot in it;
-    `count` is how many
-    numbers the reader `numbers` takes."""
+    """A field that a value may come from. `unknown` are the texts that stand for "not known". `pattern` is a regular
+    expression with one group, which is the value; where `behind` is set, it applies to what follows the text of that
+    field. `dot` is the text that stands for a dot in the value. `count` is how many numbers the reader `numbers` takes.
+    """
 
-    path: Path
+    path: FieldPath
     reader: str = "text"
     unknown: tuple[str, ...] = ()
     pattern: str | None = None
-    behind: Path | None = None
+    behind: FieldPath | None = None
     dot: str | None = None
     count: int = 1
 
 
 @dataclass(frozen=True)
 class Switch:
-    """A value chosen by the text of another, in any case of letters; a text with a trailing * stands for all that begin
-    with it.
+    """A value chosen by the text of another, in any case of letters. A text that ends in * matches all texts that begin
+    like it.
     """
 
     by: Value
@@ -72,7 +104,7 @@ class Switch:
 
 
 Value = tuple["Field | Switch", ...]
-"""The places a value may come from; the first that gives something."""
+"""The places a value may come from; the first that is not null counts."""
 
 
 def fields_of(value: Value) -> Iterator[Field]:
@@ -90,23 +122,23 @@ class Condition:
     """`test` is one of is, is_not, has, lacks; `texts` are what is and is_not compare with."""
 
     test: str
-    path: Path
+    path: FieldPath
     texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Image:
-    """Where a row image lies: the first of `at` that holds a row, laid over the image at `over` if there is one. `text`
-    is the language of
-    an image that is a text of its own, `completeness` what the vendor at best puts into it. Where values stand by
-    position, `names` is the
-    list of their columns, `value` and `type` are the members of records that hold a value and the name of its type."""
+    """Where a row image is: the first of `at` that holds a row. If `over` is set, the columns missing in it come from
+    the image at that path. `text` is the language of an image that is a text itself. `completeness` is the most that
+    the vendor puts into it. For values by position, `names` is the list of their columns, `value` and `type` are the
+    members of a record that hold a value and the name of its type.
+    """
 
-    at: tuple[Path, ...]
-    over: Path | None = None
+    at: tuple[FieldPath, ...]
+    over: FieldPath | None = None
     text: str | None = None
     completeness: str = "full"
-    names: Path | None = None
+    names: FieldPath | None = None
     value: str | None = None
     type: str | None = None
 
@@ -122,10 +154,10 @@ class DdlSwitch:
 
 @dataclass(frozen=True)
 class Line:
-    """What a message is. `op` is None where the statement or `ddl` tells, the reason for a dead letter. The images hold
-    for row changes only;
-    `half` is the side of an update whose other side is a message of its own; `columns` are values that hold for this
-    line.
+    """One rule for what a message is. `op` is None where the statement or `ddl` decides, and the reason for a dead
+    letter. Images are set for row changes only. `half` is the side that this message brings of an update that comes as
+    two messages. `columns` are values that hold for this line only. `label` tells lines apart that have the same kind,
+    op and half.
     """
 
     kind: str
@@ -141,7 +173,7 @@ class Line:
 
     @property
     def own_side(self) -> str:
-        """The side of the image that the rows are counted by: where there is one after the change, that."""
+        """The side whose image decides how many rows there are: the one after the change, if there is one."""
         return "before" if self.op == "delete" or self.half == "before" else "after"
 
     @property
@@ -150,14 +182,16 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """The line in words, as compiled SQL carries it: kind, op, and what tells it from other lines with the same
-        two.
-        """
+        """The line in words, as compiled SQL carries it: kind, op, half and label."""
         return " ".join(word for word in (self.kind, self.op or BY_STATEMENT, self.half, self.label) if word)
 
 
 @dataclass(frozen=True)
 class Op:
+    """How the lines for a message are found: `first`, then the case of the text at `by`, `missing` if there is no such
+    text, and `otherwise` if no case fits. `empty` is for a message without a body.
+    """
+
     by: Value
     first: tuple[Line, ...]
     cases: Mapping[str, tuple[Line, ...]]
@@ -173,8 +207,8 @@ class Op:
 
 @dataclass(frozen=True)
 class TypeTable:
-    """Type name, in lower case and without parameters -> class, and -> reader where the name says how its values are
-    written.
+    """`classes`: name of a type, in lower case and without parameters -> class. `readers`: name of a type -> reader,
+    for types whose name decides how their values are written.
     """
 
     name: str
@@ -184,7 +218,9 @@ class TypeTable:
 
 @dataclass(frozen=True)
 class TypeTables:
-    """The table of a message's type names: the case that the value `by` fits, in any case of letters; else `otherwise`."""
+    """The table for a message's type names: the case that the text at `by` matches, in any case of letters, else
+    `otherwise`.
+    """
 
     by: Value
     cases: Mapping[str, TypeTable | None]
@@ -196,13 +232,12 @@ class TypeTables:
 
 @dataclass(frozen=True)
 class Types:
-    """Where a message tells the columns' types: maps column -> type at `at`, lists of objects if `name` is given; the
-    types are the members
-    `value` of the entries if those are objects. With no `at`, messages tell none and the tables are for columns
-    declared at a source.
+    """Where a message names the types of columns: at `at`, as maps column -> type, or as lists of objects that hold the
+    column in `name`. Where entries are objects, the type is in their members `value`. Without `at`, messages name no
+    types, and the tables are for columns declared at a source.
     """
 
-    at: tuple[Path, ...]
+    at: tuple[FieldPath, ...]
     name: str | None
     value: tuple[str, ...]
     tables: TypeTables | None
@@ -213,25 +248,24 @@ class Types:
 
 @dataclass(frozen=True)
 class Key:
-    """Where a message names its key: the columns at `names` or `columns`, with values joined by `split` at `values`; or
-    both in the image at
-    `image`. With `indexes` these are positions in the list at `names`; with `text` the last part of `names` is a member
-    of a document in a text.
+    """Where a message names its key: the columns are at `names` or are `columns`; their values, joined by `split`, are
+    at `values`. Or columns and values are in `image`. With `indexes`, the key is given as positions in the list at
+    `names`. With `text`, the last part of each of `names` is a member of the document in the text before it.
     """
 
-    names: tuple[Path, ...] = ()
-    indexes: Path | None = None
+    names: tuple[FieldPath, ...] = ()
+    indexes: FieldPath | None = None
     text: str | None = None
     columns: tuple[str, ...] = ()
-    values: tuple[Path, ...] = ()
+    values: tuple[FieldPath, ...] = ()
     split: str | None = None
     image: Image | None = None
 
 
 @dataclass(frozen=True)
 class Message:
-    """How messages are written. `schemas` are texts, the first that a message fits counts; `skip_bytes` stand before
-    each record.
+    """How messages are encoded. `schemas` are texts of schemas; the first that a message fits counts. `skip_bytes` is
+    the number of bytes before each record.
     """
 
     encoding: str = "json"
@@ -242,28 +276,30 @@ class Message:
 
 @dataclass(frozen=True)
 class RecordText:
-    """How a value that is a record becomes text. `classes` are by the name of its type, `else` for all others. The text
-    is at `text`, or that of
-    the bytes at `bytes` (in the charset named at `charset`, whose codec is in `charsets`; behind the number at `srid`),
-    or is made of `parts`. `labels` and
-    `length` are what enums and bits need. Of an enum, the symbols that stand for null and for no value at all."""
+    """How a value that is a record becomes text. All paths start at the record.
+
+    `classes`: name of the value's type -> class, `else` for all others. The text is at `text`, or decoded from the
+    bytes at `bytes`, or made of `parts`. Bytes are in the charset named at `charset`, whose codec is in `charsets`, or
+    follow the number at `srid`. `labels` and `length` are what enums and bits need. `is_null` and `not_sent` are the
+    symbols of an enum that stand for null and for no value at all.
+    """
 
     classes: Mapping[str, str]
-    text: Path = ()
-    bytes: Path = ()
-    charset: Path = ()
+    text: tuple[str, ...] = ()
+    bytes: tuple[str, ...] = ()
+    charset: tuple[str, ...] = ()
     charsets: Mapping[str, str] = field(default_factory=dict)
-    srid: Path = ()
-    parts: Mapping[str, Path] = field(default_factory=dict)
-    labels: Path = ()
-    length: Path = ()
+    srid: tuple[str, ...] = ()
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+    length: tuple[str, ...] = ()
     is_null: tuple[str, ...] = ()
     not_sent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """A member of rows that is no column of the table, where the conditions hold."""
+    """A member of rows that is not a column of the table, where the conditions hold."""
 
     name: str
     conditions: tuple[Condition, ...] = ()
@@ -271,8 +307,8 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Format:
-    """A spec, resolved and checked. `columns` are the contract's plain columns that it fills, `readers` class -> the
-    readers to try in turn.
+    """A spec, resolved and checked. `columns` are the plain columns of the contract that it fills; `readers`: class ->
+    the readers to try in turn; `each` are the lists whose elements are rows.
     """
 
     name: str
@@ -280,7 +316,7 @@ class Format:
     docs: str
     message: Message
     records: Mapping[str, RecordText]
-    each: tuple[Path, ...]
+    each: tuple[FieldPath, ...]
     op: Op
     columns: Mapping[str, Value]
     key: tuple[Key, ...]

@@ -1,7 +1,7 @@
 -- drs_avro_to_changelog: the messages of source drs_avro, as rows of the changelog
 -- format     drs_avro: Huawei DRS to Kafka, Avro; the schema is a file of the vendor's, named with `schema` on the source
 -- reads      drs_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_drs_avro_9dcf482b of runner/udfs.py
+-- functions  Spark's own, and avro_drs_avro_9dcf482b of runner/functions
 -- zone       not declared: local times stay wall clock
 -- settings   spark.sql.ansi.enabled = true
 --            spark.sql.session.timeZone = UTC
@@ -19,8 +19,8 @@ decoded as (
   from `drs_avro_messages`
 ),
 
--- The one record, or why there is not one.
-opened as (
+-- The one record of each message, or why there is not one.
+parsed as (
   select
     * except (record, damage),
     record.fields as m,
@@ -29,13 +29,13 @@ opened as (
       when damage is not null then 'bad-avro'
       when octet_length(raw) = 0 then 'empty'
       else record.reason
-    end as unread,
-    coalesce(damage, record.detail) as flaw
+    end as parse_error,
+    coalesce(damage, record.detail) as error_detail
   from decoded
 ),
 
 -- What each message is, in words: kind, then op.  [op]
-judged as (
+classified as (
   select
     *,
     case
@@ -50,20 +50,20 @@ judged as (
       when m.`type` is null and m.`isDdl` = 'true' then 'ddl by_statement'
       when m.`type` is not null and m.`isDdl` = 'true' then 'ddl by_statement'
     end as verdict
-  from opened
+  from parsed
 ),
 
 -- The images, column -> value.
-named as (
+named_images as (
   select
     *,
     sent_images.`data`.texts as `image_data`,
     sent_images.`old`.texts as `image_old`
-  from judged
+  from classified
 ),
 
 -- The images of each row change.  [before, after]
-found as (
+message_images as (
   select
     *,
     case
@@ -73,17 +73,17 @@ found as (
       when verdict = 'row insert' then `image_data`
       when verdict = 'row update' then `image_data`
       when verdict = 'row snapshot' then `image_data` end as found_after
-  from named
+  from named_images
 ),
 
--- Why a message cannot be used. One bad row spoils its whole message: nothing is half landed.
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select
     origin, arrival, raw, verdict, found_before, found_after,
-    coalesce(flaw) as flaw,
+    coalesce(error_detail) as error_detail,
     array_compact(flatten(array(
       coalesce(sent_images.`data`.as_sent, array()),
-      coalesce(sent_images.`old`.as_sent, array())))) as unfit,
+      coalesce(sent_images.`old`.as_sent, array())))) as unfit_columns,
     named_struct(
       'type', m.`type`,
       'database', m.`database`,
@@ -94,7 +94,7 @@ checked as (
       'id', m.`id`,
       'isDdl', m.`isDdl`) as m,
     case
-      when unread is not null then unread
+      when parse_error is not null then parse_error
       when verdict is null and m.`type` is null then 'no-op'
       when verdict is null then 'unknown-op'
       when verdict not like 'row %' then null
@@ -102,13 +102,13 @@ checked as (
     end as reason,
     array_except(m.`pkNames`, array(cast(null as string))) as key_names,
     m.`mysqlType` as types
-  from found
+  from message_images
 ),
 
 -- One row for each row change; every other message stays one row.
 exploded as (
   select
-    origin, arrival, m, verdict, reason, key_names, types, flaw, unfit,
+    origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     if(reason is null, case
@@ -124,8 +124,8 @@ exploded as (
   from checked
 ),
 
--- The images as sent: of equal names the last counts, and what is no column is put aside.
-cleaned as (
+-- The images as sent: of equal names the last counts, and members that are not columns are left out.
+clean_images as (
   select
     * except (sent_before, sent_after),
     sent_before as sent_before,
@@ -139,10 +139,10 @@ images as (
     *,
     if(size(sent_before) > 0, sent_before, null) as before,
     sent_after as after
-  from cleaned
+  from clean_images
 ),
 
--- The key columns, looked up in the images; null if one of them is not there.  [key]
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select
     *,
@@ -154,16 +154,16 @@ keyed as (
   from images
 ),
 
--- The vendor's extras, known or not, and the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-extras as (
+-- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
+meta_and_order as (
   select
     *,
     if(m.`id` rlike '^-?[0-9]{1,38}$', try_cast(m.`id` as decimal(38,0)), null) as order_1,
     map(
       'message_id', nullif(m.`id`, ''),
       'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', array_join(sort_array(array_distinct(if(kind = 'row', unfit, array()))), ','),
-      'raw_encoding', if(kind = 'dead_letter', 'base64', null)) as extras
+      'as_sent', array_join(sort_array(array_distinct(if(kind = 'row', unfit_columns, array()))), ','),
+      'raw_encoding', if(kind = 'dead_letter', 'base64', null)) as meta_entries
   from keyed
 )
 
@@ -199,11 +199,11 @@ select
     'arrival', arrival,
     'row', row_index) as seq,
   cast(null as string) as pair_id,
-  map_filter(extras, (entry, value) -> value not in ('', 'null')) as meta,
+  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
   origin,
   case when kind = 'ddl' then nullif(m.`sql`, '') end as statement,
   reason,
-  coalesce(if(kind = 'dead_letter', flaw, null), case reason
+  coalesce(if(kind = 'dead_letter', error_detail, null), case reason
     when 'no-op' then 'type: missing'
     when 'unknown-op' then concat('type: "', m.`type`, '"')
     when 'no-row-image' then concat('type: "', m.`type`, '", without a row')
@@ -213,4 +213,4 @@ select
     when 'unknown-patch' then concat('type: "', m.`type`, '", with an update operator that is not known')
   end) as detail,
   base64(raw) as raw
-from extras
+from meta_and_order

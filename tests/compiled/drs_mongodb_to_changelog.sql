@@ -1,7 +1,7 @@
 -- drs_mongodb_to_changelog: the messages of source drs_mongodb, as rows of the changelog
 -- format     drs_mongodb: Huawei DRS to Kafka, "JSON", from MongoDB and DDS
 -- reads      drs_mongodb_messages: raw string, origin struct, arrival array
--- functions  Spark's own, and shell_document, shell_patch of runner/udfs.py
+-- functions  Spark's own, and shell_document, shell_patch of runner/functions
 -- zone       not declared: local times stay wall clock
 -- settings   spark.sql.ansi.enabled = true
 --            spark.sql.session.timeZone = UTC
@@ -11,7 +11,7 @@
 --            spark.sql.parser.escapedStringLiterals = false
 with
 
--- Numbers that a JSON parser would round are put in quotes first. Inside a text that breaks it, and the second reading below mends it.  [message.numbers]
+-- Numbers that a JSON parser would round are put in quotes first. Inside a text this does harm: see `marked` below.  [message.numbers]
 quoted as (
   select
     *,
@@ -29,7 +29,7 @@ quoted as (
   from `drs_mongodb_messages`
 ),
 
--- The fields that the format names. Behind the document stands a seal: found in its place, nothing else came with the document.
+-- The fields that the format names. A seal follows the document: if it is in its place, there is nothing else in the message.
 decoded as (
   select
     *,
@@ -52,7 +52,7 @@ decoded as (
   from quoted
 ),
 
--- Where the quotes did harm, or values hold objects or lists of their own, the message is read again with marked quotes: in there they must go again.
+-- Where the quotes did harm, or values are objects or lists, the message is read again with marks that tell which quotes to remove.
 marked as (
   select
     *,
@@ -106,12 +106,12 @@ marked as (
   )
 ),
 
--- The one document, or why there is not one.
-opened as (
+-- The one document of each message, or why there is not one.
+parsed as (
   select
     * except (documents, marked_documents),
     case
-      when unread is not null then null
+      when parse_error is not null then null
       when marked_documents is null then get(documents, 0)
       else if(get(marked_documents, 0) is null, null, named_struct(
         'op', if(startswith(get(marked_documents, 0).`op`, '\uFFFF'), substr(get(marked_documents, 0).`op`, 2), regexp_replace(get(marked_documents, 0).`op`, '"\uFFFF([^"]*+)"', '$1')),
@@ -140,13 +140,13 @@ opened as (
         when from_json(coalesce(marked, quoted), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) is not null then 'trailing-text'
         when size(from_json(concat('[', coalesce(marked, quoted), ',null]'), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) > 2 then 'trailing-text'
         else 'not-json'
-      end as unread
+      end as parse_error
     from marked
   )
 ),
 
 -- What each message is, in words: kind, then op.  [op]
-judged as (
+classified as (
   select
     *,
     case
@@ -157,21 +157,21 @@ judged as (
       when m.`op` = 'DELETE' then 'row delete'
       when m.`op` = 'DDL' then 'ddl other'
     end as verdict
-  from opened
+  from parsed
 ),
 
--- Documents that came as texts in a language of their own.  [text]
-told as (
+-- Documents that came as texts in another language than JSON.  [text]
+parsed_texts as (
   select
     *,
     shell_document(if(verdict in ('row insert', 'row update', 'row delete'), m.`value`, null)) as `shell_document_value`,
     shell_document(if(verdict in ('row insert', 'row update', 'row update 2', 'row delete'), m.`where`, null)) as `shell_document_where`,
     shell_patch(if(verdict = 'row update 2', m.`value`, null)) as `shell_patch_value`
-  from judged
+  from classified
 ),
 
 -- The images of each row change.  [before, after]
-found as (
+message_images as (
   select
     *,
     case verdict when 'row update 2' then `shell_patch_value`.removed end as removed,
@@ -181,10 +181,10 @@ found as (
       when verdict = 'row insert' then `shell_document_value`.values
       when verdict = 'row update' then `shell_document_value`.values
       when verdict = 'row update 2' then `shell_patch_value`.values end as found_after
-  from told
+  from parsed_texts
 ),
 
--- Why a message cannot be used. One bad row spoils its whole message: nothing is half landed.
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select
     origin, arrival, raw, verdict, found_before, found_after, removed,
@@ -201,7 +201,7 @@ checked as (
       'recordType', m.`recordType`,
       'where', m.`where`) as m,
     case
-      when unread is not null then unread
+      when parse_error is not null then parse_error
       when verdict is null and m.`op` is null then 'no-op'
       when verdict is null then 'unknown-op'
       when verdict not like 'row %' then null
@@ -215,7 +215,7 @@ checked as (
     `shell_document_where`.values as key_image,
     array('_id') as key_names,
     map_concat(coalesce(case verdict when 'row delete' then `shell_document_value`.types end, map()), coalesce(case verdict when 'row insert' then `shell_document_value`.types when 'row update' then `shell_document_value`.types when 'row update 2' then `shell_patch_value`.types end, map())) as types
-  from found
+  from message_images
 ),
 
 -- One row for each row change; every other message stays one row.
@@ -231,8 +231,8 @@ exploded as (
   from checked
 ),
 
--- The images as sent: of equal names the last counts, and what is no column is put aside.
-cleaned as (
+-- The images as sent: of equal names the last counts, and members that are not columns are left out.
+clean_images as (
   select
     * except (sent_before, sent_after),
     if(size(array_distinct(map_keys(sent_before))) < size(sent_before),
@@ -248,10 +248,10 @@ images as (
     *,
     if(size(sent_before) > 0, sent_before, null) as before,
     sent_after as after
-  from cleaned
+  from clean_images
 ),
 
--- The key columns, looked up in the images; null if one of them is not there.  [key]
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select
     *,
@@ -263,8 +263,8 @@ keyed as (
   from images
 ),
 
--- The vendor's extras, known or not, and the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-extras as (
+-- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
+meta_and_order as (
   select
     *,
     if(if(m.`clusterTime` rlike '^[0-9]', get(regexp_extract_all(m.`clusterTime`, '[0-9]+', 0), 0), null) rlike '^-?[0-9]{1,38}$', try_cast(if(m.`clusterTime` rlike '^[0-9]', get(regexp_extract_all(m.`clusterTime`, '[0-9]+', 0), 0), null) as decimal(38,0)), null) as order_1,
@@ -274,7 +274,7 @@ extras as (
       'clustertime', nullif(m.`clusterTime`, ''),
       'db_type', nullif(m.`dbType`, ''),
       'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null)) as extras
+      'raw_encoding', if(reason = 'not-utf8', 'base64', null)) as meta_entries
   from keyed
 )
 
@@ -310,7 +310,7 @@ select
     'arrival', arrival,
     'row', row_index) as seq,
   cast(null as string) as pair_id,
-  map_filter(extras, (entry, value) -> value not in ('', 'null')) as meta,
+  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
   origin,
   case when kind = 'ddl' then case verdict when 'ddl other' then nullif(m.`value`, '') else cast(null as string) end end as statement,
   reason,
@@ -323,4 +323,4 @@ select
     when 'unknown-patch' then concat('op: "', m.`op`, '", with an update operator that is not known')
   end as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
-from extras
+from meta_and_order

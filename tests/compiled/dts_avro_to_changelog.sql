@@ -1,7 +1,7 @@
 -- dts_avro_to_changelog: the messages of source dts_avro, as rows of the changelog
 -- format     dts_avro: Alibaba DTS change tracking, Avro
 -- reads      dts_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_dts_avro_a849a8c2 of runner/udfs.py
+-- functions  Spark's own, and avro_dts_avro_a849a8c2 of runner/functions
 -- zone       not declared: local times stay wall clock
 -- settings   spark.sql.ansi.enabled = true
 --            spark.sql.session.timeZone = UTC
@@ -19,8 +19,8 @@ decoded as (
   from `dts_avro_messages`
 ),
 
--- The one record, or why there is not one.
-opened as (
+-- The one record of each message, or why there is not one.
+parsed as (
   select
     * except (record, damage),
     record.fields as m,
@@ -29,13 +29,13 @@ opened as (
       when damage is not null then 'bad-avro'
       when octet_length(raw) = 0 then 'empty'
       else record.reason
-    end as unread,
-    coalesce(damage, record.detail) as flaw
+    end as parse_error,
+    coalesce(damage, record.detail) as error_detail
   from decoded
 ),
 
 -- What each message is, in words: kind, then op.  [op]
-judged as (
+classified as (
   select
     *,
     case
@@ -53,11 +53,11 @@ judged as (
       when m.`operation` = 'CHECKPOINT' then 'control watermark'
       when m.`operation` is not null then 'control other'
     end as verdict
-  from opened
+  from parsed
 ),
 
 -- The images, column -> value.  [names]
-named as (
+named_images as (
   select
     *,
     case
@@ -68,11 +68,11 @@ named as (
       when size(m.`fields`.`name`) <> size(sent_images.`beforeImages`.texts) then null
       when size(sent_images.`beforeImages`.missing) > 0 then map_filter(map_from_arrays(m.`fields`.`name`, sent_images.`beforeImages`.texts), (c, v) -> not array_contains(transform(sent_images.`beforeImages`.missing, i -> get(m.`fields`.`name`, i)), c))
       else map_from_arrays(m.`fields`.`name`, sent_images.`beforeImages`.texts) end as `image_beforeImages`
-  from judged
+  from classified
 ),
 
 -- The images of each row change.  [before, after]
-found as (
+message_images as (
   select
     *,
     case
@@ -82,17 +82,17 @@ found as (
       when verdict = 'row insert' then `image_afterImages`
       when verdict = 'row update' then `image_afterImages`
       when verdict = 'row snapshot' then `image_afterImages` end as found_after
-  from named
+  from named_images
 ),
 
--- Why a message cannot be used. One bad row spoils its whole message: nothing is half landed.
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select
     origin, arrival, raw, verdict, found_before, found_after,
-    coalesce(flaw, if(sent_images.`afterImages`.texts is not null and `image_afterImages` is null, concat('afterImages: ', size(sent_images.`afterImages`.texts), ' values for ', coalesce(size(m.`fields`.`name`), 0), ' columns'), null), if(sent_images.`beforeImages`.texts is not null and `image_beforeImages` is null, concat('beforeImages: ', size(sent_images.`beforeImages`.texts), ' values for ', coalesce(size(m.`fields`.`name`), 0), ' columns'), null)) as flaw,
+    coalesce(error_detail, if(sent_images.`afterImages`.texts is not null and `image_afterImages` is null, concat('afterImages: ', size(sent_images.`afterImages`.texts), ' values for ', coalesce(size(m.`fields`.`name`), 0), ' columns'), null), if(sent_images.`beforeImages`.texts is not null and `image_beforeImages` is null, concat('beforeImages: ', size(sent_images.`beforeImages`.texts), ' values for ', coalesce(size(m.`fields`.`name`), 0), ' columns'), null)) as error_detail,
     array_compact(flatten(array(
       if(`image_afterImages` is null, array(), coalesce(transform(sent_images.`afterImages`.as_sent, i -> get(m.`fields`.`name`, i)), array())),
-      if(`image_beforeImages` is null, array(), coalesce(transform(sent_images.`beforeImages`.as_sent, i -> get(m.`fields`.`name`, i)), array()))))) as unfit,
+      if(`image_beforeImages` is null, array(), coalesce(transform(sent_images.`beforeImages`.as_sent, i -> get(m.`fields`.`name`, i)), array()))))) as unfit_columns,
     coalesce(case
       when verdict = 'row update' then size(sent_images.`beforeImages`.missing) > 0
       when verdict = 'row delete' then size(sent_images.`beforeImages`.missing) > 0 end, false) as lacks_before,
@@ -116,7 +116,7 @@ checked as (
         'pk_uk_info', m.`tags`.`pk_uk_info`),
       'version', m.`version`) as m,
     case
-      when unread is not null then unread
+      when parse_error is not null then parse_error
       when verdict is null and m.`operation` is null then 'no-op'
       when verdict is null then 'unknown-op'
       when verdict not like 'row %' then null
@@ -126,13 +126,13 @@ checked as (
     end as reason,
     array_except(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')).`PRIMARY`, array(cast(null as string))) as key_names,
     if(size(m.`fields`.`name`) = size(m.`fields`.`dataTypeNumber`), map_from_arrays(m.`fields`.`name`, m.`fields`.`dataTypeNumber`), null) as types
-  from found
+  from message_images
 ),
 
 -- One row for each row change; every other message stays one row.
 exploded as (
   select
-    origin, arrival, m, verdict, reason, key_names, types, flaw, unfit, lacks_before, lacks_after,
+    origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, lacks_before, lacks_after,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     if(reason is null, case
@@ -148,8 +148,8 @@ exploded as (
   from checked
 ),
 
--- The images as sent: of equal names the last counts, and what is no column is put aside.
-cleaned as (
+-- The images as sent: of equal names the last counts, and members that are not columns are left out.
+clean_images as (
   select
     * except (sent_before, sent_after),
     sent_before as sent_before,
@@ -163,10 +163,10 @@ images as (
     *,
     if(size(sent_before) > 0, sent_before, null) as before,
     sent_after as after
-  from cleaned
+  from clean_images
 ),
 
--- The key columns, looked up in the images; null if one of them is not there.  [key]
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select
     *,
@@ -178,8 +178,8 @@ keyed as (
   from images
 ),
 
--- The vendor's extras, known or not, and the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-extras as (
+-- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
+meta_and_order as (
   select
     *,
     map(
@@ -191,8 +191,8 @@ extras as (
       'db_version', nullif(m.`source`.`version`, ''),
       'protocol_version', nullif(m.`version`, ''),
       'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', array_join(sort_array(array_distinct(if(kind = 'row', unfit, array()))), ','),
-      'raw_encoding', if(kind = 'dead_letter', 'base64', null)) as extras
+      'as_sent', array_join(sort_array(array_distinct(if(kind = 'row', unfit_columns, array()))), ','),
+      'raw_encoding', if(kind = 'dead_letter', 'base64', null)) as meta_entries
   from keyed
 )
 
@@ -228,11 +228,11 @@ select
     'arrival', arrival,
     'row', row_index) as seq,
   cast(null as string) as pair_id,
-  map_filter(extras, (entry, value) -> value not in ('', 'null')) as meta,
+  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
   origin,
   case when kind = 'ddl' then nullif(m.`afterImages`, '') end as statement,
   reason,
-  coalesce(if(kind = 'dead_letter', flaw, null), case reason
+  coalesce(if(kind = 'dead_letter', error_detail, null), case reason
     when 'no-op' then 'operation: missing'
     when 'unknown-op' then concat('operation: "', m.`operation`, '"')
     when 'no-row-image' then concat('operation: "', m.`operation`, '", without a row')
@@ -242,4 +242,4 @@ select
     when 'unknown-patch' then concat('operation: "', m.`operation`, '", with an update operator that is not known')
   end) as detail,
   base64(raw) as raw
-from extras
+from meta_and_order

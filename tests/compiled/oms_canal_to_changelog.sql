@@ -10,7 +10,7 @@
 --            spark.sql.parser.escapedStringLiterals = false
 with
 
--- Numbers that a JSON parser would round are put in quotes first. Inside a text that breaks it, and the second reading below mends it.  [message.numbers]
+-- Numbers that a JSON parser would round are put in quotes first. Inside a text this does harm: see `marked` below.  [message.numbers]
 quoted as (
   select
     *,
@@ -28,7 +28,7 @@ quoted as (
   from `oms_canal_messages`
 ),
 
--- The fields that the format names. Behind the document stands a seal: found in its place, nothing else came with the document.
+-- The fields that the format names. A seal follows the document: if it is in its place, there is nothing else in the message.
 decoded as (
   select
     *,
@@ -51,7 +51,7 @@ decoded as (
   from quoted
 ),
 
--- Where the quotes did harm, or values hold objects or lists of their own, the message is read again with marked quotes: in there they must go again.
+-- Where the quotes did harm, or values are objects or lists, the message is read again with marks that tell which quotes to remove.
 marked as (
   select
     *,
@@ -105,12 +105,12 @@ marked as (
   )
 ),
 
--- The one document, or why there is not one.
-opened as (
+-- The one document of each message, or why there is not one.
+parsed as (
   select
     * except (documents, marked_documents),
     case
-      when unread is not null then null
+      when parse_error is not null then null
       when marked_documents is null then get(documents, 0)
       else if(get(marked_documents, 0) is null, null, named_struct(
         'type', if(startswith(get(marked_documents, 0).`type`, '\uFFFF'), substr(get(marked_documents, 0).`type`, 2), regexp_replace(get(marked_documents, 0).`type`, '"\uFFFF([^"]*+)"', '$1')),
@@ -139,13 +139,13 @@ opened as (
         when from_json(coalesce(marked, quoted), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) is not null then 'trailing-text'
         when size(from_json(concat('[', coalesce(marked, quoted), ',null]'), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) > 2 then 'trailing-text'
         else 'not-json'
-      end as unread
+      end as parse_error
     from marked
   )
 ),
 
 -- What each message is, in words: kind, then op.  [op]
-judged as (
+classified as (
   select
     *,
     case
@@ -171,22 +171,22 @@ judged as (
       when m.`type` is null and m.`isDdl` = 'true' then 'ddl by_statement'
       when m.`type` is not null and m.`isDdl` = 'true' then 'ddl by_statement'
     end as verdict
-  from opened
+  from parsed
 ),
 
 -- The rows of each row change, and the rows before an update.  [each, before, after]
-listed as (
+row_lists as (
   select
     *,
     case verdict
-      when 'row insert' then coalesce(m.`data`, array_compact(array(look.objects.`data`)))
-      when 'row update' then coalesce(m.`data`, array_compact(array(look.objects.`data`)))
-      when 'row delete' then case when exists(coalesce(m.`data`, array_compact(array(look.objects.`data`))), r -> size(r) > 0) then coalesce(m.`data`, array_compact(array(look.objects.`data`))) else coalesce(m.`old`, array_compact(array(look.objects.`old`))) end
-      when 'row snapshot' then coalesce(m.`data`, array_compact(array(look.objects.`data`))) end as rows,
+      when 'row insert' then coalesce(m.`data`, array_compact(array(reread.objects.`data`)))
+      when 'row update' then coalesce(m.`data`, array_compact(array(reread.objects.`data`)))
+      when 'row delete' then case when exists(coalesce(m.`data`, array_compact(array(reread.objects.`data`))), r -> size(r) > 0) then coalesce(m.`data`, array_compact(array(reread.objects.`data`))) else coalesce(m.`old`, array_compact(array(reread.objects.`old`))) end
+      when 'row snapshot' then coalesce(m.`data`, array_compact(array(reread.objects.`data`))) end as rows,
     coalesce(case verdict
-      when 'row update' then coalesce(m.`old`, array_compact(array(look.objects.`old`))) end, array()) as rows_before
+      when 'row update' then coalesce(m.`old`, array_compact(array(reread.objects.`old`))) end, array()) as rows_before
   from (
-    -- A bare object counts as a list of one. Only row changes without the usual lists pay for this second look.
+    -- A bare object counts as a list of one. Only row changes without the usual lists need this second reading.
     select
       *,
       case when verdict = 'row insert' and not (coalesce(size(m.`data`) > 0 and forall(m.`data`, r -> size(r) > 0), false))
@@ -201,16 +201,16 @@ listed as (
         '$1\\\\ufffd'),
       '(?s)\\G((?:[^"\\-0-9]++|"(?:[^"\\\\]++|\\\\.)*+"|(?!-0(?![0-9.eE]))-?[0-9]++(?![0-9.eE])|-(?![0-9]))*+)(-?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE]))',
       '$1"\uFFFF$2"'), 'struct< `data` map<string,string>, `old` map<string,string>>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))),
-          look -> if(look is null, null, named_struct(
-            'data', transform_values(look.`data`, (c, v) -> if(startswith(v, '\uFFFF'), substr(v, 2), regexp_replace(v, '"\uFFFF([^"]*+)"', '$1'))),
-            'old', transform_values(look.`old`, (c, v) -> if(startswith(v, '\uFFFF'), substr(v, 2), regexp_replace(v, '"\uFFFF([^"]*+)"', '$1')))))), 0),
+          reread -> if(reread is null, null, named_struct(
+            'data', transform_values(reread.`data`, (c, v) -> if(startswith(v, '\uFFFF'), substr(v, 2), regexp_replace(v, '"\uFFFF([^"]*+)"', '$1'))),
+            'old', transform_values(reread.`old`, (c, v) -> if(startswith(v, '\uFFFF'), substr(v, 2), regexp_replace(v, '"\uFFFF([^"]*+)"', '$1')))))), 0),
         'lists', from_json(coalesce(marked, quoted), 'struct< `data` array<string>, `old` array<string>>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')),
-        'texts', from_json(coalesce(marked, quoted), 'struct< `data` string, `old` string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) end as look
-    from judged
+        'texts', from_json(coalesce(marked, quoted), 'struct< `data` string, `old` string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) end as reread
+    from classified
   )
 ),
 
--- Why a message cannot be used. One bad row spoils its whole message: nothing is half landed.
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select
     origin, arrival, raw, verdict, rows, rows_before,
@@ -223,28 +223,28 @@ checked as (
       'ts', m.`ts`,
       'isDdl', m.`isDdl`) as m,
     case
-      when unread is not null then unread
+      when parse_error is not null then parse_error
       when verdict is null and m.`type` is null then 'no-op'
       when verdict is null then 'unknown-op'
       when verdict not like 'row %' then null
-      when look is not null and case verdict
-        when 'row insert' then (look.texts.`data` is not null and look.objects.`data` is null and m.`data` is null or coalesce(exists(m.`data`, r -> r is null), false))
-        when 'row update' then (look.texts.`data` is not null and look.objects.`data` is null and m.`data` is null or coalesce(exists(m.`data`, r -> r is null), false))
-        when 'row delete' then (look.texts.`data` is not null and look.objects.`data` is null and m.`data` is null or coalesce(exists(m.`data`, r -> r is null), false)) or not coalesce(exists(coalesce(m.`data`, array_compact(array(look.objects.`data`))), r -> size(r) > 0), false) and ((look.texts.`old` is not null and look.objects.`old` is null and m.`old` is null or coalesce(exists(m.`old`, r -> r is null), false)))
-        when 'row snapshot' then (look.texts.`data` is not null and look.objects.`data` is null and m.`data` is null or coalesce(exists(m.`data`, r -> r is null), false)) end then 'row-not-an-object'
+      when reread is not null and case verdict
+        when 'row insert' then (reread.texts.`data` is not null and reread.objects.`data` is null and m.`data` is null or coalesce(exists(m.`data`, r -> r is null), false))
+        when 'row update' then (reread.texts.`data` is not null and reread.objects.`data` is null and m.`data` is null or coalesce(exists(m.`data`, r -> r is null), false))
+        when 'row delete' then (reread.texts.`data` is not null and reread.objects.`data` is null and m.`data` is null or coalesce(exists(m.`data`, r -> r is null), false)) or not coalesce(exists(coalesce(m.`data`, array_compact(array(reread.objects.`data`))), r -> size(r) > 0), false) and ((reread.texts.`old` is not null and reread.objects.`old` is null and m.`old` is null or coalesce(exists(m.`old`, r -> r is null), false)))
+        when 'row snapshot' then (reread.texts.`data` is not null and reread.objects.`data` is null and m.`data` is null or coalesce(exists(m.`data`, r -> r is null), false)) end then 'row-not-an-object'
       when not coalesce(exists(rows, r -> size(r) > 0), false) then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
-      when look is not null and verdict = 'row update' and (look.texts.`old` is not null and look.objects.`old` is null and m.`old` is null
-        or array_contains(transform(look.lists.`old`, (r, i) -> r is not null and get(m.`old`, i) is null), true)) then 'row-not-an-object'
+      when reread is not null and verdict = 'row update' and (reread.texts.`old` is not null and reread.objects.`old` is null and m.`old` is null
+        or array_contains(transform(reread.lists.`old`, (r, i) -> r is not null and get(m.`old`, i) is null), true)) then 'row-not-an-object'
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
     array_except(m.`pkNames`, array(cast(null as string))) as key_names,
     if(size(array_distinct(map_keys(m.`mysqlType`))) < size(m.`mysqlType`),
       map_from_entries(map_entries(m.`mysqlType`)), m.`mysqlType`) as types
-  from listed
+  from row_lists
 ),
 
--- The columns whose text may not be canonical as sent, and how to read it.  [types.table, values]
-classed as (
+-- The columns whose text as sent may not be canonical, and the reader of each.  [types.table, values]
+column_readers as (
   select
     *,
     transform(
@@ -278,12 +278,12 @@ exploded as (
     coalesce(position, 0) as row_index,
     case when verdict = 'row delete' then row.rows when verdict = 'row update' then row.rows_before end as sent_before,
     case when verdict in ('row insert', 'row update', 'row snapshot') then row.rows end as sent_after
-  from classed
+  from column_readers
   lateral view outer posexplode(if(reason is null, arrays_zip(rows, rows_before), null)) as position, row
 ),
 
--- The images as sent: of equal names the last counts, and what is no column is put aside.
-cleaned as (
+-- The images as sent: of equal names the last counts, and members that are not columns are left out.
+clean_images as (
   select
     * except (sent_before, sent_after),
     if(map_keys(sent_before) = map_keys(types), sent_before, if(size(array_distinct(map_keys(sent_before))) < size(sent_before),
@@ -293,8 +293,8 @@ cleaned as (
   from exploded
 ),
 
--- The values that read otherwise than they were sent, before and after; without a text where the reader could not read.  [values]
-rewritten as (
+-- The values whose canonical text is not the text sent, before and after; the text is null where it could not be read.  [values]
+new_texts as (
   select
     *,
     if(coalesce(size(readers), 0) = 0, null, array(
@@ -361,31 +361,31 @@ rewritten as (
                 when t.zone not like '%/%' then concat(replace(cast(try_cast(concat(t.clock, if(t.zone = 'Z', 'Z', concat(left(t.zone, 3), ':', if(length(t.zone) > 3, right(t.zone, 2), '00')))) as timestamp) as string), ' ', 'T'), t.fraction, 'Z')
                 when cast(from_utc_timestamp(try_cast(concat(t.clock, ' ', t.zone) as timestamp), t.zone) as string) = t.clock
                 then concat(replace(cast(try_cast(concat(t.clock, ' ', t.zone) as timestamp) as string), ' ', 'T'), t.fraction, 'Z[', t.zone, ']') end), 0), null) end as text)),
-        v -> not v.text <=> v.sent))) as rewritten
-  from cleaned
+        v -> not v.text <=> v.sent))) as new_texts
+  from clean_images
 ),
 
 -- The images in canonical text.
 canonical as (
   select
     *,
-    if(coalesce(size(rewritten[0]), 0) = 0, sent_before,
-      map_concat(sent_before, map_from_entries(transform(rewritten[0], v -> struct(v.column, coalesce(v.text, v.sent)))))) as read_before,
-    if(coalesce(size(rewritten[1]), 0) = 0, sent_after,
-      map_concat(sent_after, map_from_entries(transform(rewritten[1], v -> struct(v.column, coalesce(v.text, v.sent)))))) as read_after
-  from rewritten
+    if(coalesce(size(new_texts[0]), 0) = 0, sent_before,
+      map_concat(sent_before, map_from_entries(transform(new_texts[0], v -> struct(v.column, coalesce(v.text, v.sent)))))) as canonical_before,
+    if(coalesce(size(new_texts[1]), 0) = 0, sent_after,
+      map_concat(sent_after, map_from_entries(transform(new_texts[1], v -> struct(v.column, coalesce(v.text, v.sent)))))) as canonical_after
+  from new_texts
 ),
 
 -- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
 images as (
   select
     *,
-    if(verdict = 'row update', map_concat(read_after, read_before), read_before) as before,
-    read_after as after
+    if(verdict = 'row update', map_concat(canonical_after, canonical_before), canonical_before) as before,
+    canonical_after as after
   from canonical
 ),
 
--- The key columns, looked up in the images; null if one of them is not there.  [key]
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select
     *,
@@ -397,14 +397,14 @@ keyed as (
   from images
 ),
 
--- The vendor's extras, known or not, and the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-extras as (
+-- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
+meta_and_order as (
   select
     *,
     map(
       'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', array_join(sort_array(array_distinct(transform(filter(flatten(rewritten), v -> v.text is null), v -> v.column))), ','),
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null)) as extras
+      'as_sent', array_join(sort_array(array_distinct(transform(filter(flatten(new_texts), v -> v.text is null), v -> v.column))), ','),
+      'raw_encoding', if(reason = 'not-utf8', 'base64', null)) as meta_entries
   from keyed
 )
 
@@ -438,7 +438,7 @@ select
     'arrival', arrival,
     'row', row_index) as seq,
   cast(null as string) as pair_id,
-  map_filter(extras, (entry, value) -> value not in ('', 'null')) as meta,
+  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
   origin,
   case when kind = 'ddl' then nullif(m.`sql`, '') end as statement,
   reason,
@@ -452,4 +452,4 @@ select
     when 'unknown-patch' then concat('type: "', m.`type`, '", with an update operator that is not known')
   end as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
-from extras
+from meta_and_order

@@ -10,7 +10,7 @@
 --            spark.sql.parser.escapedStringLiterals = false
 with
 
--- Numbers that a JSON parser would round are put in quotes first. Inside a text that breaks it, and the second reading below mends it.  [message.numbers]
+-- Numbers that a JSON parser would round are put in quotes first. Inside a text this does harm: see `marked` below.  [message.numbers]
 quoted as (
   select
     *,
@@ -28,7 +28,7 @@ quoted as (
   from `oms_dataworks_messages`
 ),
 
--- The fields that the format names. Behind the document stands a seal: found in its place, nothing else came with the document.
+-- The fields that the format names. A seal follows the document: if it is in its place, there is nothing else in the message.
 decoded as (
   select
     *,
@@ -65,7 +65,7 @@ decoded as (
   from quoted
 ),
 
--- Where the quotes did harm, or values hold objects or lists of their own, the message is read again with marked quotes: in there they must go again.
+-- Where the quotes did harm, or values are objects or lists, the message is read again with marks that tell which quotes to remove.
 marked as (
   select
     *,
@@ -147,12 +147,12 @@ marked as (
   )
 ),
 
--- The one document, or why there is not one.
-opened as (
+-- The one document of each message, or why there is not one.
+parsed as (
   select
     * except (documents, marked_documents),
     case
-      when unread is not null then null
+      when parse_error is not null then null
       when marked_documents is null then get(documents, 0)
       else if(get(marked_documents, 0) is null, null, named_struct(
         'payload', if(get(marked_documents, 0).`payload` is null, null, named_struct(
@@ -195,13 +195,13 @@ opened as (
         when from_json(coalesce(marked, quoted), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) is not null then 'trailing-text'
         when size(from_json(concat('[', coalesce(marked, quoted), ',null]'), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) > 2 then 'trailing-text'
         else 'not-json'
-      end as unread
+      end as parse_error
     from marked
   )
 ),
 
 -- What each message is, in words: kind, then op.  [op]
-judged as (
+classified as (
   select
     *,
     case
@@ -225,11 +225,11 @@ judged as (
       when m.`payload`.`op` = 'GTID' then 'control other'
       when m.`payload`.`op` is not null and m.`payload`.`ddl`.`text` is not null then 'ddl by_statement'
     end as verdict
-  from opened
+  from parsed
 ),
 
 -- The images of each row change.  [before, after]
-found as (
+message_images as (
   select
     *,
     case
@@ -239,17 +239,17 @@ found as (
       when verdict = 'row insert' then m.`payload`.`after`.`data`
       when verdict = 'row update' then m.`payload`.`after`.`data` end as found_after
   from (
-    -- What stands in the place of an image, and is no object. Only row changes without their images pay for this second look.
+    -- What stands in the place of an image and is not an object. Only row changes without their images need this second reading.
     select
       *,
       case when verdict = 'row insert' and (m.`payload`.`after`.`data` is null)
         or verdict = 'row update' and (m.`payload`.`after`.`data` is null or m.`payload`.`before`.`data` is null)
-        or verdict = 'row delete' and (m.`payload`.`before`.`data` is null) then named_struct('texts', from_json(coalesce(marked, quoted), 'struct< `payload` struct<   `after` struct<     `data` string>,   `before` struct<     `data` string>>>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) end as look
-    from judged
+        or verdict = 'row delete' and (m.`payload`.`before`.`data` is null) then named_struct('texts', from_json(coalesce(marked, quoted), 'struct< `payload` struct<   `after` struct<     `data` string>,   `before` struct<     `data` string>>>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) end as reread
+    from classified
   )
 ),
 
--- Why a message cannot be used. One bad row spoils its whole message: nothing is half landed.
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select
     origin, arrival, raw, verdict, found_before, found_after,
@@ -274,24 +274,24 @@ checked as (
         'load_fm', m.`extend`.`load_fm`),
       'version', m.`version`) as m,
     case
-      when unread is not null then unread
+      when parse_error is not null then parse_error
       when verdict is null and m.`payload`.`op` is null then 'no-op'
       when verdict is null then 'unknown-op'
       when verdict not like 'row %' then null
-      when look is not null and case verdict
-        when 'row insert' then look.texts.`payload`.`after`.`data` is not null and m.`payload`.`after`.`data` is null
-        when 'row update' then look.texts.`payload`.`after`.`data` is not null and m.`payload`.`after`.`data` is null or look.texts.`payload`.`before`.`data` is not null and m.`payload`.`before`.`data` is null
-        when 'row delete' then look.texts.`payload`.`before`.`data` is not null and m.`payload`.`before`.`data` is null end then 'row-not-an-object'
+      when reread is not null and case verdict
+        when 'row insert' then reread.texts.`payload`.`after`.`data` is not null and m.`payload`.`after`.`data` is null
+        when 'row update' then reread.texts.`payload`.`after`.`data` is not null and m.`payload`.`after`.`data` is null or reread.texts.`payload`.`before`.`data` is not null and m.`payload`.`before`.`data` is null
+        when 'row delete' then reread.texts.`payload`.`before`.`data` is not null and m.`payload`.`before`.`data` is null end then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then if(nullif(m.`payload`.`ddl`.`text`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
     array_except(m.`schema`.`pk`, array(cast(null as string))) as key_names,
     if(size(array_distinct(map_keys(map_from_entries(transform(filter(m.`schema`.`column`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`)))))) < size(map_from_entries(transform(filter(m.`schema`.`column`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`)))),
       map_from_entries(map_entries(map_from_entries(transform(filter(m.`schema`.`column`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))))), map_from_entries(transform(filter(m.`schema`.`column`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`)))) as types
-  from found
+  from message_images
 ),
 
--- The columns whose text may not be canonical as sent, and how to read it.  [types.table, values]
-classed as (
+-- The columns whose text as sent may not be canonical, and the reader of each.  [types.table, values]
+column_readers as (
   select
     *,
     transform(
@@ -325,11 +325,11 @@ exploded as (
     0 as row_index,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after
-  from classed
+  from column_readers
 ),
 
--- The images as sent: of equal names the last counts, and what is no column is put aside.
-cleaned as (
+-- The images as sent: of equal names the last counts, and members that are not columns are left out.
+clean_images as (
   select
     * except (sent_before, sent_after),
     if(map_keys(sent_before) = map_keys(types), sent_before, if(size(array_distinct(map_keys(sent_before))) < size(sent_before),
@@ -339,8 +339,8 @@ cleaned as (
   from exploded
 ),
 
--- The values that read otherwise than they were sent, before and after; without a text where the reader could not read.  [values]
-rewritten as (
+-- The values whose canonical text is not the text sent, before and after; the text is null where it could not be read.  [values]
+new_texts as (
   select
     *,
     if(coalesce(size(readers), 0) = 0, null, array(
@@ -407,31 +407,31 @@ rewritten as (
                 when t.zone not like '%/%' then concat(replace(cast(try_cast(concat(t.clock, if(t.zone = 'Z', 'Z', concat(left(t.zone, 3), ':', if(length(t.zone) > 3, right(t.zone, 2), '00')))) as timestamp) as string), ' ', 'T'), t.fraction, 'Z')
                 when cast(from_utc_timestamp(try_cast(concat(t.clock, ' ', t.zone) as timestamp), t.zone) as string) = t.clock
                 then concat(replace(cast(try_cast(concat(t.clock, ' ', t.zone) as timestamp) as string), ' ', 'T'), t.fraction, 'Z[', t.zone, ']') end), 0), null) end as text)),
-        v -> not v.text <=> v.sent))) as rewritten
-  from cleaned
+        v -> not v.text <=> v.sent))) as new_texts
+  from clean_images
 ),
 
 -- The images in canonical text.
 canonical as (
   select
     *,
-    if(coalesce(size(rewritten[0]), 0) = 0, sent_before,
-      map_concat(sent_before, map_from_entries(transform(rewritten[0], v -> struct(v.column, coalesce(v.text, v.sent)))))) as read_before,
-    if(coalesce(size(rewritten[1]), 0) = 0, sent_after,
-      map_concat(sent_after, map_from_entries(transform(rewritten[1], v -> struct(v.column, coalesce(v.text, v.sent)))))) as read_after
-  from rewritten
+    if(coalesce(size(new_texts[0]), 0) = 0, sent_before,
+      map_concat(sent_before, map_from_entries(transform(new_texts[0], v -> struct(v.column, coalesce(v.text, v.sent)))))) as canonical_before,
+    if(coalesce(size(new_texts[1]), 0) = 0, sent_after,
+      map_concat(sent_after, map_from_entries(transform(new_texts[1], v -> struct(v.column, coalesce(v.text, v.sent)))))) as canonical_after
+  from new_texts
 ),
 
 -- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
 images as (
   select
     *,
-    if(size(read_before) > 0, read_before, null) as before,
-    read_after as after
+    if(size(canonical_before) > 0, canonical_before, null) as before,
+    canonical_after as after
   from canonical
 ),
 
--- The key columns, looked up in the images; null if one of them is not there.  [key]
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select
     *,
@@ -443,8 +443,8 @@ keyed as (
   from images
 ),
 
--- The vendor's extras, known or not, and the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-extras as (
+-- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
+meta_and_order as (
   select
     *,
     if(m.`payload`.`scn` rlike '^-?[0-9]{1,38}$', try_cast(m.`payload`.`scn` as decimal(38,0)), null) as order_1,
@@ -456,8 +456,8 @@ extras as (
       'db_version', nullif(m.`schema`.`source`.`dbVersion`, ''),
       'protocol_version', nullif(m.`version`, ''),
       'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', array_join(sort_array(array_distinct(transform(filter(flatten(rewritten), v -> v.text is null), v -> v.column))), ','),
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null)) as extras
+      'as_sent', array_join(sort_array(array_distinct(transform(filter(flatten(new_texts), v -> v.text is null), v -> v.column))), ','),
+      'raw_encoding', if(reason = 'not-utf8', 'base64', null)) as meta_entries
   from keyed
 )
 
@@ -493,7 +493,7 @@ select
     'arrival', arrival,
     'row', row_index) as seq,
   cast(null as string) as pair_id,
-  map_filter(extras, (entry, value) -> value not in ('', 'null')) as meta,
+  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
   origin,
   case when kind = 'ddl' then nullif(m.`payload`.`ddl`.`text`, '') end as statement,
   reason,
@@ -507,4 +507,4 @@ select
     when 'unknown-patch' then concat('payload.op: "', m.`payload`.`op`, '", with an update operator that is not known')
   end as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
-from extras
+from meta_and_order

@@ -10,7 +10,7 @@
 --            spark.sql.parser.escapedStringLiterals = false
 with
 
--- Numbers that a JSON parser would round are put in quotes first. Inside a text that breaks it, and the second reading below mends it.  [message.numbers]
+-- Numbers that a JSON parser would round are put in quotes first. Inside a text this does harm: see `marked` below.  [message.numbers]
 quoted as (
   select
     *,
@@ -28,7 +28,7 @@ quoted as (
   from `oms_shareplex_messages`
 ),
 
--- The fields that the format names. Behind the document stands a seal: found in its place, nothing else came with the document.
+-- The fields that the format names. A seal follows the document: if it is in its place, there is nothing else in the message.
 decoded as (
   select
     *,
@@ -54,7 +54,7 @@ decoded as (
   from quoted
 ),
 
--- Where the quotes did harm, or values hold objects or lists of their own, the message is read again with marked quotes: in there they must go again.
+-- Where the quotes did harm, or values are objects or lists, the message is read again with marks that tell which quotes to remove.
 marked as (
   select
     *,
@@ -114,12 +114,12 @@ marked as (
   )
 ),
 
--- The one document, or why there is not one.
-opened as (
+-- The one document of each message, or why there is not one.
+parsed as (
   select
     * except (documents, marked_documents),
     case
-      when unread is not null then null
+      when parse_error is not null then null
       when marked_documents is null then get(documents, 0)
       else if(get(marked_documents, 0) is null, null, named_struct(
         'meta', if(get(marked_documents, 0).`meta` is null, null, named_struct(
@@ -151,13 +151,13 @@ opened as (
         when from_json(coalesce(marked, quoted), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) is not null then 'trailing-text'
         when size(from_json(concat('[', coalesce(marked, quoted), ',null]'), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) > 2 then 'trailing-text'
         else 'not-json'
-      end as unread
+      end as parse_error
     from marked
   )
 ),
 
 -- What each message is, in words: kind, then op.  [op]
-judged as (
+classified as (
   select
     *,
     case
@@ -167,11 +167,11 @@ judged as (
       when m.`meta`.`op` = 'del' then 'row delete'
       when m.`meta`.`op` = 'ddl' then 'ddl by_statement'
     end as verdict
-  from opened
+  from parsed
 ),
 
 -- The images of each row change.  [before, after]
-found as (
+message_images as (
   select
     *,
     case
@@ -181,17 +181,17 @@ found as (
       when verdict = 'row insert' then m.`data`
       when verdict = 'row update' then m.`data` end as found_after
   from (
-    -- What stands in the place of an image, and is no object. Only row changes without their images pay for this second look.
+    -- What stands in the place of an image and is not an object. Only row changes without their images need this second reading.
     select
       *,
       case when verdict = 'row insert' and (m.`data` is null)
         or verdict = 'row update' and (m.`data` is null or m.`key` is null)
-        or verdict = 'row delete' and (m.`data` is null) then named_struct('texts', from_json(coalesce(marked, quoted), 'struct< `data` string, `key` string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) end as look
-    from judged
+        or verdict = 'row delete' and (m.`data` is null) then named_struct('texts', from_json(coalesce(marked, quoted), 'struct< `data` string, `key` string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) end as reread
+    from classified
   )
 ),
 
--- Why a message cannot be used. One bad row spoils its whole message: nothing is half landed.
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select
     origin, arrival, raw, verdict, found_before, found_after,
@@ -209,19 +209,19 @@ checked as (
       'sql', named_struct(
         'ddl', m.`sql`.`ddl`)) as m,
     case
-      when unread is not null then unread
+      when parse_error is not null then parse_error
       when verdict is null and m.`meta`.`op` is null then 'no-op'
       when verdict is null then 'unknown-op'
       when verdict not like 'row %' then null
-      when look is not null and case verdict
-        when 'row insert' then look.texts.`data` is not null and m.`data` is null
-        when 'row update' then look.texts.`data` is not null and m.`data` is null or look.texts.`key` is not null and m.`key` is null
-        when 'row delete' then look.texts.`data` is not null and m.`data` is null end then 'row-not-an-object'
+      when reread is not null and case verdict
+        when 'row insert' then reread.texts.`data` is not null and m.`data` is null
+        when 'row update' then reread.texts.`data` is not null and m.`data` is null or reread.texts.`key` is not null and m.`key` is null
+        when 'row delete' then reread.texts.`data` is not null and m.`data` is null end then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0 or verdict = 'row update' and found_after is not null and size(found_before) > 0, false) then if(nullif(m.`sql`.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
     cast(null as array<string>) as key_names,
     cast(null as map<string,string>) as types
-  from found
+  from message_images
 ),
 
 -- One row for each row change; every other message stays one row.
@@ -243,8 +243,8 @@ exploded as (
   from checked
 ),
 
--- The images as sent: of equal names the last counts, and what is no column is put aside.
-cleaned as (
+-- The images as sent: of equal names the last counts, and members that are not columns are left out.
+clean_images as (
   select
     * except (sent_before, sent_after),
     if(size(array_distinct(map_keys(sent_before))) < size(sent_before),
@@ -260,10 +260,10 @@ images as (
     *,
     if(size(sent_before) > 0, sent_before, null) as before,
     if(verdict = 'row update' and sent_before is not null, map_concat(sent_before, sent_after), sent_after) as after
-  from cleaned
+  from clean_images
 ),
 
--- The key columns, looked up in the images; null if one of them is not there.  [key]
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select
     *,
@@ -275,8 +275,8 @@ keyed as (
   from images
 ),
 
--- The vendor's extras, known or not, and the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-extras as (
+-- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
+meta_and_order as (
   select
     *,
     if(cast(unix_seconds(if(m.`meta`.`time` rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?$', timestamp_micros(unix_micros(try_cast(m.`meta`.`time` as timestamp)) - 28800000000), null)) as string) rlike '^-?[0-9]{1,38}$', try_cast(cast(unix_seconds(if(m.`meta`.`time` rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?$', timestamp_micros(unix_micros(try_cast(m.`meta`.`time` as timestamp)) - 28800000000), null)) as string) as decimal(38,0)), null) as order_1,
@@ -284,7 +284,7 @@ extras as (
     map(
       'rowid', nullif(nullif(regexp_extract(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1), null), '^(?s)\\-(.*)$', 1), ''), ''),
       'transaction_position', coalesce(nullif(m.`meta`.`idx`, ''), nullif(m.`meta`.`seq`, '')),
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null)) as extras
+      'raw_encoding', if(reason = 'not-utf8', 'base64', null)) as meta_entries
   from keyed
 )
 
@@ -318,7 +318,7 @@ select
     'arrival', arrival,
     'row', row_index) as seq,
   cast(null as string) as pair_id,
-  map_filter(extras, (entry, value) -> value not in ('', 'null')) as meta,
+  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
   origin,
   case when kind = 'ddl' then nullif(m.`sql`.`ddl`, '') end as statement,
   reason,
@@ -332,4 +332,4 @@ select
     when 'unknown-patch' then concat('meta.op: "', m.`meta`.`op`, '", with an update operator that is not known')
   end as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
-from extras
+from meta_and_order

@@ -1,11 +1,12 @@
-"""Messages in Avro -> one row of values each, for the paths that a format reads."""
+"""Messages in Avro -> one row of values each, one value for each slot of a layout."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from runner.functions.avro.layout import Layout, Records, Slot
 from runner.functions.avro.reader import (
     Malformed,
     Read,
@@ -31,45 +32,20 @@ from runner.functions.avro.schema import (
     parse_record,
     parse_schema,
 )
-from runner.functions.avro.texts import AsSent, NotSent, Records, text_reader
+from runner.functions.avro.texts import AsSent, NotSent, text_reader
 
 TRUNCATED = "the message ends too early"
+# How many different encodings of a field are remembered.
 REMEMBERED = 8
-USUAL = frozenset({str, type(None)})
-# Kind of a slot for a list -> that of its items.
+PLAIN_TYPES = frozenset({str, type(None)})
+# Kind of a slot for a list -> the kind of its items.
 ITEM_KINDS = {"texts": "text", "numbers": "number"}
 
 
-@dataclass(frozen=True)
-class Slot:
-    """A value that is wanted of each message. `kind` is
-    text: the text of what stands there, JSON of what is no scalar; scalar: the same, nothing if it is no scalar;
-    texts, numbers: a list of them, also of a member of records in a list;
-    map: a map of texts; row: a map of columns to values; positional: a list of values, each in the member `value` of a
-    record if one is named.
-    """
-
-    path: tuple[str, ...]
-    kind: str
-    value: str | None = None
-    type: str | None = None
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What a format wants of its messages: by which schemas they may be written, the first that fits counts; bytes
-    before each record, but for those of a
-    file that has a schema of its own; the paths of which one must be in such a schema."""
-
-    schemas: tuple[str, ...]
-    slots: tuple[Slot, ...]
-    records: Records
-    skip_bytes: int = 0
-    needed: tuple[tuple[str, ...], ...] = ()
-
-
 class Found(NamedTuple):
-    """A value a slot, None where nothing stands; or why the message cannot be read, with what could be."""
+    """The values of a message, one for each slot, None where it has none. `reason` and `detail` say why the message
+    cannot be read; the values are then those that could be.
+    """
 
     values: Sequence[Any]
     reason: str | None = None
@@ -80,7 +56,7 @@ Decode = Callable[[bytes], Found]
 
 
 def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
-    """Reads a message, by a schema of its own if it has one."""
+    """The function that reads a message: with the schema given with it, else with those of the layout."""
     usual = [record_decoder(parse_schema(text), layout) for text in layout.schemas]
     own: dict[str, Decode] = {}
 
@@ -106,9 +82,9 @@ def _own_decoder(schema: str, layout: Layout) -> Decode:
 
 
 def first_fitting(decoders: Sequence[Decode], message: bytes) -> Found:
-    """What the first schema makes of the message by which it is whole; of none, what the first found by which there are
-    only bytes too many, else
-    what the first of all did."""
+    """What the first schema finds that fits the whole message. If none fits: what the first finds that leaves only
+    bytes at the end, else what the first of all finds.
+    """
     first: Found | None = None
     for decode in decoders:
         found = decode(message)
@@ -121,26 +97,28 @@ def first_fitting(decoders: Sequence[Decode], message: bytes) -> Found:
 
 
 def record_decoder(schema: Record, layout: Layout) -> Decode:
+    """The function that reads a record of that schema; raises SchemaError if the layout cannot be read from it."""
     nothing = [None] * len(layout.slots)
     steps = [(name, _field_step(name, one, layout)) for name, one in schema.fields.items()]
     start = layout.skip_bytes
 
     def decode(message: bytes) -> Found:
-        values, position, name = list(nothing), start, ""
+        values, position, field = list(nothing), start, ""
         if len(message) < start:
-            return Found(nothing, "bad-avro", f"{len(message)} bytes, and {start} stand before a record")
+            return Found(nothing, "bad-avro", f"{len(message)} bytes, but {start} come before a record")
         try:
             for name, step in steps:
+                field = name
                 position = step(message, position, values)
         except Malformed as error:
-            return Found(nothing, "bad-avro", f"{error.why}, at byte {error.position}, in {name}")
+            return Found(nothing, "bad-avro", f"{error.why}, at byte {error.position}, in {field}")
         except IndexError:
-            return Found(nothing, "bad-avro", f"{TRUNCATED}, at byte {len(message)}, in {name}")
+            return Found(nothing, "bad-avro", f"{TRUNCATED}, at byte {len(message)}, in {field}")
         except RecursionError:
-            return Found(nothing, "bad-avro", f"too deep, from byte {position} on, in {name}")
+            return Found(nothing, "bad-avro", f"too deep, from byte {position} on, in {field}")
         if position < len(message):
             return Found(
-                values, "schema-mismatch", f"{len(message) - position} bytes behind the record, from byte {position} on"
+                values, "schema-mismatch", f"{len(message) - position} bytes after the record, from byte {position} on"
             )
         return Found(values)
 
@@ -153,7 +131,7 @@ Step = Callable[[bytes, int, "list[Any]"], int]
 
 
 def _field_step(name: str, schema: Schema, layout: Layout) -> Step:
-    """Reads a field into the slots that want something of it."""
+    """Reads a field into the slots whose paths begin with it."""
     reads = [
         (number, reach(schema, slot.path[1:], slot, layout.records))
         for number, slot in enumerate(layout.slots)
@@ -190,8 +168,8 @@ def _several(reads: Sequence[tuple[int, Read]]) -> Step:
 
 
 def _repeats(schema: Schema) -> bool:
-    """Whether a field holds more than one value, so that it is likely to be the same in many messages: the columns of a
-    table, its key.
+    """Whether a field holds more than one value, such as the columns of a table or its key: it is then likely to be the
+    same in many messages.
     """
     return any(
         isinstance(branch, (Record, Array, Map))
@@ -200,7 +178,9 @@ def _repeats(schema: Schema) -> bool:
 
 
 def _remembered(reads: Sequence[tuple[int, Read]]) -> Step:
-    """Bytes that were read before mean the same again: no value's bytes begin another's."""
+    """A step that keeps the values of the last encodings. The same bytes always mean the same values: no encoding of a
+    value is the beginning of another.
+    """
     known: list[tuple[bytes, list[Any]]] = []
     step = _several(reads)
 
@@ -218,11 +198,11 @@ def _remembered(reads: Sequence[tuple[int, Read]]) -> Step:
     return remember
 
 
-# --- what stands at a path
+# --- the value at a path
 
 
 def reach(schema: Schema, path: Sequence[str], slot: Slot, records: Records) -> Read:
-    """Reads a whole value, for what stands at a path in it."""
+    """Reads a whole value, and returns what the slot wants of what is at a path in it."""
     match schema:
         case OneOf():
             return read_union([reach(branch, path, slot, records) for branch in schema.branches])
@@ -253,13 +233,13 @@ def _all_there(values: list[Any]) -> list[Any] | None:
 def _member(schema: Record, name: str, member: Read) -> Read:
     names = list(schema.fields)
     before = [skipper(schema.fields[other]) for other in names[: names.index(name)]]
-    behind = [skipper(schema.fields[other]) for other in names[names.index(name) + 1 :]]
+    after = [skipper(schema.fields[other]) for other in names[names.index(name) + 1 :]]
 
     def read(data: bytes, position: int) -> tuple[Any, int]:
         for skip in before:
             position = skip(data, position)
         value, position = member(data, position)
-        for skip in behind:
+        for skip in after:
             position = skip(data, position)
         return value, position
 
@@ -285,7 +265,7 @@ def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
 
 
 def _item(schema: Schema, slot: Slot, records: Records) -> Read:
-    """A value by position, which may stand in a record beside the name of its type."""
+    """Reads a value by position, which may be in a record together with the name of its type."""
     if slot.value is None:
         return text_reader(schema, records)
     if not isinstance(schema, Record) or slot.value not in schema.fields:
@@ -294,24 +274,23 @@ def _item(schema: Schema, slot: Slot, records: Records) -> Read:
     if slot.type and not isinstance(kind, Enum):
         raise SchemaError(f'values by position have no member "{slot.type}" that is an enum')
     names = {name for entry in records.values() for name in entry["classes"] if name != "else"}
-    if not isinstance(kind, Enum) or not names & set(kind.symbols):
+    if slot.type is None or not isinstance(kind, Enum) or not names & set(kind.symbols):
         return _member(schema, slot.value, text_reader(value, records))
     if list(schema.fields) == [slot.type, slot.value] and isinstance(value, OneOf):
         return _chosen_branch(kind, value, records, names)
-    return _typed_member(
-        schema, slot, {name: text_reader(value, records, name) for name in names}, text_reader(value, records)
-    )
+    special = {name: text_reader(value, records, name) for name in names}
+    return _typed_member(schema, (slot.type, slot.value), special, text_reader(value, records))
 
 
-def _typed_member(schema: Record, slot: Slot, special: dict[str, Read], usual: Read) -> Read:
-    """A member whose reader is chosen by an enum that stands before it in the same record."""
+def _typed_member(schema: Record, members: tuple[str, str], special: dict[str, Read], usual: Read) -> Read:
+    """Reads a member of a record, with a reader chosen by an enum before it: `members` are the enum and the value."""
     names = list(schema.fields)
-    if names.index(slot.type) > names.index(slot.value):
-        raise SchemaError(f'"{slot.type}", the type of a value, stands behind "{slot.value}"')
+    type_at, value_at = (names.index(name) for name in members)
+    if type_at > value_at:
+        raise SchemaError(f'"{members[0]}", the type of a value, comes after "{members[1]}"')
     skips = [skipper(one) for one in schema.fields.values()]
-    type_at, value_at = names.index(slot.type), names.index(slot.value)
-    before, between, behind = skips[:type_at], skips[type_at + 1 : value_at], skips[value_at + 1 :]
-    type_of = plain(schema.fields[slot.type])
+    before, between, after = skips[:type_at], skips[type_at + 1 : value_at], skips[value_at + 1 :]
+    type_of = plain(schema.fields[members[0]])
 
     def read(data: bytes, position: int) -> tuple[Any, int]:
         for skip in before:
@@ -320,7 +299,7 @@ def _typed_member(schema: Record, slot: Slot, special: dict[str, Read], usual: R
         for skip in between:
             position = skip(data, position)
         value, position = special.get(symbol, usual)(data, position)
-        for skip in behind:
+        for skip in after:
             position = skip(data, position)
         return value, position
 
@@ -328,8 +307,8 @@ def _typed_member(schema: Record, slot: Slot, special: dict[str, Read], usual: R
 
 
 def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) -> Read:
-    """A union behind the enum that chooses its readers, and nothing else: what most records of a stream are made of, so
-    that each call counts.
+    """Reads a record of nothing but an enum and a union whose readers the enum chooses. Most values of a stream are
+    such records, so this saves as many calls as it can.
     """
     branches = {name: [text_reader(branch, records, name) for branch in value.branches] for name in names}
     usual = [text_reader(branch, records) for branch in value.branches]
@@ -340,7 +319,7 @@ def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) 
     def read(data: bytes, position: int) -> tuple[Any, int]:
         table = tables[data[position]]
         branch = table and table[data[position + 1]]
-        if branch is not None:
+        if branch:
             return branch(data, position + 2)
         symbol, position = type_of(data, position)
         return unions.get(symbol, usual_union)(data, position)
@@ -349,8 +328,8 @@ def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) 
 
 
 def _row(values: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str], Sequence[str]]:
-    """Column -> text, the columns that were not sent, and those that did not fit their class."""
-    if USUAL.issuperset(map(type, values.values())):
+    """Column -> text, the columns that were not sent, and the columns whose values did not fit their class."""
+    if PLAIN_TYPES.issuperset(map(type, values.values())):
         return values, (), ()
     sent = {name: value for name, value in values.items() if value is not NotSent}
     return (
@@ -361,8 +340,8 @@ def _row(values: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str], Sequenc
 
 
 def _positional(values: list[Any]) -> tuple[list[Any], Sequence[int], Sequence[int]]:
-    """The texts, the positions of values that were not sent, and of those that did not fit their class."""
-    if USUAL.issuperset(map(type, values)):
+    """The texts, the positions of values that were not sent, and those of values that did not fit their class."""
+    if PLAIN_TYPES.issuperset(map(type, values)):
         return values, (), ()
     missing = [number for number, value in enumerate(values) if value is NotSent]
     as_sent = [number for number, value in enumerate(values) if value.__class__ is AsSent]

@@ -1,34 +1,34 @@
-"""Bytes of Avro -> values, or steps over them. Nothing is made that is larger than the message.
+"""Bytes of Avro -> values, or steps over them. Damaged bytes never make a value larger than its message.
 
-A schema becomes functions from (bytes, position) to (value, position behind it). They refuse what is no such record;
-that the bytes
-end too early shows as an IndexError, which the outermost one turns into the same.
+A schema becomes functions from (bytes, position) to (value, position after it). They raise Malformed for bytes that are
+not such a value, and IndexError for bytes that end too early: callers must treat both as damage.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from runner.functions.avro.schema import Array, Enum, Fixed, Map, OneOf, Primitive, Record, Schema
 
 Read = Callable[[bytes, int], "tuple[Any, int]"]
 Skip = Callable[[bytes, int], int]
+Choice = TypeVar("Choice")
 
-# In a list of which each item takes no byte; more of them than there are bytes left are a lie.
-MOST_EMPTY_ITEMS = 100
+# This many items may take no bytes. A list that claims more of them than there are bytes left is damaged.
+MAX_EMPTY_ITEMS = 100
 
 
 class Malformed(Exception):
-    """The bytes are no such record: where, and why."""
+    """The bytes are not such a value: where, and why."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(position, why)
         self.position, self.why = position, why
 
 
-# --- what all is made of
+# --- single values
 
 
 def read_long(data: bytes, position: int) -> tuple[int, int]:
@@ -54,7 +54,7 @@ def skip_long(data: bytes, position: int) -> int:
 
 
 def span(data: bytes, position: int) -> tuple[int, int]:
-    """Where the bytes of a text begin and end."""
+    """Where the bytes of a text begin and end; `position` is where their length is."""
     length, start = read_long(data, position)
     if not 0 <= length <= len(data) - start:
         raise Malformed(position, f"a length of {length}, with {len(data) - start} bytes left")
@@ -71,7 +71,7 @@ def read_string(data: bytes, position: int) -> tuple[str, int]:
     try:
         return data[start:end].decode(), end
     except UnicodeDecodeError as e:
-        raise Malformed(start + e.start, "text that is no UTF-8") from None
+        raise Malformed(start + e.start, "text that is not UTF-8") from None
 
 
 def read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
@@ -108,9 +108,9 @@ def read_fixed(size: int) -> Read:
     return lambda data, position: (_exactly(data, position, size), position + size)
 
 
-def by_first_byte(choices: Sequence[Any]) -> list[Any]:
-    """The choice that a single byte numbers; None where it does not."""
-    out: list[Any] = [None] * 256
+def by_first_byte(choices: Sequence[Choice]) -> list[Choice | None]:
+    """For each value of a byte, the choice whose number it encodes; None if it encodes none, or only begins one."""
+    out: list[Choice | None] = [None] * 256
     for number, choice in enumerate(choices[:64]):
         out[2 * number] = choice
     return out
@@ -147,11 +147,11 @@ def read_union(branches: Sequence[Read]) -> Read:
 
 
 def read_block(data: bytes, position: int) -> tuple[int, int]:
-    """How many items follow, 0 at the end. More than there are bytes left can only be a lie, or items of no bytes."""
+    """How many items follow, 0 at the end. More items than bytes are left can only be damage, or items of no bytes."""
     count, start = read_long(data, position)
     if count < 0:
         count, start = -count, span(data, start)[0]
-    if count > len(data) - start and count > MOST_EMPTY_ITEMS:
+    if count > len(data) - start and count > MAX_EMPTY_ITEMS:
         raise Malformed(position, f"{count} items, with {len(data) - start} bytes left")
     return count, start
 
@@ -165,7 +165,7 @@ def read_list(item: Read) -> Read:
             for _ in range(count):
                 value, position = item(data, position)
                 out.append(value)
-            if position == start and len(out) > MOST_EMPTY_ITEMS:
+            if position == start and len(out) > MAX_EMPTY_ITEMS:
                 raise Malformed(position, f"{len(out)} items of no bytes")
             count, position = read_block(data, position)
         return out, position
@@ -174,7 +174,7 @@ def read_list(item: Read) -> Read:
 
 
 def read_entries(value: Read) -> Read:
-    """A map; of equal keys the last counts."""
+    """Reads a map; of equal keys the last counts."""
 
     def entry(data: bytes, position: int) -> tuple[tuple[str, Any], int]:
         key, position = read_string(data, position)
@@ -191,7 +191,7 @@ def read_entries(value: Read) -> Read:
 
 
 def then(read: Read, make: Callable[[Any], Any]) -> Read:
-    """What is read, made into something else."""
+    """Reads a value, and returns what `make` makes of it."""
 
     def read_and_make(data: bytes, position: int) -> tuple[Any, int]:
         value, position = read(data, position)
@@ -204,7 +204,7 @@ def then(read: Read, make: Callable[[Any], Any]) -> Read:
 
 
 def skipper(schema: Schema, made: dict[int, Skip] | None = None) -> Skip:
-    """Steps over a value; texts in it are not looked at."""
+    """Steps over a value; texts in it are not decoded."""
     made = {} if made is None else made
     match schema:
         case Primitive("int" | "long"):
@@ -232,7 +232,7 @@ def _record_skipper(schema: Record, made: dict[int, Skip]) -> Skip:
             position = one(data, position)
         return position
 
-    made[id(schema)] = skip  # before its fields: a record may hold itself
+    made[id(schema)] = skip  # before its fields: a record may contain itself
     skips.extend(skipper(one, made) for one in schema.fields.values())
     return skip
 
@@ -249,13 +249,19 @@ def _entry_skipper(value: Skip) -> Skip:
 
 
 PRIMITIVES: Mapping[str, Read] = {
-    "null": read_null, "boolean": read_boolean, "int": read_long, "long": read_long, "float": read_float, "double": read_double, "bytes": read_bytes,
+    "null": read_null,
+    "boolean": read_boolean,
+    "int": read_long,
+    "long": read_long,
+    "float": read_float,
+    "double": read_double,
+    "bytes": read_bytes,
     "string": read_string,
-}  # fmt: skip
+}
 
 
 def plain(schema: Schema, made: dict[int, Read] | None = None) -> Read:
-    """The value as Python has it: records and maps are dicts."""
+    """Reads a value as Python has it: records and maps are dicts."""
     made = {} if made is None else made
     match schema:
         case Primitive():

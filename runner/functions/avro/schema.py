@@ -1,4 +1,4 @@
-"""The JSON text of an Avro schema -> its types. Defaults and documentation are not read: they say nothing of how a
+"""The JSON text of an Avro schema -> its types. Defaults and documentation are not read: they do not change how a
 record is written.
 """
 
@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
 
 class SchemaError(Exception):
-    """The text is no schema; the message says why."""
+    """The text is not a schema that can be used; the message says why, about "it"."""
 
 
 @dataclass(frozen=True)
@@ -56,21 +56,20 @@ class OneOf:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """`fields` in the order in which they are written. A record may hold itself."""
+    """`fields` are in the order in which they are written. A record may contain itself."""
 
     name: str
     fields: dict[str, Schema] = field(default_factory=dict, repr=False)
 
 
-Schema = Union[Primitive, Fixed, Enum, Array, Map, OneOf, Record]
+Schema = Primitive | Fixed | Enum | Array | Map | OneOf | Record
 
 
 def parse_schema(text: str) -> Record:
-    """The record that messages are. A list of named types is a published file of them: its record is the one that no
-    other type uses.
+    """The record of a message. In a list of named types it is the one that no other type uses. Raises SchemaError.
 
-    >>> parse_schema('{"type": "record", "name": "r", "fields": [{"name": "id", "type": ["null", "long"]}]}').fields
-    {'id': OneOf(branches=(Primitive(name='null', logical=None, scale=0), Primitive(name='long', logical=None, scale=0)))}
+    >>> parse_schema('{"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"}]}').fields
+    {'id': Primitive(name='long', logical=None, scale=0)}
     """
     try:
         written = json.loads(text)
@@ -87,22 +86,22 @@ def parse_schema(text: str) -> Record:
     except UnicodeEncodeError:
         raise SchemaError("it holds half a surrogate pair") from None
     if not isinstance(root, Record):
-        raise SchemaError("it describes no record")
+        raise SchemaError("it does not describe a record")
     return root
 
 
 def parse_record(text: str) -> Record:
-    """The same of the schema in a file of messages, where a list can only be a union."""
+    """The same for the schema in a file of messages, where a list can only be a union."""
     if text.lstrip().startswith("["):
-        raise SchemaError("it describes no record")
+        raise SchemaError("it does not describe a record")
     return parse_schema(text)
 
 
-def least_bytes(schema: Schema, known: dict[int, int] | None = None) -> int:
-    """The least number of bytes that a value takes; of what holds itself, 0 within itself.
+def min_size(schema: Schema, known: dict[int, int] | None = None) -> int:
+    """The number of bytes that a value takes at least. A record inside itself counts as 0.
 
-    >>> least_bytes(parse_schema('{"type": "record", "name": "r", "fields": [{"name": "a", "type": "long"}, {"name": "b", "type": ["null", "double"]}]}'))
-    2
+    >>> min_size(OneOf((Primitive("double"), Primitive("long")))), min_size(Primitive("double"))
+    (2, 8)
     """
     known = {} if known is None else known
     match schema:
@@ -111,38 +110,38 @@ def least_bytes(schema: Schema, known: dict[int, int] | None = None) -> int:
         case Fixed():
             return schema.size
         case OneOf():
-            return 1 + min((least_bytes(branch, known) for branch in schema.branches), default=0)
+            return 1 + min((min_size(branch, known) for branch in schema.branches), default=0)
         case Record():
             if id(schema) not in known:
-                known[id(schema)] = 0  # before its fields: a record may hold itself
-                known[id(schema)] = sum(least_bytes(one, known) for one in schema.fields.values())
+                known[id(schema)] = 0  # before its fields: a record may contain itself
+                known[id(schema)] = sum(min_size(one, known) for one in schema.fields.values())
             return known[id(schema)]
     return 1
 
 
 def find(schema: Schema, path: Sequence[str]) -> list[Schema]:
-    """What may stand at a path, through unions, lists and maps; nothing, where no such field is."""
+    """The types that may be at a path, through unions, lists and maps; empty if there is no such field."""
     found = [schema]
     for part in path:
         found = [inner for one in found for inner in _members(one, part)]
     return found
 
 
-def opened(schema: Schema, through_arrays: bool = True) -> list[Schema]:
-    """A type, or what it may be instead."""
+def alternatives(schema: Schema, through_arrays: bool = True) -> list[Schema]:
+    """The types that a value of this type may have: the branches of a union, and the items of a list."""
     match schema:
         case OneOf():
-            return [one for branch in schema.branches for one in opened(branch, through_arrays)]
+            return [one for branch in schema.branches for one in alternatives(branch, through_arrays)]
         case Array() if through_arrays:
-            return opened(schema.items)
+            return alternatives(schema.items)
     return [schema]
 
 
 def _members(schema: Schema, name: str) -> list[Schema]:
-    choices = opened(schema)
+    types = alternatives(schema)
     return [
-        *(one.fields[name] for one in choices if isinstance(one, Record) and name in one.fields),
-        *(one.values for one in choices if isinstance(one, Map)),
+        *(one.fields[name] for one in types if isinstance(one, Record) and name in one.fields),
+        *(one.values for one in types if isinstance(one, Map)),
     ]
 
 
@@ -151,13 +150,12 @@ def _unused(types: list[Schema]) -> Record:
     roots = [one for one in types if isinstance(one, Record) and id(one) not in used]
     if len(roots) != 1:
         names = ", ".join(one.name for one in roots) or "none"
-        raise SchemaError(
-            f"of the types that it lists, exactly one record must be used by no other; these are not: {names}"
-        )
+        raise SchemaError(f"in its list of types, exactly one record must not be used by the others; not used: {names}")
     return roots[0]
 
 
 def children(schema: Schema) -> list[Schema]:
+    """The types that a type is made of."""
     match schema:
         case Array():
             return [schema.items]
@@ -171,7 +169,7 @@ def children(schema: Schema) -> list[Schema]:
 
 
 def inside(schema: Schema) -> Iterator[Schema]:
-    """All types within one, each once."""
+    """All types inside a type, each once."""
     seen: set[int] = set()
     edge = children(schema)
     while edge:
@@ -183,7 +181,7 @@ def inside(schema: Schema) -> Iterator[Schema]:
 
 
 def _read(written: Any, space: str, names: dict[str, Schema]) -> Schema:
-    """`space` is the namespace in which names without a dot stand."""
+    """`space` is the namespace of names without a dot."""
     match written:
         case str():
             return Primitive(written) if written in PRIMITIVES else _named(written, space, names)
@@ -199,13 +197,13 @@ def _read(written: Any, space: str, names: dict[str, Schema]) -> Schema:
             return Primitive(name, *_logical(written))
         case {"type": (str() | list() | dict()) as inner} if inner not in ("array", "map"):
             return _read(inner, space, names)
-    raise SchemaError(f"it has a type that is none: {json.dumps(written)[:80]}")
+    raise SchemaError(f"it has an unknown type: {json.dumps(written)[:80]}")
 
 
 def _named(name: str, space: str, names: dict[str, Schema]) -> Schema:
     found = names.get(name if "." in name or not space else f"{space}.{name}", names.get(name))
     if found is None:
-        raise SchemaError(f'it names a type "{name}", which is not defined before')
+        raise SchemaError(f'it uses a type "{name}" that is not defined before')
     return found
 
 
@@ -233,11 +231,11 @@ def _define(written: dict[str, Any], space: str, names: dict[str, Schema]) -> Sc
                     or one["name"] in record.fields
                 ):
                     raise SchemaError(
-                        f'the record "{short}" has a field without a name or type of its own: {json.dumps(one)[:80]}'
+                        f'the record "{short}" has a field without a unique name and a type: {json.dumps(one)[:80]}'
                     )
                 record.fields[one["name"]] = _read(one["type"], space, names)
         case _:
-            raise SchemaError(f'the {written["type"]} "{short}" lacks what makes it one')
+            raise SchemaError(f'the {written["type"]} "{short}" lacks its symbols, size or fields')
     return names[full]
 
 

@@ -1,4 +1,4 @@
-"""Values in records of Avro -> their canonical text, by what the format says of records of their own."""
+"""Values in Avro -> their canonical text. What the format says about its records and enums is followed."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from runner.functions.avro.layout import Names, RecordEntry, Records
 from runner.functions.avro.reader import PRIMITIVES, Read, plain, read_enum, read_long, read_union, skipper, then
-from runner.functions.avro.schema import Enum, Fixed, OneOf, Primitive, Record, Schema, SchemaError, find, opened
+from runner.functions.avro.schema import Enum, Fixed, OneOf, Primitive, Record, Schema, SchemaError, alternatives, find
+from runner.functions.avro.times import clock_text, instant_text
 from runner.functions.avro.values import (
     bit_text,
     bytes_text,
-    clock_text,
     decimal_text,
     double_text,
     enum_text,
     float_text,
-    instant_text,
     json_text,
     logical_text,
     set_text,
 )
-
-Records = Mapping[str, Mapping[str, Any]]
 
 SMALL_NUMBERS = [str((byte >> 1) ^ -(byte & 1)) for byte in range(128)]
 
@@ -31,16 +29,16 @@ UNFIT = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
 class AsSent(str):
-    """A text that did not fit its class."""
+    """The text of a value that does not fit its class, as it was sent."""
 
 
 class NotSent:
-    """The value of a column that this image does not hold."""
+    """The value of a column that this image does not contain."""
 
 
 def text_reader(schema: Schema, records: Records, type_name: str | None = None) -> Read:
-    """The canonical text of a value; JSON of what has no text of its own. `type_name` chooses a class where a record
-    may be of several.
+    """Reads the canonical text of a value; JSON for lists, maps and other records. `type_name` chooses the class of a
+    record that may have several.
     """
     match schema:
         case Primitive("null" | "string", None):
@@ -61,9 +59,15 @@ def text_reader(schema: Schema, records: Records, type_name: str | None = None) 
 
 
 SCALAR_TEXTS: Mapping[str, Callable[[Any], str | None]] = {
-    "null": lambda value: None, "boolean": lambda value: "true" if value else "false", "int": str, "long": str, "float": float_text, "double": double_text,
-    "bytes": bytes_text, "string": str,
-}  # fmt: skip
+    "null": lambda value: None,
+    "boolean": lambda value: "true" if value else "false",
+    "int": str,
+    "long": str,
+    "float": float_text,
+    "double": double_text,
+    "bytes": bytes_text,
+    "string": str,
+}
 
 
 def read_long_text(data: bytes, position: int) -> tuple[str, int]:
@@ -78,7 +82,7 @@ def _scalar_text(schema: Primitive | Fixed) -> Read:
     usual = SCALAR_TEXTS[schema.name] if isinstance(schema, Primitive) else bytes_text
     is_bytes = isinstance(schema, Fixed) or schema.name == "bytes"
     logical = logical_text(schema.logical, schema.scale)
-    # A logical type of what it is not made of says nothing; all but decimals are whole numbers.
+    # Logical types count only on what they are made of: decimals on bytes, all others on whole numbers.
     if logical is None or is_bytes != (schema.logical == "decimal") or not (is_bytes or schema.name in ("int", "long")):
         return then(plain(schema), usual)
 
@@ -92,7 +96,7 @@ def _scalar_text(schema: Primitive | Fixed) -> Read:
     return then(plain(schema), convert)
 
 
-def _symbols(schema: Enum, entry: Mapping[str, Any]) -> Callable[[str], Any]:
+def _symbols(schema: Enum, entry: RecordEntry) -> Callable[[str], Any]:
     for symbol in (*entry["is_null"], *entry["not_sent"]):
         if symbol not in schema.symbols:
             raise SchemaError(f'the enum "{schema.name}" has no symbol "{symbol}"')
@@ -100,10 +104,10 @@ def _symbols(schema: Enum, entry: Mapping[str, Any]) -> Callable[[str], Any]:
     return lambda symbol: special.get(symbol, symbol)
 
 
-def _written_record(schema: Record, entry: Mapping[str, Any], type_name: str | None) -> Read:
-    """A value that its vendor writes as a record, by what the format says of it."""
+def _written_record(schema: Record, entry: RecordEntry, type_name: str | None) -> Read:
+    """Reads the text of a value that the vendor writes as a record, as the format's entry for the record says."""
     _check_kinds(schema, entry)
-    paths, convert = _conversion(entry, entry["classes"].get(type_name, entry["classes"].get("else")))
+    paths, convert = _conversion(entry, entry["classes"].get(type_name or "else", entry["classes"].get("else")))
     used = list(dict.fromkeys(path[0] for path in paths))
     fields = fields_reader(schema, used)
     whole, has_parts = plain(schema), bool(entry["parts"])
@@ -124,29 +128,31 @@ def _written_record(schema: Record, entry: Mapping[str, Any], type_name: str | N
 
 
 NUMBERS = ("int", "long", "null")
-# Word of a record -> the types that its field may have.
+# Word of an entry -> the types that its field may have; the first is the one that errors name.
 KINDS = {"bytes": ("bytes", "null"), "charset": ("string", "null"), "srid": NUMBERS, "length": NUMBERS}
 PART_KINDS = {"negative": ("boolean", "null"), "zone": ("string", "null")}
 
 
-def _check_kinds(schema: Record, entry: Mapping[str, Any]) -> None:
-    """Raises SchemaError for a field that is not there, or cannot be what the format says."""
-    wanted = [(entry[word], kinds) for word, kinds in KINDS.items() if entry[word]]
+def _check_kinds(schema: Record, entry: RecordEntry) -> None:
+    """Raises SchemaError for a field that is missing, or has a type that the format's entry rules out."""
+    paths: Mapping[str, Any] = entry
+    wanted: list[tuple[Names, tuple[str, ...] | None]] = []
+    wanted += [(paths[word], kinds) for word, kinds in KINDS.items() if paths[word]]
     wanted += [(path, PART_KINDS.get(part, NUMBERS)) for part, path in entry["parts"].items()]
-    wanted += [(entry[word], None) for word in ("text", "labels") if entry[word]]
+    wanted += [(path, None) for path in (entry["text"], entry["labels"]) if path]
     for path, kinds in wanted:
-        found = [one for inner in find(schema, path) for one in opened(inner, through_arrays=False)]
+        found = [one for inner in find(schema, path) for one in alternatives(inner, through_arrays=False)]
         if not found:
             raise SchemaError(f'the record "{schema.name}" has no field "{".".join(path)}"')
         if kinds and not all(
             (isinstance(one, Primitive) and one.name in kinds) or (isinstance(one, Fixed) and "bytes" in kinds)
             for one in found
         ):
-            raise SchemaError(f'in the record "{schema.name}" the field "{".".join(path)}" is no {kinds[0]}')
+            raise SchemaError(f'in the record "{schema.name}", the field "{".".join(path)}" is not of type {kinds[0]}')
 
 
 def fields_reader(schema: Record, wanted: Sequence[str]) -> Read:
-    """The values of some fields of a record, in the order asked for."""
+    """Reads the values of some fields of a record, in the order of `wanted`."""
     steps = [(plain(one) if name in wanted else None, skipper(one)) for name, one in schema.fields.items()]
     written = [name for name in schema.fields if name in wanted]
     order = None if written == list(wanted) else [written.index(name) for name in wanted]
@@ -174,8 +180,8 @@ def _as_sent(sent: Any) -> str:
     return sent if isinstance(sent, str) else bytes_text(sent) if isinstance(sent, bytes) else json_text(sent)
 
 
-def _conversion(entry: Mapping[str, Any], class_name: str) -> tuple[list[Sequence[str]], Callable[..., str | None]]:
-    """The fields that make the text, and what makes it."""
+def _conversion(entry: RecordEntry, class_name: str | None) -> tuple[list[Names], Callable[..., str | None]]:
+    """The fields that the text is made from, and the function that makes it from their values."""
     if entry["parts"]:
         names = list(entry["parts"])
         make = instant_text if class_name in ("timestamp", "zoned") else clock_text
@@ -199,7 +205,7 @@ def _any_text(value: Any) -> str:
     return double_text(value) if isinstance(value, float) else _as_sent(value)
 
 
-def _bytes_conversion(entry: Mapping[str, Any]) -> tuple[list[Sequence[str]], Callable[..., str | None]]:
+def _bytes_conversion(entry: RecordEntry) -> tuple[list[Names], Callable[..., str | None]]:
     if entry["srid"]:
         return [entry["bytes"], entry["srid"]], lambda value, srid: bytes_text(
             struct.pack("<I", srid & 0xFFFFFFFF) + value

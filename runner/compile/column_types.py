@@ -1,0 +1,96 @@
+"""Types of columns: where a message tells them, and the reader of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from runner.compile.paths import image_paths
+from runner.compile.readers import Reader, Zone, reader_of_class
+from runner.spec.words import FieldPath, Format, Types, TypeTable, Value
+
+
+@dataclass(frozen=True)
+class TypesPlace:
+    """A place of column types. `form` is `map` (column -> type), `objects` (column -> object with the type), `list` (of
+    objects with name and type), `lists` (one of names beside some of types) or `text` (JSON of a map or of objects).
+    `name` is the member with the column's name, `members` those that may hold its type.
+    """
+
+    path: FieldPath
+    form: str
+    name: str | None
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TypeCase:
+    """The readers of one table of types: reader -> type names. It is for messages in which a value fits `text`, or if
+    that is None for all others.
+    """
+
+    text: str | None
+    readers: Mapping[Reader, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class TypeReaders:
+    """The readers of all tables of types. `by` is the value that chooses the table, empty if there is one for all
+    messages. `names` are all types that have a reader, `labelled` those of them that list labels. `may_be_long`:
+    whether the name of a type may have several words.
+    """
+
+    by: Value
+    cases: tuple[TypeCase, ...]
+    names: tuple[str, ...]
+    labelled: tuple[str, ...]
+    may_be_long: bool
+
+
+def types_places(spec: Format) -> Iterator[TypesPlace]:
+    """The places at which a message tells the types of columns."""
+    images = image_paths(spec)
+    types = spec.types
+    for path in types.at if types else ():
+        assert types
+        yield TypesPlace(path, _form(spec, types, path[:-1] in images), types.name, types.value)
+
+
+def _form(spec: Format, types: Types, is_in_image: bool) -> str:
+    if spec.message.encoding == "avro":
+        return "lists" if types.name else "map"
+    if types.name:
+        return "list"
+    if is_in_image:
+        return "text"
+    return "objects" if types.value else "map"
+
+
+def type_readers(spec: Format, zone: Zone | None) -> TypeReaders | None:
+    """The readers by a column's type; None if messages tell no types, or all values are canonical as sent."""
+    if spec.types is None or not spec.types.at or not spec.types.tables:
+        return None
+    tables = spec.types.tables
+    texts = [*tables.cases.items(), (None, tables.otherwise)]
+    found = [TypeCase(text, _readers(table, spec, zone)) for text, table in texts]
+    cases = tuple(case for case in found if case.readers or case.text is not None)
+    names = {name: reader for case in cases for reader, names in case.readers.items() for name in names}
+    labelled = {
+        name: None for case in cases for reader, names in case.readers.items() if reader.labelled for name in names
+    }
+    may_be_long = any(" " in name for table in spec.types.all_tables() for name in table.classes)
+    return (
+        TypeReaders(tables.by if tables.cases else (), cases, tuple(names), tuple(labelled), may_be_long)
+        if names
+        else None
+    )
+
+
+def _readers(table: TypeTable | None, spec: Format, zone: Zone | None) -> dict[Reader, tuple[str, ...]]:
+    readers: dict[Reader, list[str]] = {}
+    for type_name, class_name in table.classes.items() if table else ():
+        assert table
+        reader = reader_of_class(class_name, spec, zone, table.readers.get(type_name))
+        if reader:
+            readers.setdefault(reader, []).append(type_name)
+    return {reader: tuple(names) for reader, names in readers.items()}

@@ -1,0 +1,67 @@
+"""Columns of the contract that come from plain fields of a message: their values, order numbers and `meta`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from runner.spec.words import TEXT_COLUMNS, TIME_COLUMNS, Field, FieldPath, Format, Value
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where a column comes from: `value`, but for messages with a verdict in `by_verdict` the value there."""
+
+    name: str
+    is_time: bool
+    value: Value
+    by_verdict: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class OrderNumber:
+    """A number of the position: the `index`-th of `count` numbers in a value's text if `reader` is `numbers`."""
+
+    value: Value
+    reader: str
+    index: int
+    count: int
+
+
+@dataclass(frozen=True)
+class MetaEntry:
+    """An entry of `meta`. If it comes from members of the rows, these are `members`, and `column` holds their text."""
+
+    name: str
+    value: Value
+    members: tuple[str, ...]
+    column: str
+
+
+def make_columns(spec: Format) -> dict[str, Column]:
+    """Name -> column, for all plain columns of the contract."""
+    lines = spec.op.lines()
+    return {
+        name: Column(
+            name,
+            name in TIME_COLUMNS,
+            spec.columns.get(name, ()),
+            {line.verdict: line.columns[name] for line in lines if name in line.columns},
+        )
+        for name in (*TEXT_COLUMNS, *TIME_COLUMNS)
+    }
+
+
+def order_numbers(spec: Format) -> Iterator[OrderNumber]:
+    """The numbers that the position is made of, the most significant first."""
+    for value in spec.seq:
+        first = value[0] if len(value) == 1 and isinstance(value[0], Field) else Field(FieldPath())
+        yield from (OrderNumber(value, first.reader, index, first.count) for index in range(first.count))
+
+
+def meta_entries(spec: Format, lists: Collection[FieldPath]) -> Iterator[MetaEntry]:
+    """The entries of `meta`; `lists` are the paths whose elements are rows."""
+    for name, value in spec.meta.items():
+        paths = [choice.path for choice in value if isinstance(choice, Field) and choice.path[:-1] in lists]
+        members = dict.fromkeys(path[-1] for path in paths) if len(paths) == len(value) else ()
+        yield MetaEntry(name, value, tuple(members), f"meta_{name}")

@@ -1,0 +1,198 @@
+"""Row changes and their images: where they lie in a message, grouped as the macros print them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from runner.compile.avro import row_images
+from runner.compile.paths import Tree, image_paths, plant, texts_of
+from runner.spec.words import FieldPath, Format, Image, Line
+
+# Language of an image -> the functions that read it: one for documents, one for patches.
+TEXT_FUNCTIONS = {"mongo_shell": ("shell_document", "shell_patch")}
+
+# The types that the places of JSON images are read as, when they are read again to see what is there instead of a row.
+REREAD_TYPES = ("string", "array<string>", "map<string,string>")
+
+
+@dataclass(frozen=True)
+class TextImage:
+    """A text at `path` in a language of its own, which `function` reads into `column` for messages with `verdicts`."""
+
+    path: FieldPath
+    function: str
+    column: str
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SentImage:
+    """An image at `path` of a record in Avro, and `column`, its map in compiled SQL. `names` is where the names of its
+    columns lie, None if the image itself is a map.
+    """
+
+    path: FieldPath
+    column: str
+    names: FieldPath | None
+
+
+@dataclass(frozen=True)
+class RowImage:
+    """Where an image lies: the first of `paths` that holds a row. In Avro `columns` are the maps of these images; for a
+    text `text_column` is what its function returned.
+    """
+
+    paths: tuple[FieldPath, ...]
+    columns: tuple[str, ...]
+    text_column: str | None
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """A row change: `own` is the image that makes a message this change, `before` the image before an update that has
+    both.
+    """
+
+    verdict: str
+    own: RowImage
+    before: RowImage | None
+
+
+@dataclass(frozen=True)
+class Side:
+    """The images before or after row changes, by verdict: all `images`, the columns of those that are `texts`, the
+    verdicts for which this is the side of the `own` image, those whose image here is laid over the other side's, and
+    completeness -> verdicts for images that may lack columns.
+    """
+
+    name: str
+    images: Mapping[str, RowImage]
+    texts: Mapping[str, str]
+    own: tuple[str, ...]
+    laid_over: tuple[str, ...]
+    incomplete: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Images:
+    """`changes` has one entry for each verdict of a row change, `updates` those of them that have two images. `in_json`
+    is verdict -> the paths of each image of it that is JSON of the message. `texts` and `sent` are read by functions;
+    of `sent`, `positional` are lists of values without names. `patches` are the verdicts whose image after the change
+    is a patch, `removed` verdict -> the column that holds the patch. `reread` is type -> the tree of all places of
+    images.
+    """
+
+    in_lists: bool
+    changes: tuple[RowChange, ...]
+    updates: tuple[RowChange, ...]
+    update_verdicts: tuple[str, ...]
+    in_json: Mapping[str, tuple[tuple[FieldPath, ...], ...]]
+    texts: tuple[TextImage, ...]
+    sent: tuple[SentImage, ...]
+    positional: tuple[SentImage, ...]
+    may_lack_columns: bool
+    patches: tuple[str, ...]
+    removed: Mapping[str, str]
+    before: Side
+    after: Side
+    reread: Mapping[str, Tree]
+
+
+def make_images(spec: Format) -> Images:
+    """The images of all row changes of a format."""
+    lines = {line.verdict: line for line in spec.op.lines() if line.kind == "row"}
+    is_avro = spec.message.encoding == "avro"
+    before, after = (_side(name, lines, is_avro) for name in ("before", "after"))
+    changes = tuple(_change(line, own, is_avro) for line in lines.values() if (own := line.own))
+    updates = tuple(change for change in changes if change.before)
+    sent = tuple(dict.fromkeys(_sent_images(spec))) if is_avro else ()
+    patches = after.incomplete.get("patch", ())
+    return Images(
+        in_lists=bool(spec.each) and not is_avro,
+        changes=changes,
+        updates=updates,
+        update_verdicts=tuple(change.verdict for change in updates),
+        in_json={} if is_avro else {change.verdict: found for change in changes if (found := _in_json(change))},
+        texts=tuple(_text_images(lines, spec)),
+        sent=sent,
+        positional=tuple(image for image in sent if image.names),
+        may_lack_columns=is_avro and any(entry.not_sent for entry in spec.records.values()),
+        patches=patches,
+        removed={verdict: column for verdict, column in after.texts.items() if verdict in patches},
+        before=before,
+        after=after,
+        reread={} if is_avro else {kind: _places(spec, kind) for kind in REREAD_TYPES},
+    )
+
+
+def row_image(image: Image, is_avro: bool) -> RowImage:
+    """Where an image lies, with the columns that compiled SQL reads it from."""
+    text_column = _text_column(image.at[0], _text_function(image)) if image.text else None
+    return RowImage(image.at, tuple(_sent_column(path) for path in image.at) if is_avro else (), text_column)
+
+
+def _change(line: Line, own: Image, is_avro: bool) -> RowChange:
+    before = line.before if line.op == "update" and line.after else None
+    return RowChange(line.verdict, row_image(own, is_avro), row_image(before, is_avro) if before else None)
+
+
+def _side(name: str, lines: Mapping[str, Line], is_avro: bool) -> Side:
+    given = {verdict: line.before if name == "before" else line.after for verdict, line in lines.items()}
+    images = {verdict: image for verdict, image in given.items() if image}
+    places = {verdict: row_image(image, is_avro) for verdict, image in images.items()}
+    incomplete = {
+        word: verdicts
+        for word in ("key", "patch", "partial")
+        if (verdicts := tuple(verdict for verdict, image in images.items() if image.completeness == word))
+    }
+    return Side(
+        name,
+        places,
+        {verdict: place.text_column for verdict, place in places.items() if place.text_column},
+        tuple(verdict for verdict, line in lines.items() if line.own_side == name),
+        tuple(verdict for verdict, image in images.items() if image.over),
+        incomplete,
+    )
+
+
+def _in_json(change: RowChange) -> tuple[tuple[FieldPath, ...], ...]:
+    """The paths of the change's own image and of the one before it, if the own one is JSON."""
+    images = [image for image in (change.own, change.before) if image and not image.text_column]
+    return () if change.own.text_column else tuple(image.paths for image in images)
+
+
+def _text_images(lines: Mapping[str, Line], spec: Format) -> Iterator[TextImage]:
+    """The texts to read as images or keys, with the functions that read them."""
+    verdicts: dict[tuple[FieldPath, str], list[str]] = {}
+    for line in lines.values():
+        for image in texts_of(line, spec):
+            verdicts.setdefault((image.at[0], _text_function(image)), []).append(line.verdict)
+    for (path, function), found in verdicts.items():
+        yield TextImage(path, function, _text_column(path, function), tuple(dict.fromkeys(found)))
+
+
+def _text_function(image: Image) -> str:
+    document, patch = TEXT_FUNCTIONS[image.text or ""]
+    return patch if image.completeness == "patch" else document
+
+
+def _text_column(path: FieldPath, function: str) -> str:
+    return "_".join([function, *path])
+
+
+def _sent_images(spec: Format) -> Iterator[SentImage]:
+    for image in row_images(spec):
+        yield from (SentImage(path, _sent_column(path), image.names) for path in image.at)
+
+
+def _sent_column(path: FieldPath) -> str:
+    return "_".join(["image", *path])
+
+
+def _places(spec: Format, kind: str) -> Tree:
+    """The places of all JSON images, read as one type."""
+    tree: Tree = {}
+    for path in image_paths(spec):
+        plant(tree, path, kind)
+    return tree

@@ -1,0 +1,62 @@
+"""Where the key of a row comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from runner.compile.images import RowImage, row_image
+from runner.compile.readers import DeclaredTable
+from runner.spec.words import Format, Key
+
+
+@dataclass(frozen=True)
+class KeyNames:
+    """One place of the names of key columns. `form` is `columns` (the spec has the names), `positions` (of names in a
+    list), `joined` (one text), `text` (a list in a JSON text), `list`, or `declared` (the source has the names, and
+    `key` is empty).
+    """
+
+    form: str
+    key: Key
+
+
+@dataclass(frozen=True)
+class Keys:
+    """`names`: the places of names, of which the first that gives some counts; `image`: a key that is an image;
+    `joined`: the key whose values are one text; `positions`: the keys that are numbers of names in a list.
+    """
+
+    names: tuple[KeyNames, ...]
+    image: RowImage | None
+    joined: Key | None
+    positions: tuple[Key, ...]
+
+
+def make_keys(spec: Format, keyed: Collection[DeclaredTable]) -> Keys:
+    """Where the key is in a format's messages; `keyed` are the tables for which the source declares one."""
+    image = next((key.image for key in spec.key if key.image), None)
+    return Keys(
+        tuple(_names(spec, keyed)),
+        row_image(image, is_avro=False) if image else None,
+        next((key for key in spec.key if key.split), None),
+        tuple(key for key in spec.key if key.indexes),
+    )
+
+
+def _names(spec: Format, keyed: Collection[DeclaredTable]) -> Iterator[KeyNames]:
+    for key in spec.key:
+        if not key.image:
+            yield KeyNames(_form(key), key)
+    if keyed:
+        yield KeyNames("declared", Key())
+
+
+def _form(key: Key) -> str:
+    if key.columns:
+        return "columns"
+    if key.indexes:
+        return "positions"
+    if key.split:
+        return "joined"
+    return "text" if key.text else "list"

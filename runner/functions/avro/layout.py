@@ -1,0 +1,78 @@
+"""What a format reads from its messages in Avro, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypedDict, Union
+
+Names = tuple[str, ...]
+"""The names that lead to a value, from the record of a message or from a record inside it."""
+
+SlotTree = Mapping[str, Union[int, "SlotTree"]]
+"""Names -> the number of a slot, or a tree of that kind."""
+
+
+class RecordEntry(TypedDict):
+    """How the values of a named record or enum become text: the members of `records` in a spec."""
+
+    classes: Mapping[str, str]
+    text: Names
+    bytes: Names
+    charset: Names
+    charsets: Mapping[str, str]
+    srid: Names
+    parts: Mapping[str, Names]
+    labels: Names
+    length: Names
+    is_null: tuple[str, ...]
+    not_sent: tuple[str, ...]
+
+
+Records = Mapping[str, RecordEntry]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A value that is read from each message. `kind` is one of
+
+    - text: the text of the value at `path`; JSON if it is not a scalar
+    - scalar: the same, but null if it is not a scalar
+    - texts, numbers: a list of texts or numbers; `path` may also lead to a member of the records in a list
+    - map: a map of texts
+    - row: a map of column -> value
+    - positional: a list of values. If the values are members of records, `value` is the name of the member, and `type`
+      the name of the member that says which type the value has
+    """
+
+    path: Names
+    kind: str
+    value: str | None = None
+    type: str | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is read from messages. `schemas` are the schemas that a message may be written with; the first that fits
+    counts. `skip_bytes` is the number of bytes before each record, except in files that bring their own schema. Of the
+    paths `needed`, such a schema must have at least one.
+    """
+
+    schemas: tuple[str, ...]
+    slots: tuple[Slot, ...]
+    records: Records
+    skip_bytes: int = 0
+    needed: tuple[Names, ...] = ()
+
+
+@dataclass(frozen=True)
+class AvroFunction:
+    """The SQL function that reads a source's messages. `sql_type` is what it returns: a struct of reason, detail, and
+    one struct for each of `fields` and `images` that is not empty.
+    """
+
+    name: str
+    layout: Layout
+    fields: SlotTree
+    images: SlotTree
+    sql_type: str

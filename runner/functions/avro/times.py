@@ -1,0 +1,185 @@
+"""Times as numbers or as parts -> their canonical text; None for what is not such a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+from zoneinfo import ZoneInfo
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799  # of the years 1 to 9999
+# Part of a time, its digits, and how many of them make a second.
+FRACTIONS = (("nano", 9, 10**9), ("micro", 6, 10**6), ("milli", 3, 10**3))
+OFFSET = re.compile(r"([+-])(0[0-9]|1[0-8]):?([0-5][0-9])")
+
+Parts = Mapping[str, Any]
+"""Word of a spec for a part of a time -> its number, text or boolean, or None."""
+
+
+# --- from parts
+
+
+def clock_text(parts: Parts) -> str | None:
+    """A date, a time, both, or only a year, depending on which parts are there.
+
+    >>> clock_text({"hour": 838, "minute": 59, "second": 5, "nano": 500000000, "negative": True})
+    '-838:59:05.5'
+    >>> clock_text({"year": 2024, "month": 2, "day": 30, "hour": 1, "minute": 2, "second": 3, "micro": None})
+    '2024-02-30 01:02:03'
+    """
+    get: Callable[[str], Any] = parts.get
+    year, month, day = get("year"), get("month"), get("day")
+    hour, minute, second = get("hour"), get("minute"), get("second")
+    fraction = _fraction(parts)
+    if (
+        fraction is not None
+        and not get("negative")
+        and None not in (year, month, day, hour, minute, second)
+        and min(year, month, day, hour, minute, second) >= 0
+    ):
+        # A faster way for nearly all values; the slower way gives the same text for them.
+        text = f"{year:04d}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:{second:02d}"
+        if len(text) == 19:
+            return text + fraction
+    return _any_clock_text(parts, (year, month, day), (hour, minute, second), fraction)
+
+
+def _any_clock_text(
+    parts: Parts, date: tuple[Any, Any, Any], time: tuple[Any, Any, Any], fraction: str | None
+) -> str | None:
+    negative = parts.get("negative")
+    if fraction is None and None not in time and max(time) <= 0:
+        # In a negative time, each part is negative, also the fraction.
+        fraction, negative = _fraction({name: -parts[name] for name, _, _ in FRACTIONS if parts.get(name)}), True
+    if fraction is None:
+        return None
+    match _given(*date), _given(*time):
+        case "all", "all":
+            day, clock = _date(*date), _time(*time, fraction, negative)
+            return f"{day} {clock}" if day and clock and clock[0] != "-" else None
+        case "none", "all":
+            return _time(*time, fraction, negative)
+        case "all", "none" if not fraction:
+            return _date(*date)
+        case "some", "none" if date[1:] == (None, None) and not fraction and 0 <= date[0] <= 9999:
+            return str(date[0])
+    return None
+
+
+def _given(*values: int | None) -> str:
+    return "all" if None not in values else "some" if any(value is not None for value in values) else "none"
+
+
+def _date(year: int, month: int, day: int) -> str | None:
+    return f"{year:04d}-{month:02d}-{day:02d}" if 0 <= year <= 9999 and 0 <= month <= 99 and 0 <= day <= 99 else None
+
+
+def _time(hour: int, minute: int, second: int, fraction: str, negative: bool | None) -> str | None:
+    if abs(minute) > 99 or abs(second) > 99:
+        return None
+    sign = "-" if negative or hour < 0 or minute < 0 or second < 0 else ""
+    return f"{sign}{abs(hour):02d}:{abs(minute):02d}:{abs(second):02d}{fraction}"
+
+
+def _fraction(parts: Parts) -> str | None:
+    """The fraction of a second with its dot, without zeros at its end; None if it is not less than a second."""
+    for name, digits, whole in FRACTIONS:
+        number = parts.get(name)
+        if number:
+            return f".{number:0{digits}d}".rstrip("0") if 0 < number < whole else None
+    return ""
+
+
+def instant_text(parts: Parts) -> str | None:
+    """An instant from seconds since 1970, or from a clock in a zone; with the zone if that has a name.
+
+    >>> instant_text({"epoch_s": 0, "nano": 120000000, "zone": None})
+    '1970-01-01T00:00:00.12Z'
+    >>> instant_text({"epoch_s": 0, "zone": "Asia/Shanghai"})
+    '1970-01-01T00:00:00Z[Asia/Shanghai]'
+    >>> instant_text({"year": 2024, "month": 5, "day": 1, "hour": 8, "minute": 0, "second": 0, "zone": "+08:00"})
+    '2024-05-01T00:00:00Z'
+    """
+    fraction, zone = _fraction(parts), parts.get("zone")
+    seconds = parts["epoch_s"] if "epoch_s" in parts else _seconds(parts, zone)
+    if fraction is None or seconds is None or not FIRST_SECOND <= seconds <= LAST_SECOND:
+        return None
+    text = (EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
+    return f"{text}{fraction}Z" + (f"[{zone}]" if zone and known_zone(zone) else "")
+
+
+def _seconds(parts: Parts, zone: str | None) -> int | None:
+    """Seconds since 1970 for a clock in a zone: the earlier if the clock showed this twice, None if it never did."""
+    try:
+        clock = datetime(*(parts[name] for name in ("year", "month", "day", "hour", "minute", "second")))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    offset = OFFSET.fullmatch(zone or "")
+    if offset:
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return _whole(clock) - (-minutes if offset[1] == "-" else minutes) * 60
+    named = known_zone(zone or "")
+    if not named:
+        return _whole(clock) if zone in ("Z", "UTC", "GMT") else None
+    try:
+        away = clock.replace(tzinfo=named).utcoffset() or timedelta()
+        seconds = _whole(clock) - int(away.total_seconds())
+        back = EPOCH + timedelta(seconds=seconds)
+        return seconds if back.astimezone(named).replace(tzinfo=None) == clock else None
+    except OverflowError:
+        return None
+
+
+def _whole(clock: datetime) -> int:
+    return int((clock.replace(tzinfo=timezone.utc) - EPOCH).total_seconds())
+
+
+def known_zone(name: str) -> ZoneInfo | None:
+    """The zone of that name, which has the form Area/City; None if there is none."""
+    if not re.fullmatch(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+", name):
+        return None
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, LookupError):
+        return None
+
+
+# --- from numbers: seconds, whose last `digits` digits are the fraction
+
+
+def days_text(days: int) -> str | None:
+    """The date `days` days after 1970-01-01."""
+    seconds = days * 86400
+    return (EPOCH + timedelta(days=days)).date().isoformat() if FIRST_SECOND <= seconds <= LAST_SECOND else None
+
+
+def time_of_day_text(value: int, digits: int) -> str | None:
+    """The time of day so long after midnight; None if that is not in one day.
+
+    >>> time_of_day_text(3_600_500, 3), time_of_day_text(-1, 3)
+    ('01:00:00.5', None)
+    """
+    seconds, fraction = divmod(value, 10**digits)
+    if not 0 <= seconds < 86400:
+        return None
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return clock + _fraction_text(fraction, digits)
+
+
+def epoch_text(value: int, digits: int, between: str, zone: str) -> str | None:
+    """The instant so long after the beginning of 1970. `between` is the text between date and time, `zone` the end.
+
+    >>> epoch_text(-1, 3, "T", "Z")
+    '1969-12-31T23:59:59.999Z'
+    """
+    seconds, fraction = divmod(value, 10**digits)
+    if not FIRST_SECOND <= seconds <= LAST_SECOND:
+        return None
+    clock = (EPOCH + timedelta(seconds=seconds)).isoformat()[:19].replace("T", between)
+    return clock + _fraction_text(fraction, digits) + zone
+
+
+def _fraction_text(fraction: int, digits: int) -> str:
+    return f".{fraction:0{digits}d}".rstrip("0") if fraction else ""
