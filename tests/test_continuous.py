@@ -297,10 +297,13 @@ class Query:
 
 
 NODE = Node("app_to_changelog", "model", Model(SqlText(""), "streaming"))
+# What is asked of its source is only whether it reads topics.
+SOURCE: Any = SimpleNamespace(messages=SimpleNamespace(topics=None))
+NOTHING: Any = None
 
 
 def stream_of(query: Query) -> Stream:
-    return Stream(NODE, 1, 0.0, query, ())
+    return Stream(NODE, SOURCE, 1, 0.0, query, ())
 
 
 def test_each_batch_is_counted_once() -> None:
@@ -335,15 +338,13 @@ def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
         def lastProgress(self) -> Any:
             raise ConnectionRefusedError
 
-    def result(wishes: int) -> Result:
-        landing = Landing(spark=None, tables=None, reads=dict, run_id="")  # type: ignore[arg-type]
-        execution = SimpleNamespace(
-            landing=landing, failed=lambda node, failure: Result(node.name, "model", "error", failure.message)
-        )
+    def result(signals: int) -> Result:
+        landing = Landing(compiled=NOTHING, spark=NOTHING, tables=NOTHING, reads=dict, run_id="")
+        watcher: Any = SimpleNamespace(finished=lambda *_: None)
         watched = Continuous(
-            execution, SimpleNamespace(finished=lambda *_: None), "1 second", running=[stream_of(Gone())]
-        )  # type: ignore[arg-type]
-        watched.total, watched.wishes.count = 1, wishes
+            NOTHING, landing, NOTHING, lambda _: Path("a.sql"), watcher, "1 second", running=[stream_of(Gone())]
+        )
+        watched.total, watched.signals.count = 1, signals
         watched._look()
         assert not watched.running
         return watched.results[0]
