@@ -29,8 +29,8 @@ target: calm
 targets:
   calm: {{path: lake/calm}}
   parquet: {{path: lake/parquet, spark: &small {{spark.sql.files.maxPartitionBytes: 100000}}}}
-  delta: {{storage: delta, path: lake/delta, jars: {ROOT}/.jars/spark/*.jar, spark: *small}}
-  iceberg: {{storage: iceberg, path: lake/iceberg, catalog: {{type: hadoop}}, jars: {ROOT}/.jars/spark/*.jar, spark: *small}}
+  delta: {{storage: delta, path: lake/delta, jars: '{ROOT}/.jars/spark/[!is]*.jar', spark: *small}}
+  iceberg: {{storage: iceberg, path: lake/iceberg, catalog: {{type: hadoop}}, jars: {ROOT}/.jars/spark/iceberg*.jar, spark: *small}}
 """
 # All that two runs over the same messages must agree on: the place of a row in its file depends on how files were
 # divided among tasks.
