@@ -332,6 +332,9 @@ def test_a_run_that_dies_while_it_exchanges_a_table_in_parquet(
 LANDED = "select after['id'] as id from {{ ref('app_to_changelog') }} order by id"
 
 
+ONLY = ("-s", "app_to_changelog")
+
+
 def write_message(folder: Path, number: int) -> None:
     (folder / "in").mkdir(exist_ok=True)
     (folder / f"in/{number}.jsonl").write_text(
@@ -348,26 +351,26 @@ def test_a_table_and_its_checkpoint_belong_together(runner: Runner, storage: str
         lake / ("changelog/app_to_changelog" if storage == "iceberg" else "app_to_changelog"),
     )
     (runner.folder / "in").mkdir()
-    runner.build(storage)
+    runner.build(storage, *ONLY)
     shutil.rmtree(checkpoint)  # a run that died before its stream began
     write_message(runner.folder, 1)
-    runner.build(storage)
+    runner.build(storage, *ONLY)
     shutil.rmtree(table)
     shutil.rmtree(checkpoint / "commits")  # a run that died in its first batch
-    runner.build(storage)
+    runner.build(storage, *ONLY)
     assert runner.rows(storage, LANDED) == [{"id": "1"}]
     shutil.rmtree(checkpoint)
     assert refused(runner, storage)
     write_message(runner.folder, 2)
-    runner.build(storage, "--full-refresh")
+    runner.build(storage, "--full-refresh", *ONLY)
     shutil.rmtree(table)
     assert refused(runner, storage)
-    runner.build(storage, "--full-refresh")
+    runner.build(storage, "--full-refresh", *ONLY)
     assert runner.rows(storage, LANDED) == [{"id": "1"}, {"id": "2"}]
 
 
 def refused(runner: Runner, storage: str) -> bool:
-    code, said = runner.run(storage, "run", "-s", "app_to_changelog")
+    code, said = runner.run(storage, "run", *ONLY)
     return (
         code == 1
         and '"app_to_changelog" has lost its checkpoint or its list of committed files' in said
@@ -405,7 +408,7 @@ def test_tables_in_a_file_system_of_hadoop(runner: Runner, storage: str) -> None
     assert (place / "_checkpoints/app_to_changelog/commits/1").is_file()
     shutil.rmtree(place / "_checkpoints/app_to_changelog")
     assert refused(runner, storage)
-    runner.build(storage, "--full-refresh", "-s", "app_to_changelog")
+    runner.build(storage, "--full-refresh", *ONLY)
     assert runner.rows(storage, LANDED) == [{"id": "1"}, {"id": "2"}]
 
 
