@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import fastavro
@@ -44,10 +45,21 @@ FIGURES = (
 )
 
 TYPES = {
-    "id": "bigint(20)", "order_no": "varchar(32)", "customer_id": "bigint(20)", "status": "varchar(16)", "quantity": "int(11)",
-    "currency": "char(3)", "sku": "varchar(64)", "title": "varchar(255)", "note": "varchar(255)", "paid": "tinyint(1)", "city": "varchar(64)",
-    "weight": "double", "updated_at": "timestamp", "picture": "blob",
-}  # fmt: skip
+    "id": "bigint(20)",
+    "order_no": "varchar(32)",
+    "customer_id": "bigint(20)",
+    "status": "varchar(16)",
+    "quantity": "int(11)",
+    "currency": "char(3)",
+    "sku": "varchar(64)",
+    "title": "varchar(255)",
+    "note": "varchar(255)",
+    "paid": "tinyint(1)",
+    "city": "varchar(64)",
+    "weight": "double",
+    "updated_at": "timestamp",
+    "picture": "blob",
+}
 WORDS = [
     "red",
     "green",
@@ -101,10 +113,17 @@ def _bare_number_message(number: int, draw: random.Random) -> dict:
         "picture": base64.b64encode(draw.randbytes(24)).decode(),
     }
     meta = {
-        "checkpoint": str(1700000000 + number), "record_primary_key": "id", "record_primary_value": str(number), "source_identity": "s-1",
-        "dbType": "OB_MYSQL", "storeDataSequence": 170000000000000 + number, "table_name": "orders", "db": "tenant.shop",
-        "timestamp": str(1700000000 + number), "uniqueId": f"1002_{number}",
-    }  # fmt: skip
+        "checkpoint": str(1700000000 + number),
+        "record_primary_key": "id",
+        "record_primary_value": str(number),
+        "source_identity": "s-1",
+        "dbType": "OB_MYSQL",
+        "storeDataSequence": 170000000000000 + number,
+        "table_name": "orders",
+        "db": "tenant.shop",
+        "timestamp": str(1700000000 + number),
+        "uniqueId": f"1002_{number}",
+    }
     before = None if kind == "INSERT" else {**row, "status": "new", "weight": 0.5}
     return {
         "prevStruct": before,
@@ -118,9 +137,20 @@ def _message(number: int, draw: random.Random) -> dict:
     kind = draw.choices(["INSERT", "UPDATE", "DELETE"], [3, 6, 1])[0]
     old = [{"status": "new", "updated_at": "2024-01-01 00:00:00"}] if kind == "UPDATE" else None
     return {
-        "data": [_row(number, draw)], "database": "shop", "es": 1700000000000 + number, "id": number, "isDdl": False, "mysqlType": TYPES, "old": old,
-        "pkNames": ["id"], "sql": "", "sqlType": dict.fromkeys(TYPES, 12), "table": "orders", "ts": 1700000000500 + number, "type": kind,
-    }  # fmt: skip
+        "data": [_row(number, draw)],
+        "database": "shop",
+        "es": 1700000000000 + number,
+        "id": number,
+        "isDdl": False,
+        "mysqlType": TYPES,
+        "old": old,
+        "pkNames": ["id"],
+        "sql": "",
+        "sqlType": dict.fromkeys(TYPES, 12),
+        "table": "orders",
+        "ts": 1700000000500 + number,
+        "type": kind,
+    }
 
 
 def write_avro(folder: Path, megabytes: int) -> None:
@@ -147,11 +177,24 @@ def _avro_message(number: int, draw: random.Random) -> dict:
     after = _avro_row(number, draw)
     before = [{**after[0]}, *after[1:3], {"type_info": "STRING", "value": "new"}, *after[4:]]
     return {
-        "id": number, "version": 1, "operation": kind, "xid": f"1002_{number}", "txind": "W", "position": f"1@{number}", "timestamp": 1700000000 + number,
-        "source": {"sourceType": "OB_MYSQL", "version": "4.2.1"}, "schemaName": "tenant.shop", "tableName": "orders",
-        "fields": [{"name": name, "dataTypeNumber": code} for code, name in enumerate(TYPES)], "pkIndexes": [0], "ukIndexes": [[1]],
-        "beforeImages": None if kind == "INSERT" else before, "afterImages": None if kind == "DELETE" else after, "beforeImageBytes": b"", "afterImageBytes": b"",
-    }  # fmt: skip
+        "id": number,
+        "version": 1,
+        "operation": kind,
+        "xid": f"1002_{number}",
+        "txind": "W",
+        "position": f"1@{number}",
+        "timestamp": 1700000000 + number,
+        "source": {"sourceType": "OB_MYSQL", "version": "4.2.1"},
+        "schemaName": "tenant.shop",
+        "tableName": "orders",
+        "fields": [{"name": name, "dataTypeNumber": code} for code, name in enumerate(TYPES)],
+        "pkIndexes": [0],
+        "ukIndexes": [[1]],
+        "beforeImages": None if kind == "INSERT" else before,
+        "afterImages": None if kind == "DELETE" else after,
+        "beforeImageBytes": b"",
+        "afterImageBytes": b"",
+    }
 
 
 def _avro_row(number: int, draw: random.Random) -> list[dict]:
@@ -181,11 +224,21 @@ def _avro_row(number: int, draw: random.Random) -> list[dict]:
 def _row(number: int, draw: random.Random) -> dict:
     when = f"2024-0{draw.randrange(1, 9)}-1{draw.randrange(9)} 1{draw.randrange(9)}:0{draw.randrange(9)}:11"
     return {
-        "id": str(number), "order_no": f"A-{number:010d}", "customer_id": str(draw.randrange(10**6)), "status": draw.choice(["paid", "sent"]),
-        "quantity": str(draw.randrange(9)), "currency": "EUR", "sku": f"SKU-{draw.randrange(10**5):06d}", "title": " ".join(draw.choices(WORDS, k=6)),
-        "note": " ".join(draw.choices(WORDS, k=10)), "paid": "1", "city": "Shanghai", "weight": f"{draw.randrange(10**6) / 100:.2f}",
-        "updated_at": when, "picture": draw.randbytes(24).decode("latin-1"),
-    }  # fmt: skip
+        "id": str(number),
+        "order_no": f"A-{number:010d}",
+        "customer_id": str(draw.randrange(10**6)),
+        "status": draw.choice(["paid", "sent"]),
+        "quantity": str(draw.randrange(9)),
+        "currency": "EUR",
+        "sku": f"SKU-{draw.randrange(10**5):06d}",
+        "title": " ".join(draw.choices(WORDS, k=6)),
+        "note": " ".join(draw.choices(WORDS, k=10)),
+        "paid": "1",
+        "city": "Shanghai",
+        "weight": f"{draw.randrange(10**6) / 100:.2f}",
+        "updated_at": when,
+        "picture": draw.randbytes(24).decode("latin-1"),
+    }
 
 
 # --- one figure, in this process
@@ -328,7 +381,8 @@ def command_figures() -> dict[str, float]:
         "cli.check_s": ["check"],
     }
     return {
-        name: statistics.median(_seconds(lambda: _runner(*words)) for _ in range(5)) for name, words in commands.items()
+        name: statistics.median(_seconds(partial(_runner, *words)) for _ in range(5))
+        for name, words in commands.items()
     }
 
 

@@ -24,8 +24,20 @@ from tests.engines import Broker, jars
 FIGURES = ("ten_times", "kafka", "sources", "huge")
 TABLES = 200
 FORMATS = (
-    "canal", "oms_default", "oms_default_extend", "oms_canal", "oms_dataworks", "oms_shareplex", "oceanbase_canal", "drs_json", "drs_json_oracle", "drs_json_c", "drs_sql", "drs_mongodb", "dataworks",
-)  # fmt: skip
+    "canal",
+    "oms_default",
+    "oms_default_extend",
+    "oms_canal",
+    "oms_dataworks",
+    "oms_shareplex",
+    "oceanbase_canal",
+    "drs_json",
+    "drs_json_oracle",
+    "drs_json_c",
+    "drs_sql",
+    "drs_mongodb",
+    "dataworks",
+)
 WARM_UP = 1
 
 TARGETS = """
@@ -103,9 +115,11 @@ def sources(folder: Path) -> dict[str, float]:
         ][WARM_UP:]
     at_once, nothing_new = (statistics.median(column) for column in list(zip(*rounds))[2:])
     return {
-        "sources.13_s": at_once, "sources.13_nothing_new_s": nothing_new, "sources.13_vs_1": statistics.median(row[2] / row[0] for row in rounds),
+        "sources.13_s": at_once,
+        "sources.13_nothing_new_s": nothing_new,
+        "sources.13_vs_1": statistics.median(row[2] / row[0] for row in rounds),
         "sources.13_at_once_vs_in_turn": statistics.median(row[2] / row[1] for row in rounds),
-    }  # fmt: skip
+    }
 
 
 def huge(folder: Path) -> dict[str, float]:

@@ -61,9 +61,14 @@ class Program:
         self.name, self.log = log.stem, log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                ["sh", "-c", GUARD, "guard", *command], stdin=subprocess.PIPE, stdout=output, stderr=output,
-                cwd=log.parent, env=dict(environment), start_new_session=True,
-            )  # fmt: skip
+                ["sh", "-c", GUARD, "guard", *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                cwd=log.parent,
+                env=dict(environment),
+                start_new_session=True,
+            )
         atexit.register(self.stop)
 
     def wait_until(self, ready: Callable[[], bool], seconds: float = SECONDS_TO_START) -> None:
@@ -103,8 +108,8 @@ class Message(NamedTuple):
 
 
 class Broker:
-    """A Kafka broker that is its own controller, with two listeners: `servers` takes anyone, `secured` asks for USER and
-    PASSWORD. It runs in a JVM that obeys this process, so that a call to its client for administration takes
+    """A Kafka broker that is its own controller, with two listeners: `servers` takes anyone, `secured` asks for USER
+    and PASSWORD. It runs in a JVM that obeys this process, so that a call to its client for administration takes
     milliseconds. `properties` replace its own.
     """
 

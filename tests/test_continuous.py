@@ -137,7 +137,8 @@ def test_topics(
         Stream, "stop", lambda stream, at_once: kept.append(len(stream.query.recentProgress)) or stop(stream, at_once)
     )
     (folder / "project.yml").write_text(
-        f"sources: [{{name: app, format: canal, kafka: {{servers: '{broker.servers}', topics: continuous, batch: 10}}}}]\n"
+        f"sources: [{{name: app, format: canal, kafka: {{servers: '{broker.servers}', topics: continuous, "
+        f"batch: 10}}}}]\n"
     )
     broker.create_topic("continuous", 2)
 

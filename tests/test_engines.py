@@ -153,7 +153,8 @@ def with_project(number):
     import runner
     return 1
 spark = SparkSession.builder.master(sys.argv[1]).config("spark.ui.enabled", "false").getOrCreate()
-print(spark.range(4).selectExpr("sum(id)").collect()[0][0], spark.range(1).select(udf(without, "int")("id")).collect()[0][0])
+summed, called = spark.range(4).selectExpr("sum(id)"), spark.range(1).select(udf(without, "int")("id"))
+print(summed.collect()[0][0], called.collect()[0][0])
 try:
     spark.range(1).select(udf(with_project, "int")("id")).collect()
 except Exception as error:

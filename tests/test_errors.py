@@ -74,17 +74,26 @@ def in_kafka(code: str, place: str, hint: str | None, says: str, kafka: str) -> 
 
 
 def in_avro(code: str, place: str, hint: str | None, says: str, schema: str, text: str = "{}", more: str = "") -> Case:
-    spec = f"about: x\nop:\n  by: type\n  cases: {{I: insert}}\n\nafter: data\nmessage: {{encoding: avro, schema: {schema}}}\n{more}"
+    spec = (
+        f"about: x\nop:\n  by: type\n  cases: {{I: insert}}\n\nafter: data\n"
+        f"message: {{encoding: avro, schema: {schema}}}\n{more}"
+    )
     return Case(code, place, hint, says, {"formats/g.yml": spec, "formats/s.avsc": text, "formats/folder/x": ""})
 
 
-POSITIONAL = """{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "names", "type": {"type": "array", "items": "string"}},
- {"name": "data", "type": {"type": "array", "items": {"type": "record", "name": "V", "fields": [{"name": "kind", "type": {"type": "enum", "name": "K", "symbols": ["A"]}},
-  {"name": "value", "type": ["null", {"type": "record", "name": "D", "fields": [{"name": "text", "type": "string"}, {"name": "number", "type": "int"}]}]}]}}}]}"""
+POSITIONAL = """{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "names",
+    "type": {"type": "array", "items": "string"}},
+ {"name": "data", "type": {"type": "array", "items": {"type": "record", "name": "V", "fields": [{"name": "kind",
+ "type": {"type": "enum", "name": "K", "symbols": ["A"]}},
+  {"name": "value", "type": ["null", {"type": "record", "name": "D", "fields": [{"name": "text", "type": "string"},
+  {"name": "number", "type": "int"}]}]}]}}}]}"""
 
 
 def by_position(says: str, image: str, records: str) -> Case:
-    spec = f"about: x\nop:\n  by: type\n  cases: {{I: insert}}\nafter: {{at: data, names: names, {image}}}\nmessage: {{encoding: avro, schema: s.avsc}}\nrecords: {{{records}}}\n"
+    spec = (
+        f"about: x\nop:\n  by: type\n  cases: {{I: insert}}\nafter: {{at: data, names: names, {image}}}\n"
+        f"message: {{encoding: avro, schema: s.avsc}}\nrecords: {{{records}}}\n"
+    )
     return Case("schema-field", "formats/g.yml:1:1", None, says, {"formats/g.yml": spec, "formats/s.avsc": POSITIONAL})
 
 
@@ -849,7 +858,8 @@ CASES = [
         'did you mean "dat"?',
         'no field "data"',
         "s.avsc",
-        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "dat", "type": "long"}]}',
+        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "dat", '
+        '"type": "long"}]}',
     ),
     in_avro(
         "schema-field",
@@ -857,7 +867,8 @@ CASES = [
         None,
         '"data" is not a map',
         "s.avsc",
-        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", "type": "long"}]}',
+        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", '
+        '"type": "long"}]}',
     ),
     in_avro(
         "schema-field",
@@ -865,13 +876,15 @@ CASES = [
         None,
         'no type "R2"',
         "s.avsc",
-        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", "type": {"type": "map", "values": "string"}}]}',
+        '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", '
+        '"type": {"type": "map", "values": "string"}}]}',
         "records: {R2: {text: t}}\n",
     ),
     in_project(
         "schema-missing",
         "project.yml:1:21",
-        'give it with "schema: FILE.avsc"; the vendor has it at https://res-static.hc-cdn.cn/cloudbu-site/china/zh-cn/zhuchenlu/record.rar',
+        'give it with "schema: FILE.avsc"; the vendor has it at '
+        "https://res-static.hc-cdn.cn/cloudbu-site/china/zh-cn/zhuchenlu/record.rar",
         '"drs_avro" needs the schema',
         "sources: [{name: a, format: drs_avro, files: x}]",
     ),
@@ -1209,7 +1222,10 @@ def test_all_mistakes_are_said_at_once_in_the_order_of_their_places(project, run
     (project() / "formats/g.yml").unlink()
     project(
         {
-            "project.yml": "nmae: x\ntarget: x\nvars: [a]\nsources:\n  - {name: a, format: cnal, files: x}\n  - {name: b, fromat: canal, files: y}\nmodels: {+tag: x}\n"
+            "project.yml": (
+                "nmae: x\ntarget: x\nvars: [a]\nsources:\n  - {name: a, format: cnal, files: x}\n"
+                "  - {name: b, fromat: canal, files: y}\nmodels: {+tag: x}\n"
+            )
         }
     )
     assert re.findall(r"--> (.*)", runner("check").err) == [

@@ -229,9 +229,14 @@ def test_what_a_source_reads(
     assert ran.code == 0 and "WARN=0" in ran.err, ran.err
     all_six = ["0/0=0", "0/1=2", "0/2=4", "1/0=1", "1/1=3", "1/2=5"]
     first = {
-        "early": all_six, "late": [], "instant": ["0/2=4", "1/1=3", "1/2=5"], "offsets": ["0/2=4", "1/1=3", "1/2=5"],
-        "ends": ["0/0=0", *all_six[3:]], "ends_instant": ["0/0=0", "0/1=2", "1/0=1", "1/1=3"], "batched": all_six,
-    }  # fmt: skip
+        "early": all_six,
+        "late": [],
+        "instant": ["0/2=4", "1/1=3", "1/2=5"],
+        "offsets": ["0/2=4", "1/1=3", "1/2=5"],
+        "ends": ["0/0=0", *all_six[3:]],
+        "ends_instant": ["0/0=0", "0/1=2", "1/0=1", "1/1=3"],
+        "batched": all_six,
+    }
     assert all_landed(capsys, *first, "listed", "matched") == {
         **{name: [f"{name}/{place}" for place in expected] for name, expected in first.items()},
         "listed": [f"listed_{which}/{place}" for which in "ab" for place in all_six],
@@ -348,7 +353,10 @@ def test_a_big_message_lands_beside_small_ones(broker: Broker, project: Write, s
     big["data"][0]["text"] = "x" * size
     broker.create_topic(name)
     broker.produce(name, [*numbered([0]), Message(json.dumps(big).encode()), *numbered([2])])
-    target = f"target: t\ntargets: {{t: {{jars: {ROOT}/.jars/spark/*.jar, spark: {{spark.driver.memory: 4g, spark.master: 'local[2]'}}}}}}\n"
+    target = (
+        f"target: t\ntargets: {{t: {{jars: {ROOT}/.jars/spark/*.jar, spark: {{spark.driver.memory: 4g, "
+        f"spark.master: 'local[2]'}}}}}}\n"
+    )
     folder = project({"project.yml": target + project_of(source(broker, name))["project.yml"]})
     query = f"select after['id'] as id, length(after['text']) as size from {name}_to_changelog order by seq.arrival"
     shown = pages.run_block(
@@ -514,10 +522,7 @@ def test_what_cannot_be_read_is_said_at_once(
     began = time.monotonic()
     ran = runner("run", "--exclude", "changelog+")
     assert ran.code == 1 and time.monotonic() - began < 60
-    said = {
-        name: text
-        for name, text in re.findall(r"ERROR streaming model (\w+)_to_changelog .*\n((?:      .*\n)*)", ran.err)
-    }
+    said = dict(re.findall(r"ERROR streaming model (\w+)_to_changelog .*\n((?:      .*\n)*)", ran.err))
     assert sorted(said) == ["garbled", "nobody", "nowhere", "unknown", "wrong"], ran.err
     assert "does not answer at" in said["nobody"] and "does not answer at broker.invalid:9092" in said["nowhere"]
     assert 'there is no topic "orders.knwon"' in said["unknown"] and 'did you mean "orders.known"?' in said["unknown"]

@@ -120,7 +120,8 @@ def test_the_page_of_folders(folder: Path, spark: object, monkeypatch: pytest.Mo
     import duckdb
 
     (folder / "project.yml").write_text(
-        "targets: {local: {}, folders: {}}\nsources: [{name: shop, format: canal, zone: Asia/Shanghai, files: messages/*.jsonl}]\n"
+        "targets: {local: {}, folders: {}}\n"
+        "sources: [{name: shop, format: canal, zone: Asia/Shanghai, files: messages/*.jsonl}]\n"
     )
     monkeypatch.chdir(folder)
     assert main(["run"]) == 0
