@@ -19,6 +19,7 @@ from runner.spec import op as spec_lines
 from runner.spec import read as spec_reading
 from runner.spec import values as spec_values
 from runner.spec import words as spec
+from runner.storage.known import STORAGES
 from tests.pages import ROOT, blocks
 
 
@@ -108,7 +109,7 @@ def test_every_project_key_is_documented() -> None:
         *project.KEYS,
         *targets.TARGET_KEYS,
         *settings.SETTINGS,
-        *nodes.STORAGES,
+        *STORAGES,
         *nodes.SCHEMA_CHANGES,
         *project.SOURCE_KEYS,
         *project.TABLE_KEYS,

@@ -16,9 +16,9 @@ from runner import artifacts
 from runner.commands.workspace import Opened, Wanted, project_root
 from runner.compile.query import compile_format, reads
 from runner.contract import COLUMNS, MACRO_GLOBALS, RUN_COLUMNS
-from runner.engine.file_systems import is_uri
 from runner.engine.locks import Session, TableLocks
 from runner.errors import RunnerError, Where, did_you_mean
+from runner.files import is_uri
 from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, Model, Node, Project, Target, UnitTest
 from runner.project.parse import Parser
@@ -34,6 +34,7 @@ from runner.yaml_text import Yaml
 from runner.zones import read_zone
 
 if TYPE_CHECKING:
+    from runner.engine.catalog import Entry
     from runner.engine.session import Spark
     from runner.functions.avro.files import FileMessage
     from runner.run.execute import Execution
@@ -172,7 +173,7 @@ def _ended(target: Target, session: Session) -> bool:
 
 
 def _execution(opened: Opened, graph: Graph, spark: Spark, run_id: str) -> Execution:
-    from runner.engine.catalog import Publishing
+    from runner.engine.catalog import CatalogPublisher
     from runner.engine.tables import Tables
     from runner.run.execute import Execution
     from runner.run.landing import Landing
@@ -190,9 +191,22 @@ def _execution(opened: Opened, graph: Graph, spark: Spark, run_id: str) -> Execu
         spark,
         tables,
         landing,
-        Publishing(spark, tables, graph),
+        CatalogPublisher(spark, tables, lambda name: _catalog_entries(graph, name)),
         lambda node: artifacts.compiled_path(opened.project, node),
     )
+
+
+def _catalog_entries(graph: Graph, name: str) -> list[Entry]:
+    """What the catalog gets of a model, and before that of all models that a view reads, parents first."""
+    from runner.engine.catalog import Entry
+
+    is_view = graph.nodes[name].about.materialized == "view"
+    wanted = graph.upstream({name}) | {name} if is_view else {name}
+    models = {n: graph.nodes[n].about for n in graph.order() if n in wanted and graph.nodes[n].resource_type == "model"}
+    return [
+        Entry(n, model.sql if model.materialized == "view" else None, model.source is not None)
+        for n, model in models.items()
+    ]
 
 
 def _with_tests(opened: Opened, wanted: Wanted) -> list[Node]:
@@ -267,10 +281,10 @@ def parse(args: Namespace, report: Report) -> int:
     messages, lines = _messages(args.file, query.encoding)
     folder = Path(tempfile.gettempdir()) / "runner-parse"
     with _open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log") as spark:
-        from runner.engine.messages import view_at_hand
+        from runner.engine.messages import messages_view
 
-        view_at_hand(spark, messages, query.encoding, f"{args.format}_messages")
-        spark.know(query.functions)
+        messages_view(spark, messages, query.encoding, f"{args.format}_messages")
+        spark.register(query.functions)
         _, rows = spark.rows(query.sql)
     rows = sorted(rows, key=lambda r: (r["seq"]["arrival"], r["seq"]["row"]))
     rows = [r for r in rows if not args.kind or r["kind"] == args.kind]

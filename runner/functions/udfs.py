@@ -9,7 +9,7 @@ from __future__ import annotations
 import array
 import base64
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -204,7 +204,7 @@ MESSAGE_SQL_TYPE = (
 MOST_ROWS, MOST_BYTES = 10_000, 16_000_000
 
 
-def messages_of_files(batches: Iterator[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def messages_of_files(batches: Iterable[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The messages in files given as path, time of change in milliseconds and content, or null for local ones. A schema
     of `usual` is not told with
     each message."""
@@ -231,7 +231,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     )
 
 
-def counts_of_files(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def counts_of_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Path and number of messages of files given in the same way."""
     for batch in batches:
         paths, contents = (column.to_pylist() for column in batch.columns)

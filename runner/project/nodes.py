@@ -15,7 +15,6 @@ from runner.spec.words import Format
 
 MATERIALIZATIONS = ("view", "table", "incremental")
 STREAMING = "streaming"
-STORAGES = ("parquet", "delta", "iceberg")
 SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 

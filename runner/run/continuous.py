@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
-from runner.engine.tables import Landed, landed
+from runner.engine.landed import Landed
+from runner.engine.streams import landed
 from runner.project.nodes import Node
 from runner.run.execute import Execution
 from runner.run.schedule import Listener, Result

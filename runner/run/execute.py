@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from runner.engine.catalog import Publishing
+from runner.engine.catalog import CatalogPublisher
 from runner.engine.errors import QueryFailed
 from runner.engine.maintenance import Maintenance
-from runner.engine.messages import source_view, view_at_hand
+from runner.engine.messages import messages_view, source_view
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.functions.avro.files import FileMessage
@@ -34,7 +34,7 @@ class Execution:
     spark: Spark
     tables: Tables
     landing: Landing
-    publishing: Publishing
+    publishing: CatalogPublisher
     compiled_path: Callable[[Node], Path]
     prepared: set[str] = field(default_factory=set)
     case_rows: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
@@ -60,7 +60,15 @@ class Execution:
         for number, node in enumerate(chosen := list(nodes), 1):
             listener.started(node, number, len(chosen))
             results.append(
-                self._timed(node, lambda node: Result(node.name, "model", "success", notes=maintenance.maintain(node)))
+                self._timed(
+                    node,
+                    lambda node: Result(
+                        node.name,
+                        "model",
+                        "success",
+                        notes=maintenance.maintain(node.name, node.about.source is not None),
+                    ),
+                )
             )
             listener.finished(node, results[-1], number, len(chosen))
         return results
@@ -148,7 +156,9 @@ class Execution:
             self.tables.view(node.name, model.sql)
             return Result(node.name, "model", "success")
         if model.increment and not self.landing.full_refresh and self.tables.table_view(node.name):
-            rows = self.tables.increase(node.name, model.increment)
+            rows = self.tables.apply_increment(
+                node.name, model.increment.sql, model.increment.key, model.increment.on_schema_change
+            )
         else:
             rows = self.tables.replace(node.name, model.sql)
         return Result(node.name, "model", "success", rows={"rows": rows})
@@ -221,8 +231,8 @@ class Execution:
             messages += own
             owners += [node.name] * len(own)
         session = self.spark.fresh()
-        view_at_hand(session, messages, first.query.encoding, first.view)
-        session.know(first.query.functions)
+        messages_view(session, messages, first.query.encoding, first.view)
+        session.register(first.query.functions)
         out: dict[str, list[dict[str, Any]]] = {node.name: [] for node in nodes}
         for row in session.rows(first.query.sql)[1]:
             out[owners[row["seq"]["arrival"][0]]].append(row)

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.engine.checkpoint import Checkpoint, Fingerprint, TopicsNow
+from runner.engine.checkpoint import Checkpoint, Fingerprint
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
-from runner.engine.messages import files_again, source_view, topics_again, topics_now
+from runner.engine.kafka import offset_views, topics_now
+from runner.engine.landed import Landed
+from runner.engine.messages import file_counts_view, source_view
+from runner.engine.offsets import TopicsNow
 from runner.engine.session import Spark
-from runner.engine.tables import Landed, Tables, landed
+from runner.engine.streams import landed
+from runner.engine.tables import Tables
 from runner.functions.avro.files import local_path
 from runner.project.nodes import Messages, Model, Node, Source
 from runner.project.topics import without_secrets
@@ -57,7 +61,7 @@ class Landing:
             )
         notes = self._notes(node, source, model.sql)
         source_view(self.spark, source.messages, self.reads(source.messages), f"{source.name}_messages", streaming=True)
-        self.spark.know(model.functions)
+        self.spark.register(model.functions)
         if source.messages.topics:
             notes += self._lost(source)
             with self.explained(node):
@@ -149,7 +153,7 @@ class Landing:
         files, since = checkpoint.committed_files(), checkpoint.kept_since()
         there = [f for f in files if _is_there(f)]
         gone = sorted(files.keys() - set(there))
-        files_again(self.spark, source.messages, self.reads(source.messages), there, f"{source.name}_read_again")
+        file_counts_view(self.spark, source.messages, self.reads(source.messages), there, f"{source.name}_read_again")
         notes = (
             [
                 f"{len(gone)} of {len(files)} files that were read are gone, so their messages cannot be counted again: {gone[0]}"
@@ -168,7 +172,7 @@ class Landing:
                 else []
             )
             gone += removed
-        self.spark.list_view(f"{source.name}_gone", [(file,) for file in gone], "value string")
+        self.spark.rows_view(f"{source.name}_gone", [(file,) for file in gone], "value string")
         return tuple(notes)
 
     def _topics_again(self, source: Source) -> tuple[str, ...]:
@@ -177,17 +181,18 @@ class Landing:
         known = checkpoint.topic_ids()
         if now:
             now = now.only([topic for topic, id in now.ids.items() if known.get(topic, id) == id])
-        topics_again(
+        assert source.messages.topics
+        offset_views(
             self.spark,
-            source.messages,
-            self.reads(source.messages),
+            source.messages.topics,
+            self.reads(source.messages)["is_message"],
             checkpoint.first_offsets(),
             checkpoint.committed_offsets(),
             now,
             view,
         )
         rows = self.spark.rows(self.tables.macro("topics_recounted", source, checkpoint.kept_since() is not None))[1]
-        self.spark.list_view(view, [tuple(row.values()) for row in rows], RECOUNTED)
+        self.spark.rows_view(view, [tuple(row.values()) for row in rows], RECOUNTED)
         removed = [f"{row['removed']} of {row['place']}" for row in rows if row["removed"]]
         return (
             (f"messages that landed are not in Kafka any more, and cannot be counted again: {listed(removed)}",)
