@@ -308,8 +308,8 @@ def _start_explained(log: Path) -> Iterator[None]:
             else str(failure)
         )
         hint = (
-            "it needs Java 17 or later (from JAVA_HOME, or java in the path), and under spark in the target only settings "
-            f"that exist; {from_here(log)} has its whole output"
+            "it needs Java 17 or later (from JAVA_HOME, or java in the path), and under spark in the target only "
+            f"settings that exist; {from_here(log)} has its whole output"
         )
         raise RunnerError("spark-start", f"Spark did not start: {said}", hint=hint) from failure
 
@@ -322,8 +322,8 @@ def _first_reason(text: str) -> str:
     """
     The line that says what is wrong in the output of a JVM or its launcher.
 
-    >>> _first_reason("Picked up JAVA_TOOL_OPTIONS: -Da=b\\nException in thread \\"main\\" x.Bad: number\\n\\tat a.b(C.java)")
-    'Exception in thread "main" x.Bad: number'
+    >>> _first_reason("Picked up JAVA_TOOL_OPTIONS: -Da=b\\nException in thread x.Bad: number\\n\\tat a.b(C.java)")
+    'Exception in thread x.Bad: number'
     """
     return next(
         (line for line in text.splitlines() if line and not SAYS_NO_REASON.match(line)), "Java ended without saying why"

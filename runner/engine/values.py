@@ -103,7 +103,8 @@ def typed(value: Any, kind: T.DataType) -> Any:
             unknown = [key for key in value if key not in kind.names]
             if unknown:
                 raise QueryFailed(
-                    f'rows are given with a column "{unknown[0]}", which the input does not have: {", ".join(kind.names)}'
+                    f'rows are given with a column "{unknown[0]}", which the input does not have: '
+                    f"{', '.join(kind.names)}"
                 )
             return Row(*(typed(value.get(f.name), f.dataType) for f in kind))
         case T.MapType():

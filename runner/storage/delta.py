@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from runner.storage.data import Cutoff, Sink
 from runner.storage.session import Publisher
@@ -19,7 +20,7 @@ class Delta(TableFormat):
     extension = "io.delta.sql.DeltaSparkSessionExtension"
     session_catalog = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     # Statistics of maps and structs cost more than writing does, and no query asks for them.
-    changelog_properties = {
+    changelog_properties: ClassVar[Mapping[str, str]] = {
         "delta.dataSkippingStatsColumns": "op,db_name,schema_name,table_name,key_text,event_time,loaded_at"
     }
     maintenance = ("delta_compacted", "delta_vacuumed")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from runner.storage.data import Sink
 from runner.storage.table_format import TableFormat
 
@@ -10,9 +13,9 @@ class Iceberg(TableFormat):
     name = "iceberg"
     extension = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     own_catalog = "org.apache.iceberg.spark.SparkCatalog"
-    types_kept_as = {"tinyint": "int", "smallint": "int"}
+    types_kept_as: ClassVar[Mapping[str, str]] = {"tinyint": "int", "smallint": "int"}
     # Tasks write what they have read: rows are not sorted by partition before.
-    changelog_properties = {
+    changelog_properties: ClassVar[Mapping[str, str]] = {
         "write.distribution-mode": "none",
         "write.spark.fanout.enabled": "true",
         "write.metadata.delete-after-commit.enabled": "true",
