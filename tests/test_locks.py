@@ -377,7 +377,7 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "target-lock",
         f'"locks/orders.lock" cannot be locked: {os.strerror(number)}',
     )
-    assert error.hint == "its file system has no locks (flock): a disk of this host has"
+    assert error.hint == "its file system has no locks (flock); a disk of this host has them"
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def _check_remote(yaml: Yaml, path: str) -> None:
     for key in SERVER_KEYS:
         if yaml.get(key):
             raise yaml[key].error(
-                "target-remote", f'"{key}" of a remote target belongs to the server', "start the server with it"
+                "target-remote", f'"{key}" of a remote target belong to the server', "start the server with them"
             )
     for key, value in yaml["spark"].mapping().items() if yaml.get("spark") else ():
         if not key.startswith("spark.sql."):
