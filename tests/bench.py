@@ -204,7 +204,7 @@ def measure(format_name: str, figure: str) -> None:
         source_view(
             spark, source.messages, reads(opened.renderer, source.messages), f"{format_name}_messages", streaming=False
         )
-        spark.know(model.functions)
+        spark.register(model.functions)
         actions = {"sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened)}
         if model.functions:
             decode = f"select {model.functions[0].name}(raw, own_schema) as record from {format_name}_messages"
