@@ -1,14 +1,15 @@
-{#- Tables and views where people look for them: in the target's catalog. A table that lies in a folder becomes known there, or a view of it. -#}
+{#- Tables and views in the target's catalog, where people look for them by name. -#}
 
-{%- macro delta_published(target, table) -%}
-create table if not exists {{ catalog_name(target, table) }} using delta location {{ text(target.at(table)) }}
+{#- A table in a folder. -#}
+{%- macro folder_published(target, model, storage) -%}
+create table if not exists {{ catalog_name(target, model) }} using {{ storage }} location {{ text(target.at(model)) }}
 {%- endmacro -%}
 
-{%- macro view_published(target, table, sql) -%}
-create or replace view {{ catalog_name(target, table) }} as {{ sql }}
+{%- macro view_published(target, model, sql) -%}
+create or replace view {{ catalog_name(target, model) }} as {{ sql }}
 {%- endmacro -%}
 
-{#- What views read, they name as models do. -#}
+{#- Views name what they read as models do, without a schema. -#}
 {%- macro schema_in_use(target) -%}
 use {{ name(target.catalog.name) }}.{{ name(target.catalog.schema) }}
 {%- endmacro -%}

@@ -1,15 +1,13 @@
-{#- Tables, as each storage wants them: how a table is named, made, filled and looked after. `target` says where, `table` is a model's name. -#}
+{#- Tables: how they are named, created and filled, in every storage. `table` is the name that `folder_table` or `catalog_name` prints. -#}
 
-{%- macro parquet_table(target, table) -%} parquet.{{ name(target.at(table)) }} {%- endmacro -%}
-{%- macro delta_table(target, table) -%} delta.{{ name(target.at(table)) }} {%- endmacro -%}
-{%- macro iceberg_table(target, table) -%} {{ catalog_name(target, table) }} {%- endmacro -%}
+{%- macro folder_table(storage, path) -%} {{ storage }}.{{ name(path) }} {%- endmacro -%}
 
-{#- What a table or view is called where people look for it. -#}
-{%- macro catalog_name(target, table) -%}
-{{ name(target.catalog.name) }}.{{ name(target.catalog.schema) }}.{{ name(table) }}
+{#- The name of a model's table or view in the target's catalog. -#}
+{%- macro catalog_name(target, model) -%}
+{{ name(target.catalog.name) }}.{{ name(target.catalog.schema) }}.{{ name(model) }}
 {%- endmacro -%}
 
-{%- macro schema_made(target) -%}
+{%- macro schema_created(target) -%}
 create schema if not exists {{ name(target.catalog.name) }}.{{ name(target.catalog.schema) }}
 {%- endmacro -%}
 
@@ -32,20 +30,16 @@ select {% for column, kind in contract.items() %}cast(null as {{ kind }}) as {{ 
 {% for column, kind in contract.items() %}{{ name(column) }} {{ kind }}{{ ', ' if not loop.last }}{% endfor %}
 {%- endmacro -%}
 
-{#- Statistics of maps and structs cost more than writing does, and no query asks for them. -#}
-{%- macro delta_changelog_made(target, table) -%}
-create table if not exists {{ delta_table(target, table) }} ({{ contract_columns() }}) using delta partitioned by (kind, landed_on)
-tblproperties ('delta.dataSkippingStatsColumns' = 'op,db_name,schema_name,table_name,key_text,event_time,loaded_at')
+{%- macro changelog_created(table, storage, properties) -%}
+create table if not exists {{ table }} ({{ contract_columns() }}) using {{ storage }} partitioned by (kind, landed_on)
+tblproperties ({{ properties_given(properties) }})
 {%- endmacro -%}
 
-{#- Tasks write what they have read: rows are not sorted by partition before. -#}
-{%- macro iceberg_changelog_made(target, table) -%}
-create table if not exists {{ iceberg_table(target, table) }} ({{ contract_columns() }}) using iceberg partitioned by (kind, landed_on)
-tblproperties ('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true',
-  'write.metadata.delete-after-commit.enabled' = 'true', 'write.metadata.previous-versions-max' = '10')
+{%- macro properties_given(properties) -%}
+{% for key, value in properties.items() %}{{ text(key) }} = {{ text(value) }}{{ ', ' if not loop.last }}{% endfor %}
 {%- endmacro -%}
 
-{#- New rows, each with a 1 for the times that its key comes; raises an error that names the first key that comes twice. -#}
+{#- New rows, each with a 1 in `times of this key`; raises an error that names the first key that two of them have. -#}
 {%- macro once_each(table, rows, key) -%}
 (
   select * from (
@@ -55,7 +49,7 @@ tblproperties ('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' 
 )
 {%- endmacro -%}
 
-{#- New rows into a table that has these columns: those with a key that is there replace what is there. -#}
+{#- Puts new rows into a table with these columns: they replace the rows with the same key. -#}
 {%- macro merged(into, new, columns, sent, key) -%}
 merge into {{ into }} as own using {{ new }} as new
 on {{ same_key(key) }}
@@ -73,7 +67,7 @@ insert into {{ into }} ({{ columns | map('name') | join(', ') }}) select {{ as_s
 {% for column in columns %}{{ of ~ '.' ~ name(column) if column in sent else 'null' }}{{ ', ' if not loop.last }}{% endfor %}
 {%- endmacro -%}
 
-{#- All rows of a table after an increment, for a storage that writes tables whole: what `merged` and `added` would make of it. -#}
+{#- All rows of a table after an increment, for a storage that writes tables whole: the same rows that `merged` or `added` would give. -#}
 {%- macro rewritten_with(own, new, columns, sent, had, key) -%}
 select {% for column in columns %}{{ after_increment(column, sent, had, key) }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ own }} as own
 {%- if key %}
@@ -100,5 +94,4 @@ where not exists (select 1 from {{ own }} as own where {{ same_key(key) }})
 {%- macro column_added(table, column, kind) -%} alter table {{ table }} add columns ({{ name(column) }} {{ kind }}) {%- endmacro -%}
 {%- macro column_dropped(table, column) -%} alter table {{ table }} drop columns ({{ name(column) }}) {%- endmacro -%}
 {%- macro table_dropped(table) -%} drop table if exists {{ table }} {%- endmacro -%}
-{#- Delta drops columns only of tables whose files know columns by number. -#}
-{%- macro delta_columns_numbered(table) -%} alter table {{ table }} set tblproperties ('delta.columnMapping.mode' = 'name') {%- endmacro -%}
+{%- macro properties_set(table, properties) -%} alter table {{ table }} set tblproperties ({{ properties_given(properties) }}) {%- endmacro -%}

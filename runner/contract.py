@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 ORIGIN = (
     "struct<topic string, partition int, offset bigint, timestamp timestamp, key string, "
     "headers array<struct<key string, value string>>, file string, block bigint>"
@@ -71,7 +73,7 @@ SQL_SETTINGS = {
 MACRO_GLOBALS = {"contract": COLUMNS, "sql_settings": SQL_SETTINGS}
 
 
-def schema(columns: dict[str, str]) -> str:
+def schema(columns: Mapping[str, str]) -> str:
     """
     >>> schema({"a": "string", "b": "int"})
     '`a` string, `b` int'

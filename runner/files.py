@@ -1,10 +1,18 @@
-"""Files of the user, as text."""
+"""Files that the user wrote, as text, and paths that may be URIs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from runner.errors import RunnerError, Where
+
+
+def is_uri(path: str) -> bool:
+    """
+    >>> is_uri("s3a://lake/warehouse"), is_uri("/data/warehouse")
+    (True, False)
+    """
+    return "://" in path
 
 
 def read_text(path: Path) -> str:
@@ -20,11 +28,3 @@ def read_text(path: Path) -> str:
             Where(path, line),
             "save the file as UTF-8",
         ) from None
-
-
-def is_uri(path: str) -> bool:
-    """
-    >>> is_uri("s3a://lake/warehouse"), is_uri("/data/warehouse")
-    (True, False)
-    """
-    return "://" in path

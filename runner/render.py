@@ -1,4 +1,4 @@
-"""Jinja: macros and models -> SQL text. Names and texts that come from data or YAML are quoted here and nowhere else."""
+"""Jinja: macros and models -> SQL text. Only here are names and texts that come from data or YAML quoted."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ def sql_inner(text: str) -> str:
 # Macros that a project may replace by one of the same name, beside all data tests (`test_*`): what is set on tables
 # when they are created, and the steps of maintenance.
 REPLACEABLE = (
-    "delta_changelog_made",
-    "iceberg_changelog_made",
+    "changelog_created",
     "delta_compacted",
     "delta_vacuumed",
     "iceberg_compacted",

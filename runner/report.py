@@ -82,7 +82,8 @@ class Report:
         if self.quiet and result.status in ("success", "pass"):
             return
         word = WORDS[result.status]
-        text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.name} [{_counted(result.rows)}{result.seconds:.1f}s]"
+        took = f"[{_counted(result.rows)}{result.seconds:.1f}s]"
+        text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.name} {took}"
         lines = [
             text,
             *(
@@ -132,7 +133,8 @@ class Report:
         statuses = [r.status for r in results]
         good = sum(s in ("success", "pass") for s in statuses)
         bad = sum(s in ("error", "fail") for s in statuses)
-        text = f"Done. PASS={good} WARN={statuses.count('warn')} ERROR={bad} SKIP={statuses.count('skipped')} TOTAL={len(statuses)}"
+        warned, skipped = statuses.count("warn"), statuses.count("skipped")
+        text = f"Done. PASS={good} WARN={warned} ERROR={bad} SKIP={skipped} TOTAL={len(statuses)}"
         if bad or not self.quiet:
             self._line({"event": "done", "message": text}, text)
 

@@ -19,9 +19,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fastavro
 import orjson
@@ -29,6 +30,10 @@ import pyarrow
 import pyarrow.parquet
 
 from tests.avro_cases import encoded
+
+if TYPE_CHECKING:
+    from runner.commands.job import Job
+    from runner.project.nodes import Source
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "target" / "bench"
@@ -250,21 +255,20 @@ def measure(format_name: str, figure: str) -> None:
     from runner.engine.messages import source_view
     from runner.engine.session import Spark
 
-    opened = opened_project(WORK)
-    model = opened.graph.nodes[f"{format_name}_to_changelog"].about
-    with Spark(opened.project.target, WORK / "spark.log") as spark:
-        source = model.source
-        source_view(
-            spark, source.messages, reads(opened.renderer, source.messages), f"{format_name}_messages", streaming=False
-        )
-        spark.know(model.functions)
-        actions = {"sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened)}
-        if model.functions:
-            decode = f"select {model.functions[0].name}(raw, own_schema) as record from {format_name}_messages"
+    job = bench_job(WORK, [format_name])
+    compiled = job.compiled.nodes[f"{format_name}_to_changelog"]
+    (source,) = [source for source in job.workspace.project.sources if source.name == format_name]
+    macro = job.workspace.templates.call
+    with Spark(job.workspace.project.target, WORK / "spark.log") as spark:
+        source_view(spark, source.messages, reads(macro, source.messages), f"{format_name}_messages", streaming=False)
+        spark.register(compiled.functions)
+        actions = {"sql": lambda: _noop(spark, compiled.sql), "run": lambda: _land(spark, job, source)}
+        if compiled.functions:
+            decode = f"select {compiled.functions[0].name}(raw, own_schema) as record from {format_name}_messages"
             actions |= {"decode": lambda: _noop(spark, decode)}
             baseline = _fastavro(format_name)
         else:
-            bare = f"select from_json(raw, '{_bare_schema(opened, source)}') as m from {format_name}_messages"
+            bare = f"select from_json(raw, '{_bare_schema(macro, source)}') as m from {format_name}_messages"
             baseline = lambda: _seconds(lambda: _noop(spark, bare))  # noqa: E731
         rounds = [(baseline(), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
     print(json.dumps(rounds))
@@ -286,45 +290,35 @@ def _fastavro(format_name: str) -> Callable[[], float]:
     return lambda: 8 * _seconds(read)
 
 
-def opened_project(folder: Path, target: str | None = None, full_refresh: bool = True) -> object:
-    from argparse import Namespace
+def bench_job(folder: Path, sources: Iterable[str], target: str | None = None, full_refresh: bool = True) -> Job:
+    """The landing of some sources of a project, compiled."""
+    from runner.commands.arguments import ProjectArguments
+    from runner.commands.job import Job
+    from runner.commands.workspace import Workspace
 
-    from runner.commands.workspace import Opened
-
-    return Opened(
-        Namespace(
-            project_dir=folder,
-            target=target,
-            vars={},
-            target_path=None,
-            select=None,
-            exclude=None,
-            full_refresh=full_refresh,
-        )
-    )
+    workspace = Workspace(ProjectArguments(folder, target))
+    nodes = [workspace.graph.nodes[f"{source}_to_changelog"] for source in sources]
+    return Job.of(workspace, "bench", nodes, full_refresh)
 
 
-def _bare_schema(opened: object, source: object) -> str:
+def _bare_schema(macro: Callable[..., str], source: Source) -> str:
     """What the compiled SQL reads of a message, as one schema."""
     from runner.compile.plan import make_plan
 
-    return opened.renderer.call("field_type", make_plan(source.name, source.format, source.zone).fields, 0)
+    return macro("field_type", make_plan(source.name, source.format, source.zone).fields, 0)
 
 
 def _noop(spark: object, sql: str) -> None:
     spark.session.sql(sql).write.format("noop").mode("overwrite").save()
 
 
-def _land(spark: object, opened: object) -> None:
+def _land(spark: object, job: Job, source: Source) -> None:
     """The whole landing: stream, checkpoint, Parquet files by kind and day."""
-    from runner.commands.run import _execution
-    from runner.engine.messages import source_view
+    from runner.commands.job import parts_of
 
-    node = opened.graph.nodes["canal_to_changelog"]
-    messages = node.about.source.messages
-    landing = _execution(opened, opened.graph, spark, "bench").landing
-    landing.land(node)
-    source_view(spark, messages, landing.reads(messages), "canal_messages", streaming=False)
+    landing = parts_of(job, spark, "bench").landing
+    landing.land(source)
+    landing.read_source(source)
 
 
 def _seconds(action: Callable[[], None]) -> float:

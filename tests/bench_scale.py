@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, opened_project, write_messages
+from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, bench_job, write_messages
 from tests.engines import Broker, jars
 
 FIGURES = ("ten_times", "kafka", "sources", "huge")
@@ -167,7 +167,7 @@ class _jvm:
         from runner.engine.session import Spark
         from tests.spark_fixtures import EVERY_STORAGE
 
-        target = opened_project(self.project, "parquet").project.target
+        target = bench_job(self.project, [], "parquet").workspace.project.target
         self.spark = Spark(replace(target, spark={**target.spark, **EVERY_STORAGE}), self.project / "spark.log")
         return self.spark.session
 
@@ -177,15 +177,16 @@ class _jvm:
 
 def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool = True, threads: int = 1) -> float:
     """The seconds of landing sources, in a session of their own."""
-    from runner.commands.run import _execution
+    from runner.commands.job import parts_of
+    from runner.commands.run import execute_nodes
     from runner.engine.session import Spark
     from runner.report import Report
 
-    opened = opened_project(project, target, full_refresh)
-    with Spark(opened.project.target, project / "spark.log") as spark:
-        execution = _execution(opened, opened.graph, spark, "bench")
+    job = bench_job(project, names, target, full_refresh)
+    with Spark(job.workspace.project.target, project / "spark.log") as spark:
+        parts = parts_of(job, spark, "bench")
         began = time.perf_counter()
-        results = execution.run([f"{name}_to_changelog" for name in names], Report(quiet=True), threads)
+        results = execute_nodes(job, parts, Report(quiet=True), threads)
         seconds = time.perf_counter() - began
     assert {result.status for result in results} == {"success"}
     return seconds

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from runner.cli import main
-from runner.project.targets import EXTENSIONS, ICEBERG_CATALOG, SESSION_CATALOGS
+from runner.storage.delta import Delta
+from runner.storage.iceberg import Iceberg
+from runner.storage.known import STORAGES
 from tests.engines import Broker, jars
 
 if TYPE_CHECKING:
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 # What of all storages a JVM must know from its start; a target's own settings come on top.
 EVERY_STORAGE = {
     "spark.jars": ",".join(map(str, jars("spark"))),
-    "spark.sql.extensions": ",".join(EXTENSIONS.values()),
-    "spark.sql.catalog.spark_catalog": SESSION_CATALOGS["delta"],
+    "spark.sql.extensions": ",".join(storage.extension for storage in STORAGES.values() if storage.extension),
+    "spark.sql.catalog.spark_catalog": Delta.session_catalog,
 }
 
 # Compiling a query to Java takes longer than running it on a few rows.
@@ -71,7 +73,7 @@ def interpreted(spark: Spark, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def hadoop_catalog(session: SparkSession, name: str, warehouse: Path) -> None:
     """Makes a catalog of Iceberg known to a session, as a target of that name would."""
-    for key, value in {"": ICEBERG_CATALOG, ".type": "hadoop", ".warehouse": str(warehouse)}.items():
+    for key, value in {"": Iceberg.own_catalog, ".type": "hadoop", ".warehouse": str(warehouse)}.items():
         session.conf.set(f"spark.sql.catalog.{name}{key}", value)
 
 

@@ -20,6 +20,7 @@ from runner.spec import op as spec_lines
 from runner.spec import read as spec_reading
 from runner.spec import values as spec_values
 from runner.spec import words as spec
+from runner.storage.known import STORAGES
 from tests.pages import ROOT, blocks
 
 
@@ -116,7 +117,7 @@ def test_every_project_key_is_documented() -> None:
         *project.KEYS,
         *targets.TARGET_KEYS,
         *settings.SETTINGS,
-        *nodes.STORAGES,
+        *STORAGES,
         *nodes.SCHEMA_CHANGES,
         *sources.SOURCE_KEYS,
         *sources.TABLE_KEYS,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shlex
 import shutil
 import time
 from collections import Counter
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine.messages import topics_now
+from runner.engine.kafka import topics_now
 from runner.project.topics import KAFKA_KEYS
 from runner.run.documents import messages_of
 from tests import engines, pages
@@ -404,7 +405,7 @@ def test_messages_that_are_gone_are_said(
     ran = runner("run", "-s", " ".join(models))
     assert ran.code == 1 and time.monotonic() - began < 60
     assert "aged/0 offsets 5 to 6; --full-refresh" in ran.err and "allow_loss: true" in ran.err
-    assert "remade was deleted and made anew, with offsets from 0; --full-refresh" in ran.err
+    assert "remade was deleted and created again, with offsets from 0; --full-refresh" in ran.err
     assert "gone from Kafka before they were read: aged_allowed/0 offsets 5 to 6\n" in ran.err
     assert "gone from Kafka before they were read: remade_allowed was deleted" in ran.err
     assert landed(capsys, "aged") == [f"aged/0/{n}={n}" for n in range(5)]
@@ -495,7 +496,7 @@ def test_conserved_finds_what_did_not_land_and_what_landed_twice(
 def test_what_cannot_be_read_is_said_at_once(
     broker: Broker, spark: object, project: Write, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.engine.messages.PATIENCE_SECONDS", 2)
+    monkeypatch.setattr("runner.engine.kafka.PATIENCE_SECONDS", 2)
     monkeypatch.setenv("LOADER_PASSWORD", PASSWORD)
     broker.create_topic("orders.known")
     broker.create_topic("guarded")
@@ -535,21 +536,24 @@ def test_what_cannot_be_read_is_said_at_once(
 
 
 def test_a_connector_that_is_not_there_is_named(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    from runner.engine import messages as spark_messages
     from runner.engine.errors import QueryFailed
+    from runner.engine.kafka import read_kafka
 
     class Reader:
         def format(self, name: str) -> Reader:
             return spark.session.readStream.format("kafka.DefaultSource")  # type: ignore[attr-defined]
 
     with pytest.raises(QueryFailed, match=r"no connector for Kafka: .*org.apache.spark:spark-sql-kafka-0-10_2.13:\d"):
-        spark_messages._topics(Reader(), {})
+        read_kafka(Reader(), {})
 
 
 # --- the page of the docs
 
 
-def test_the_page_is_right(broker: Broker, tmp_path: Path) -> None:
+def test_the_page_is_right(
+    broker: Broker, spark: object, tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`build` in a process of its own, which finds the connector as the page says; what follows, in this one."""
     page = ROOT / "docs/kafka.md"
     found = pages.blocks(page)
     for topic in ("shop.orders", "shop.items"):
@@ -557,8 +561,14 @@ def test_the_page_is_right(broker: Broker, tmp_path: Path) -> None:
             broker.create_topic(topic)
     broker.produce("shop.items", numbered([77]))
     pages.write_files(found, tmp_path)
-    shown = "".join(
-        pages.run_block(block, tmp_path, KAFKA_SERVERS=broker.servers) for block in found if block.kind == "sh"
-    )
+    monkeypatch.setenv("KAFKA_SERVERS", broker.servers)
+    build, *others = pages.commands(found)
+    pages.run_block(pages.Block("sh", "", shlex.join(["runner", *build])), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    shown = ""
+    for words in others:
+        ran = runner(*words)
+        assert ran.code == 0, ran.err
+        shown += ran.out
     assert re.search(r'insert *\| t *\| \{"id":"77"\} *\| shop.items', shown), shown
     assert set(re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE)) == set(KAFKA_KEYS)

@@ -8,7 +8,7 @@ import pytest
 
 from runner.compile.query import compile_format
 from runner.contract import MACRO_GLOBALS
-from runner.engine.messages import view_at_hand
+from runner.engine.messages import messages_view
 from runner.functions.avro.files import FileMessage
 from runner.render import Renderer
 from runner.run.compare import as_text
@@ -23,7 +23,7 @@ LEFT_OUT = ("source", "format", "origin", "detail", "run_id", "loaded_at", "land
 def test_random_messages(spark: object, zone: str | None, seed: int) -> None:
     messages = random_canal.messages(seed, 3000)
     session = spark.fresh()
-    view_at_hand(session, [FileMessage(0, 0, message) for message in messages], "json", "canal_messages")
+    messages_view(session, [FileMessage(0, 0, message) for message in messages], "json", "canal_messages")
     renderer = Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str})
     query = compile_format(renderer, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
     got: dict[int, list[dict]] = {}

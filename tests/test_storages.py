@@ -18,8 +18,8 @@ import pytest
 
 from runner.cli import main
 from runner.engine.errors import QueryFailed
-from runner.engine.file_systems import LocalFiles
-from runner.engine.tables import columns_then
+from runner.engine.files import LocalFiles
+from runner.engine.increment import columns_after
 from runner.project.nodes import SCHEMA_CHANGES
 from runner.project.targets import TARGET_KEYS
 from tests.pages import Block, commands, section, write_files
@@ -250,10 +250,10 @@ COLUMNS_AFTERWARDS = {
 def test_what_may_change(mode: str, change: str) -> None:
     columns = COLUMNS_AFTERWARDS[mode].get(change)
     if columns:
-        assert columns_then("m", WAS, SENT[change], ["k"], mode) == columns
+        assert columns_after("m", WAS, SENT[change], ["k"], mode) == columns
     else:
-        with pytest.raises(QueryFailed, match=r'the columns of "m" have changed .*--full-refresh makes it anew'):
-            columns_then("m", WAS, SENT[change], ["k"], mode)
+        with pytest.raises(QueryFailed, match=r'the columns of "m" have changed .*--full-refresh rebuilds it'):
+            columns_after("m", WAS, SENT[change], ["k"], mode)
 
 
 MODELS = {
@@ -300,7 +300,7 @@ def test_tables_that_grow(runner: Runner, storage: str) -> None:
         'two new rows of "twice" have one key: {"k":1,"part":null}: a unique key must tell the rows of one run apart'
         in said
     )
-    assert 'the unique key "k" is no column of "no_key": l' in said
+    assert 'the unique key "k" is not a column of "no_key": l' in said
     assert "cannot be cast" in said or "malformed" in said
     runner.build(storage, "-s", "added_up", step=3)
     runner.build(storage, "-s", "added_up", step=4)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """Nodes to work on, and the SQL of all that this takes. `command` is what others are told who find the tables held."""
+    """Nodes to work on, and the SQL of all that this takes. Others who find its tables held are told `command`."""
 
     workspace: Workspace
     command: str

@@ -107,10 +107,10 @@ def _rows(query: FormatQuery, messages: list[FileMessage], view: str) -> list[di
     """The rows of messages, in the order in which these stand in the file."""
     folder = Path(tempfile.gettempdir()) / "runner-parse"
     with open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log") as spark:
-        from runner.engine.messages import view_at_hand
+        from runner.engine.messages import messages_view
 
-        view_at_hand(spark, messages, query.encoding, view)
-        spark.know(query.functions)
+        messages_view(spark, messages, query.encoding, view)
+        spark.register(query.functions)
         _, rows = spark.rows(query.sql)
     return sorted(rows, key=lambda row: (row["seq"]["arrival"], row["seq"]["row"]))
 

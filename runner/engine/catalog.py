@@ -1,82 +1,82 @@
-"""What a run has made, by name in the target's catalog: there people find it without this project."""
+"""Tables and views by name in the target's catalog: there people find them without this project."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from threading import Lock
 
 from runner.engine.errors import QueryFailed
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
-from runner.project.graph import Graph
-from runner.project.nodes import Model
 
 # What catalogs say that hold no views: Spark's own words, and Iceberg's.
 NO_VIEWS = re.compile(r"MISSING_CATALOG_ABILITY|view is not supported by catalog")
 
 
-class Publishing:
-    """Makes tables and views known to the target's catalog, those that they read first. Without a catalog nothing is
-    done.
+@dataclass(frozen=True)
+class Entry:
+    """A model as the catalog gets it: `view_sql` is its query if it is a view, None for a table."""
+
+    name: str
+    view_sql: str | None = None
+    is_changelog: bool = False
+
+
+class CatalogPublisher:
+    """Makes tables and views known in the target's catalog, and before a view what it reads. Without a catalog it does
+    nothing. `entries_of` gives the entry of a model, and before that of a view those of all models that it reads,
+    parents first.
     """
 
-    def __init__(self, spark: Spark, tables: Tables, graph: Graph, compiled) -> None:
-        self.tables, self.graph, self.compiled = tables, graph, compiled
-        self.target = tables.target
+    def __init__(self, spark: Spark, tables: Tables, entries_of: Callable[[str], Iterable[Entry]]) -> None:
+        self.spark, self.tables, self.entries_of = spark, tables, entries_of
         self.published: set[str] = set()
         self.holds_views = True
-        self.own = spark
         self.session: Spark | None = None
         self.publishing = Lock()
 
     def publish(self, name: str) -> None:
-        """Makes known a model that was just built, whatever was known of it before."""
-        if not self.target.catalog:
+        """Makes known a model that was just built, whether or not it was known before."""
+        if not self.tables.target.catalog:
             return
         with self.publishing:
-            if self.session is None:
-                self._begin()
+            self._begin()
             self.published.discard(name)
-            wanted = self.graph.upstream({name}) | {name} if self._is_view(name) and self.holds_views else {name}
-            for one in [
-                n
-                for n in self.graph.order()
-                if n in wanted - self.published and self.graph.nodes[n].resource_type == "model"
-            ]:
-                self._publish_one(one)
-                self.published.add(one)
+            entries = list(self.entries_of(name))
+            needed = entries if self.holds_views else entries[-1:]
+            for entry in [entry for entry in needed if entry.name not in self.published]:
+                self._publish(entry)
+                self.published.add(entry.name)
 
     def _begin(self) -> None:
-        """A session of its own: a view that stays may not read those of a session, which have the same names."""
-        self.tables.make_schema()
-        self.session = self.own.fresh()
-        self.session.do(self.tables.macro("schema_in_use", self.target))
+        """Opens a session for the catalog: a permanent view cannot read views of a session, which have the same
+        names.
+        """
+        if self.session is None:
+            self.tables.storage.create_schema()
+            self.session = self.spark.fresh()
+            self.do(self.tables.macro("schema_in_use", self.tables.target))
 
-    def _is_view(self, name: str) -> bool:
-        return self.graph.nodes[name].subject.materialized == "view"
-
-    def _publish_one(self, name: str) -> None:
-        model: Model = self.graph.nodes[name].subject
-        if model.materialized == "view":
-            self._view(name, self.compiled.nodes[name].sql)
-        elif self.target.storage == "parquet":
-            self._view(name, self.tables.rows_of(name, model.source is not None))
+    def _publish(self, entry: Entry) -> None:
+        if entry.view_sql is not None:
+            self.view(entry.name, entry.view_sql)
         else:
-            if model.source:
-                self.tables.make_changelog(name)
-            if self.target.storage == "delta":
-                self._do(self.tables.macro("delta_published", self.target, name))
+            self.tables.storage.publish(entry.name, entry.is_changelog, self)
 
-    def _view(self, name: str, sql: str) -> None:
+    def do(self, sql: str) -> None:
+        """Runs a statement in the catalog's schema."""
+        assert self.session
+        self.session.do(sql)
+
+    def view(self, name: str, sql: str) -> None:
+        """Creates a view in the catalog, if it holds views."""
         if not self.holds_views:
             return
         try:
-            self._do(self.tables.macro("view_published", self.target, name, sql))
+            self.do(self.tables.macro("view_published", self.tables.target, name, sql))
         except QueryFailed as failure:
             if not NO_VIEWS.search(failure.message):
-                raise QueryFailed(f'the catalog cannot take "{name}": {failure.message}') from None
+                raise QueryFailed(f'the catalog does not accept "{name}": {failure.message}') from None
             self.holds_views = False
-
-    def _do(self, sql: str) -> None:
-        assert self.session
-        self.session.do(sql)

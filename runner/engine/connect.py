@@ -16,13 +16,13 @@ from pyspark.sql import SparkSession
 from runner.engine.locks import Session, user_name
 from runner.errors import RunnerError
 
-# Some 70 seconds in all, in place of ten minutes: a server that was started anew does not know the session any more.
+# About 70 seconds in all instead of ten minutes: a server that was restarted does not know the session any more.
 RETRIES = 6
 CAUSE = re.compile(r'details = "(.*?)"\n', re.DOTALL)
 
 
 def connected(remote: str) -> tuple[SparkSession, Session]:
-    """A new session, and how others find it; raises `target-remote` at once if no server answers."""
+    """A new session, and how other clients find it; raises `target-remote` at once if no server answers."""
     own = Session(server_of(remote), user_name(), str(uuid.uuid4()))
     with _explained(remote):
         session = SparkSession.builder.remote(_with(remote, own)).create()
@@ -34,14 +34,14 @@ def connected(remote: str) -> tuple[SparkSession, Session]:
 
 
 def end_session(remote: str, left: Session) -> bool:
-    """Ends a session that its client has left, and returns when its streams have stopped; False if it is in another
-    server.
+    """Ends a session that its client has left, and returns True when its streams have stopped; False if it is in
+    another server.
     """
     if left.server != server_of(remote):
         return False
     with _explained(remote):
         session = SparkSession.builder.remote(_with(remote, left)).create()
-        # That the server does not know it (any more) is no error.
+        # It is not an error if the server does not know it (any more).
         _ask(session, session.client.release_session)
         session.release_session_on_close = False
         session.stop()
@@ -57,7 +57,7 @@ def server_of(remote: str) -> str:
 
 
 def _with(remote: str, session: Session) -> str:
-    """The address with the session's number, and its user where it names none.
+    """The address with the session's id, and with its user if the address names none.
 
     >>> me = Session("a:1", "me", "7")
     >>> _with("sc://a:1", me), _with("sc://a:1/;user_id=b", me)
@@ -70,7 +70,7 @@ def _with(remote: str, session: Session) -> str:
 
 
 def _ask(session: Any, question: Callable[[], Any]) -> None:
-    """Asks the server once: it is there, or it is not."""
+    """Asks the server once, without retries."""
     session.client.set_retry_policies([])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -79,13 +79,13 @@ def _ask(session: Any, question: Callable[[], Any]) -> None:
 
 @contextmanager
 def _explained(remote: str) -> Iterator[None]:
-    """What keeps from a session, as `target-remote`."""
+    """Raises what prevents a session as RunnerError `target-remote`."""
     try:
         yield
     except ImportError as error:
         raise RunnerError(
             "target-remote",
-            f"a remote target needs more packages: {error}",
+            f"a remote target needs packages that are not installed: {error}",
             hint="pip install 'changelog-runner[connect]'",
         ) from None
     except PySparkException as error:
@@ -94,5 +94,5 @@ def _explained(remote: str) -> Iterator[None]:
         raise RunnerError(
             "target-remote",
             f'no server of Spark Connect answers at "{server_of(remote)}": {text}',
-            hint="start it, or correct the target's remote (sc://HOST:PORT)",
+            hint='start it, or correct "remote" of the target (sc://HOST:PORT)',
         ) from None

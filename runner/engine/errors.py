@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 
 
 class QueryFailed(Exception):
-    """Spark refused or broke off a query; `line` and `column` (from 1) point into the SQL that was submitted."""
+    """Spark refused or aborted a query; `line` and `column` (from 1) point into the SQL that was submitted."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class QueryFailed(Exception):
 
 
 class SparkGone(QueryFailed):
-    """The JVM has ended, by itself or by a signal from outside."""
+    """The JVM has ended, by itself or by a signal."""
 
 
 @contextmanager
@@ -40,7 +40,9 @@ PLACE = re.compile(r"line (\d+),? pos(?:ition)? (\d+)")
 
 
 def _query_failed(error: PySparkException) -> QueryFailed:
-    """What Spark says, without plans and stack traces, and the place that it names (`line 3 pos 7`, counted from 0)."""
+    """What Spark says, without plans and stack traces, and the place that it names: `line 3 pos 7`, with lines from 1
+    and positions from 0.
+    """
     whole = str(error)
     text = re.split(r"\n\nJVM stacktrace|\n+\tat \w|;\n|\n=+ \w|; line \d+ pos", whole)[0].strip()
     place = PLACE.search(whole)

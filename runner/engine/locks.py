@@ -1,4 +1,4 @@
-"""One run at a time on a written table: a locked file for each table, which says who holds it."""
+"""One run at a time writes a table: a locked file for each table, which says who holds the lock."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from pathlib import Path
 from runner.errors import RunnerError, from_here
 
 LOOK_AGAIN_SECONDS = 0.05
-SETTLING_SECONDS = 0.5  # for a lock whose holder has not said who it is: it writes that, or is refused and lets go
+# How long a lock may be held before its file says by whom: its holder writes that, or is refused and releases it.
+SETTLING_SECONDS = 0.5
 JVM_SECONDS = 30.0
 NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process of this host; its start tells it from a later one with the same number."""
+    """A process on this host; `start` tells it from a later one with the same number."""
 
     pid: int
     start: str
@@ -38,7 +39,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Session:
-    """A session in a server, which writes on when its client has died; `user` is whose it is."""
+    """A session of `user` in a server of Spark Connect, which continues to write after its client has died."""
 
     server: str
     user: str
@@ -47,8 +48,8 @@ class Session:
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a table's lock, as its file says; `since` is ISO 8601 in UTC, `jvm` or `session` the one that writes
-    for it.
+    """The process that holds a table's lock, as the lock's file says. `since` is ISO 8601 in UTC; `jvm` or `session`
+    writes for the process.
     """
 
     user: str
@@ -71,8 +72,8 @@ class Holder:
 
 class TableLocks:
     """
-    The tables that a run writes: nobody else takes them until the block ends or the process dies, however it dies.
-    A Spark session belongs inside the block: it has stopped when the block ends without an error.
+    Locks on the tables that a run writes: no other run gets them until the block ends or the process dies, however it
+    dies. A Spark session belongs inside the block: it must have stopped when the block ends without an error.
     """
 
     def __init__(self, folder: Path, command: str, target: str, jvm_seconds: float = JVM_SECONDS) -> None:
@@ -84,56 +85,55 @@ class TableLocks:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After an error the records stay: Spark may not have stopped, and who comes next has to look."""
+        """After an error the files keep their records: Spark may not have stopped, and the next run has to check."""
         while self._locked:
-            _, file = self._locked.popitem()
+            lock = self._locked.popitem()[1]
             try:
                 if kind is None:
-                    os.ftruncate(file, 0)
+                    os.ftruncate(lock, 0)
             finally:
-                _let_go(file)
+                _release(lock)
 
     def take(self, tables: Iterable[str], end: Callable[[Session], bool] = lambda session: False) -> None:
-        """Locks all of the tables or none; raises `target-held` for the first by name that is held. `end` ends the
-        session that a dead holder has
-        left, False if it cannot."""
+        """Locks all of the tables or none; raises `target-held` for the first by name that is held. `end` ends a
+        session that a dead holder has left; it returns False if it cannot.
+        """
         locked: dict[str, int] = {}
         try:
-            # In one order for all runs: of two that want the same tables, one gets them.
+            # All runs lock in the same order: of two that want the same tables, one gets them.
             for table in sorted(set(tables) - self._locked.keys()):
                 locked[table] = self._lock(table)
             self._wait_for_jvms(locked)
             self._end_sessions(locked, end)
-            # Not before all JVMs and sessions are gone: should this end here, who comes next must find the dead
-            # holders' records.
+            # Not before all JVMs and sessions are gone: if this process dies first, the next run must find the records
+            # of the dead holders.
             for table, file in locked.items():
                 self._write(table, file)
         except BaseException:
             for file in locked.values():
-                _let_go(file)
+                _release(file)
             raise
         self._locked |= locked
 
     def jvm(self, pid: int) -> None:
-        """Notes the JVM that writes for this run, which outlives a killed Python for a while."""
+        """Records the JVM that writes for this run, which outlives a killed Python for a while."""
         start = start_of(pid)
         self._me = replace(self._me, jvm=None if start is None else Process(pid, start))
         for table, file in self._locked.items():
             self._write(table, file)
 
     def session(self, session: Session) -> None:
-        """Notes the session that writes for this run."""
+        """Records the session that writes for this run."""
         self._me = replace(self._me, session=session)
         for table, file in self._locked.items():
             self._write(table, file)
 
     def _lock(self, table: str) -> int:
-        """The table's file, open and locked. It is never deleted: two could hold files of one name."""
+        """The table's file, open and locked. It is never deleted: then two runs could hold files with one name."""
         with _explained(self._path(table)):
             self._folder.mkdir(parents=True, exist_ok=True)
-            file = os.open(
-                self._path(table), os.O_RDWR | os.O_CREAT, 0o666
-            )  # Python opens files close-on-exec: no child keeps the lock
+            # Python opens files close-on-exec: no child keeps the lock.
+            file = os.open(self._path(table), os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 _lock_file(table, file)
             except BaseException:
@@ -145,7 +145,7 @@ class TableLocks:
         deadline = time.monotonic() + self._jvm_seconds
         for table, file in locked.items():
             last = _read(file)
-            # A JVM of this very process would not go, and writes nothing: the block that used it has ended.
+            # A JVM of this process does not end now, and writes nothing: the block that used it has ended.
             if last is None or last.jvm is None or not last.is_here() or last.process == self._me.process:
                 continue
             while last.jvm.lives():
@@ -165,8 +165,8 @@ class TableLocks:
     def _write(self, table: str, file: int) -> None:
         line = json.dumps(asdict(self._me)).encode() + b"\n"
         with _explained(self._path(table)):
-            # The line goes over the last one and only then is the rest cut off: killed in between, the first line is
-            # whole.
+            # The new line overwrites the old one, and only then is the rest cut off: if this process is killed in
+            # between, the first line is complete.
             os.pwrite(file, line, 0)
             os.ftruncate(file, len(line))
 
@@ -175,8 +175,8 @@ class TableLocks:
 
 
 def start_of(pid: int) -> str | None:
-    """When a process began, as the system writes it; None if it is gone. A zombie is gone: it writes nothing, and may
-    stay for ever.
+    """When a process started, as the system writes it; None if it has ended. A zombie counts as ended: it writes
+    nothing, and may stay for ever.
     """
     return _start_in_proc(pid) if sys.platform == "linux" else _start_by_ps(pid)
 
@@ -186,13 +186,13 @@ def _start_in_proc(pid: int) -> str | None:
         text = Path(f"/proc/{pid}/stat").read_bytes().decode("ascii", "replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The second field is the program's name in brackets, and may hold blanks and brackets itself.
+    # The second field is the program's name in brackets, which may contain spaces and brackets.
     state, *others = text.rpartition(")")[2].split()
     return None if state in "ZX" else others[18]
 
 
 def _start_by_ps(pid: int) -> str | None:
-    # The time is written in the language and zone of who asks: always these.
+    # ps writes times in the language and time zone of its caller, which must always be the same.
     asked = subprocess.run(
         ["/bin/ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)],
         env={"LC_ALL": "C", "TZ": "UTC"},
@@ -227,14 +227,14 @@ def _lock_file(table: str, file: int) -> None:
         time.sleep(LOOK_AGAIN_SECONDS)
 
 
-def _let_go(file: int) -> None:
-    # Closing is not enough: a child that has just been forked has the file open too until its program starts.
+def _release(file: int) -> None:
+    # Closing is not enough: a child that was just forked has the file open too, until its program starts.
     fcntl.flock(file, fcntl.LOCK_UN)
     os.close(file)
 
 
 def _read(file: int) -> Holder | None:
-    """What a lock's file says, None if it says nothing (yet)."""
+    """The holder that a lock's file names; None if it names none (yet)."""
     try:
         fields = json.loads(os.pread(file, os.fstat(file).st_size, 0).partition(b"\n")[0])
         jvm, session = fields.pop("jvm"), fields.pop("session", None)
@@ -244,7 +244,7 @@ def _read(file: int) -> Holder | None:
 
 
 def _living(holder: Holder | None) -> Holder | None:
-    """The holder, unless it is dead and who holds the lock now has not written that yet."""
+    """The holder, unless it is dead: then another process holds the lock and has not written its record yet."""
     return holder if holder and (not holder.is_here() or holder.process.lives()) else None
 
 
@@ -266,28 +266,34 @@ def _held(table: str, holder: Holder | None) -> RunnerError:
 
 
 def _left_behind(table: str, holder: Holder, jvm: Process) -> RunnerError:
-    message = f'"{table}" may still be written by the JVM (process {jvm.pid}) of "{holder.command}" (process {holder.pid} of {holder.user}), which has died'
+    message = (
+        f'"{table}" may still be written by the JVM (process {jvm.pid}) of "{holder.command}" '
+        f"(process {holder.pid} of {holder.user}), which has died"
+    )
     return RunnerError("target-held", message, hint=f"stop it (kill -9 {jvm.pid}), then run again")
 
 
 def _left_in_server(table: str, holder: Holder, session: Session, lock: Path) -> RunnerError:
-    message = f'"{table}" may still be written by the session {session.id} in {session.server} of "{holder.command}" (process {holder.pid} of {holder.user}), which has died'
-    return RunnerError(
-        "target-held",
-        message,
-        hint=f'run once with the target "{holder.target}", which ends it; if that server is gone, remove "{from_here(lock)}"',
+    message = (
+        f'"{table}" may still be written by the session {session.id} in {session.server} of "{holder.command}" '
+        f"(process {holder.pid} of {holder.user}), which has died"
     )
+    hint = (
+        f'run once with the target "{holder.target}", which ends it; '
+        f'if that server no longer exists, remove "{from_here(lock)}"'
+    )
+    return RunnerError("target-held", message, hint=hint)
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """What the system refuses, as `target-lock`."""
+    """Raises what the system refuses as RunnerError `target-lock`."""
     try:
         yield
     except OSError as e:
         hint = (
-            "its file system has no locks (flock): a disk of this host has"
+            "its file system has no locks (flock); a disk of this host has them"
             if e.errno in NO_LOCKS
-            else "each table has a file in this folder, which you must be able to write"
+            else "each table has a file in this folder, which must be writable"
         )
         raise RunnerError("target-lock", f'"{from_here(path)}" cannot be locked: {e.strerror}', hint=hint) from e

@@ -1,4 +1,4 @@
-"""A session of Spark: its settings, its views, the rows of queries."""
+"""A session of Spark: its settings, its views and tables, the rows of queries."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from runner import functions
-from runner.contract import SQL_SETTINGS
+from runner.contract import SQL_SETTINGS, schema
 from runner.engine.connect import connected
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.locks import Session
-from runner.engine.values import nullable, plain, typed
+from runner.engine.values import column_types, nullable, plain, typed
 from runner.errors import RunnerError, from_here
 from runner.functions import udfs
-from runner.functions.avro.layout import AvroFunction
+from runner.functions.avro.layout import Layout
 from runner.project.nodes import Target
+from runner.storage.session import Properties
 
-# Executors have nothing of this project: what its functions are made of goes to them with the query.
-cloudpickle.register_pickle_by_value(functions)
+# This project is not installed on executors: its functions travel to them with the query, as a whole.
+cloudpickle.register_pickle_by_value(functions)  # type: ignore[no-untyped-call]  # pyspark's copy has no types
 
 SETTINGS = {
     "spark.master": "local[*]",
     "spark.driver.memory": "2g",
-    # The query of a format compiles to long methods, and without the second option Java would only interpret it.
+    # The query of a format becomes long methods, which Java only interprets without the second option.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
     "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
     "spark.ui.enabled": "false",
@@ -41,39 +42,60 @@ SETTINGS = {
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
-    # The number of a row in its block is refused in streams, though it is right where it directly reads files.
+    # Streams refuse the number of a row in its block, though it is right where a query directly reads files.
     "spark.sql.streaming.unsupportedOperationCheck": "false",
-    # Each batch of a stream is planned anew, and its Java compiled anew unless it is still known: a session of many
-    # sources has more than 100 such classes.
+    # Each batch of a stream is planned again, and its Java compiled again unless it is in this cache: a session with
+    # many sources has more than 100 such classes.
     "spark.sql.codegen.cache.maxEntries": "2000",
-    # Delta's vacuum lists folders in so many tasks however few they are, and in 10,000 unless told.
+    # Delta's vacuum lists folders in this many tasks, however few folders there are; the default is 10,000.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
     # Rows of several kinds and days are written side by side: without this Spark sorts them first.
     "spark.sql.maxConcurrentOutputFileWriters": "32",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # What Python functions make of so many rows stays near the processor, and large messages do not come in thousands.
+    # Results of Python functions for this many rows fit the processor's cache, and few large messages come together.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
 }
 
 CORES = str(os.cpu_count() or 2)
 
-# Settings for Spark on this machine alone.
+# Settings for Spark on this machine only.
 LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": CORES,
-    # A task of listing files is sent all of Hadoop's settings: more of them than cores only cost.
+    # A task that lists files is sent all of Hadoop's settings: more tasks than cores only cost time.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": CORES,
-    # Delta reads its log in 50 tasks, which for small tables takes longer than all else.
+    # Delta would read its log in 50 tasks, which for small tables takes longer than everything else.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
 
+class MessageFunction(Protocol):
+    """A function that reads messages in Avro: `fields` and `images` are trees of names with the numbers of the layout's
+    slots at their ends, `sql_type` is the type of what it returns.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def layout(self) -> Layout: ...
+
+    @property
+    def fields(self) -> Mapping[str, Any]: ...
+
+    @property
+    def images(self) -> Mapping[str, Any]: ...
+
+    @property
+    def sql_type(self) -> str: ...
+
+
 class Spark:
-    """A session for one run. Views are the session's own: another session of the same JVM does not see them."""
+    """A session for one run. Its views are not visible to other sessions of the same JVM."""
 
     def __init__(self, target: Target, log: Path) -> None:
-        # A session of Spark Connect and one of a JVM of this process's own know nothing of each other.
+        # A session of Spark Connect and one in this process's JVM do not know each other.
         started = None if target.remote else SparkSession.getActiveSession()
         self.target = target
         self.owns_jvm = started is None and not target.remote
@@ -100,16 +122,16 @@ class Spark:
 
     @property
     def jvm(self) -> Any:
-        """The gateway to the JVM of this session; None if it is the server's."""
+        """The gateway to the JVM of this session; None with Spark Connect, where it is the server's."""
         return None if self.target.remote else self.session._jvm
 
     @property
     def process(self) -> int | None:
-        """The process of the JVM, where it is this run's own."""
+        """The process of the JVM; None if this run did not start it."""
         return self.jvm.java.lang.ProcessHandle.current().pid() if self.jvm and self.owns_jvm else None
 
     def fresh(self) -> Spark:
-        """The same JVM or server with no views."""
+        """Another session in the same JVM or server, without views."""
         out = object.__new__(Spark)
         out.target, out.owns_jvm, out.in_server = self.target, False, self.in_server
         if self.target.remote:
@@ -130,17 +152,17 @@ class Spark:
     def _set(self, settings: Mapping[str, str]) -> None:
         """Settings of the session; those of the JVM were given at its start."""
         with warnings.catch_warnings():
-            # Spark Connect says of some that they are old.
+            # Spark Connect warns that some are deprecated.
             warnings.simplefilter("ignore")
             for key, value in settings.items():
-                # Spark does not say of catalogs that they are settings of a session, but they are.
+                # Catalogs are settings of a session, although isModifiable denies it.
                 if key.startswith("spark.sql.catalog.") or (
                     key.startswith("spark.sql.") and self.session.conf.isModifiable(key)
                 ):
                     self.session.conf.set(key, value)
 
     def cancel(self) -> None:
-        """Ends what runs in this session, in whichever thread."""
+        """Ends what runs in this session, in all threads."""
         with suppress(SparkGone), query_errors():
             for stream in self.session.streams.active:
                 stream.stop()
@@ -148,7 +170,7 @@ class Spark:
 
     @contextmanager
     def setting(self, key: str, value: str) -> Iterator[None]:
-        """A setting of the session, for a while."""
+        """A setting of the session, until the block ends."""
         self.session.conf.set(key, value)
         try:
             yield
@@ -158,25 +180,61 @@ class Spark:
     # --- views
 
     def view(self, name: str, sql: str) -> None:
+        """Creates a view of a query."""
         with query_errors():
             self.query(sql).createOrReplaceTempView(name)
 
-    def list_view(self, name: str, rows: Iterable[tuple[Any, ...]], columns: str) -> None:
-        """Makes a view of rows at hand."""
+    def parquet_view(self, name: str, folder: str, columns: Mapping[str, str]) -> None:
+        """Creates a view of a folder of Parquet files with these columns and types."""
+        with query_errors():
+            frame = self.session.read.schema(schema(columns)).parquet(folder)
+            frame.select(*columns).createOrReplaceTempView(name)
+
+    def rows_view(self, name: str, rows: Iterable[tuple[Any, ...]], columns: str) -> None:
+        """Creates a view of given rows."""
         self.session.createDataFrame(list(rows), columns).createOrReplaceTempView(name)
 
     def given_rows(self, to: Spark, name: str, rows: list[Mapping[str, Any]]) -> None:
-        """Gives another session rows, written as text, in place of a view of this one; what a row does not name is
-        null.
+        """Creates a view of rows in another session, with the columns that the view of this name has here. Rows are
+        YAML values; columns that a row does not name are null.
         """
         kind = nullable(self.session.table(name).schema)
         to.session.createDataFrame([typed(row, kind) for row in rows], kind).createOrReplaceTempView(name)
 
+    # --- tables
+
+    def column_types(self, table: str, instead: Mapping[str, str]) -> dict[str, str]:
+        """The columns of a table or view with their types in SQL, where `instead` maps types to others."""
+        with query_errors():
+            return column_types(self.session.table(table).schema, instead)
+
+    def table_exists(self, table: str) -> bool:
+        with query_errors():
+            return self.session.catalog.tableExists(table)
+
+    def is_empty(self, table: str) -> bool:
+        with query_errors():
+            return self.session.table(table).isEmpty()
+
+    def write_parquet(self, sql: str, folder: str) -> None:
+        """Writes the rows of a query to a folder that does not exist yet."""
+        with query_errors():
+            self.query(sql).write.parquet(folder)
+
+    def replace_table(self, table: str, sql: str, using: str, properties: Properties) -> None:
+        """Writes the rows of a query to a table in the format `using`, which replaces the table with that name."""
+        with query_errors():
+            frame = self.query(sql)
+            writer = frame.writeTo(table).using(using)
+            for key, value in properties(column_types(frame.schema, {})).items():
+                writer = writer.tableProperty(key, value)
+            writer.createOrReplace()
+
     # --- queries
 
     def rows(self, sql: str, limit: int | None = None) -> tuple[list[str], list[dict[str, Any]]]:
-        """Columns and rows of a query, as plain values: text, numbers, None, lists and dicts; instants as ISO 8601 in
-        UTC.
+        """The columns and the rows of a query, as plain values: text, numbers, None, lists and dicts; instants as
+        ISO 8601 in UTC.
         """
         with query_errors():
             frame = self.query(sql)
@@ -191,7 +249,7 @@ class Spark:
             return self.query(sql).count()
 
     def do(self, sql: str) -> None:
-        """Runs a statement for what it does."""
+        """Runs a statement for its effect."""
         with query_errors():
             self.query(sql).collect()
 
@@ -199,20 +257,24 @@ class Spark:
         """The query, in a session that has the functions it calls."""
         for name, (function, kind) in udfs.FUNCTIONS.items():
             if f"{name}(" in sql and not self.session.catalog.functionExists(name):
-                self.session.udf.register(name, F.arrow_udf(function, kind))
+                self._register(name, function, kind)
         return self.session.sql(sql)
 
-    def know(self, functions: Iterable[AvroFunction]) -> None:
-        """Makes functions known to the session that no other query has."""
+    def register(self, functions: Iterable[MessageFunction]) -> None:
+        """Registers functions that only some queries call."""
         with query_errors():
             for one in functions:
                 if not self.session.catalog.functionExists(one.name):
                     trees = {name: tree for name, tree in (("fields", one.fields), ("images", one.images)) if tree}
-                    self.session.udf.register(one.name, F.arrow_udf(udfs.avro_reader(one.layout, trees), one.sql_type))
+                    self._register(one.name, udfs.avro_reader(one.layout, trees), one.sql_type)
+
+    def _register(self, name: str, function: Callable[..., Any], kind: str) -> None:
+        # pyspark's types do not know arrow_udf yet.
+        self.session.udf.register(name, F.arrow_udf(function, kind))  # type: ignore[attr-defined]
 
 
 def _started(target: Target, log: Path) -> SparkSession:
-    """A session in a JVM of its own."""
+    """A session in a new JVM."""
     is_local = str(target.spark.get("spark.master", "local")).startswith("local")
     settings = {
         **SETTINGS,
@@ -233,41 +295,44 @@ def _started(target: Target, log: Path) -> SparkSession:
 
 @contextmanager
 def _start_explained(log: Path) -> Iterator[None]:
-    """What keeps Spark from starting, as `spark-start`."""
+    """Raises what keeps Spark from starting as RunnerError `spark-start`."""
     known = log.stat().st_size if log.exists() else 0
     try:
         with query_errors():
             yield
     except (QueryFailed, OSError) as failure:
-        # A JVM that did not start has told only its log why.
+        # Only the log says why a JVM did not start.
         said = (
             _first_reason(log.read_bytes()[known:].decode(errors="replace"))
             if "JAVA_GATEWAY_EXITED" in str(failure)
             else str(failure)
         )
-        hint = f"it needs Java 17 or later (that of JAVA_HOME, or java) and settings it knows under spark in the target; {from_here(log)} has all it said"
+        hint = (
+            "it needs Java 17 or later (from JAVA_HOME, or java in the path), and under spark in the target only "
+            f"settings that exist; {from_here(log)} has its whole output"
+        )
         raise RunnerError("spark-start", f"Spark did not start: {said}", hint=hint) from failure
 
 
-# What Java and Spark print at every start, and where in their code a failure was.
+# Lines that Java and Spark print at every start, and lines of stack traces.
 SAYS_NO_REASON = re.compile(r"\s|Picked up |WARNING: |Using |Setting |To adjust |\S+ \S+ (WARN|INFO) ")
 
 
 def _first_reason(text: str) -> str:
     """
-    Of what a JVM or its launcher prints, the line that says what is wrong.
+    The line that says what is wrong in the output of a JVM or its launcher.
 
-    >>> _first_reason("Picked up JAVA_TOOL_OPTIONS: -Da=b\\nWARNING: Using incubator modules\\nException in thread \\"main\\" x.Bad: number\\n\\tat a.b(C.java)")
-    'Exception in thread "main" x.Bad: number'
+    >>> _first_reason("Picked up JAVA_TOOL_OPTIONS: -Da=b\\nException in thread x.Bad: number\\n\\tat a.b(C.java)")
+    'Exception in thread x.Bad: number'
     """
     return next(
-        (line for line in text.splitlines() if line and not SAYS_NO_REASON.match(line)), "its Java ended without a word"
+        (line for line in text.splitlines() if line and not SAYS_NO_REASON.match(line)), "Java ended without saying why"
     )
 
 
 @contextmanager
 def _java_log(path: Path) -> Iterator[None]:
-    """What the JVM prints goes to a file: it is started with this process's stdout and stderr."""
+    """Sends the JVM's output to a file in the block: a JVM is started with this process's stdout and stderr."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()

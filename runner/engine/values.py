@@ -1,7 +1,8 @@
-"""Values of queries as plain text, numbers, lists and dicts, and plain values as Spark wants them."""
+"""Values of queries as plain text, numbers, lists and dicts, plain values as Spark takes them, and types as SQL."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -10,6 +11,7 @@ from pyspark.sql import Row
 from pyspark.sql import types as T
 
 from runner.engine.errors import QueryFailed
+from runner.render import name as quoted
 
 
 def plain(value: Any, kind: T.DataType) -> Any:
@@ -35,7 +37,7 @@ def plain(value: Any, kind: T.DataType) -> Any:
 
 
 def observed(metrics: Row) -> dict[str, Any]:
-    """What was observed of a batch, by name. Spark Connect has it as values and, apart from them, their schema.
+    """What was observed of a batch, by name. Spark Connect gives the values and their schema separately.
 
     >>> observed(Row(rows=3)), observed(Row(values=[3], schema={"fields": [{"name": "rows"}]}))
     ({'rows': 3}, {'rows': 3})
@@ -57,6 +59,29 @@ def iso(value: datetime) -> str:
     return text.rjust(20 if "." not in text else len(text), "0")
 
 
+def sql_type(kind: T.DataType, instead: Mapping[str, str]) -> str:
+    """
+    The type as SQL writes it, with the names of fields quoted; `instead` maps types to others that take their place.
+
+    >>> sql_type(T.StructType([T.StructField("a b", T.ArrayType(T.ShortType()))]), {"smallint": "int"})
+    'struct<`a b`:array<int>>'
+    """
+    match kind:
+        case T.ArrayType():
+            return f"array<{sql_type(kind.elementType, instead)}>"
+        case T.MapType():
+            return f"map<{sql_type(kind.keyType, instead)},{sql_type(kind.valueType, instead)}>"
+        case T.StructType():
+            return f"struct<{','.join(f'{quoted(f.name)}:{sql_type(f.dataType, instead)}' for f in kind)}>"
+    text = kind.simpleString()
+    return instead.get(text, text)
+
+
+def column_types(kind: T.StructType, instead: Mapping[str, str]) -> dict[str, str]:
+    """Column -> its type in SQL."""
+    return {f.name: sql_type(f.dataType, instead) for f in kind}
+
+
 def nullable(kind: T.DataType) -> Any:
     """A type in which everything may be null, at any depth."""
     match kind:
@@ -70,7 +95,7 @@ def nullable(kind: T.DataType) -> Any:
 
 
 def typed(value: Any, kind: T.DataType) -> Any:
-    """A YAML value (text, None, list, dict) as Spark wants it for a type."""
+    """A YAML value (text, None, list, dict) as Spark takes it for a type."""
     if value is None:
         return None
     match kind:
@@ -78,7 +103,8 @@ def typed(value: Any, kind: T.DataType) -> Any:
             unknown = [key for key in value if key not in kind.names]
             if unknown:
                 raise QueryFailed(
-                    f'rows are given with a column "{unknown[0]}", which the input does not have: {", ".join(kind.names)}'
+                    f'rows are given with a column "{unknown[0]}", which the input does not have: '
+                    f"{', '.join(kind.names)}"
                 )
             return Row(*(typed(value.get(f.name), f.dataType) for f in kind))
         case T.MapType():

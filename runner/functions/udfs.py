@@ -9,7 +9,7 @@ from __future__ import annotations
 import array
 import base64
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -205,7 +205,7 @@ MESSAGE_SQL_TYPE = (
 MAX_ROWS, MAX_BYTES = 10_000, 16_000_000
 
 
-def messages_of_files(batches: Iterator[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def messages_of_files(batches: Iterable[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The messages in files. Batches have columns for the path, the time of change in milliseconds, and the content,
     which is null for local files. A schema of a file is given with its messages unless it is in `usual`.
     """
@@ -232,7 +232,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     )
 
 
-def counts_of_files(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def counts_of_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Path and number of messages of each file. Batches have columns for the path and the content, as above."""
     for batch in batches:
         paths, contents = (column.to_pylist() for column in batch.columns)

@@ -1,4 +1,4 @@
-"""What a template calls, where that can be told without rendering it: most models do no more than name what they read."""
+"""What a template calls, where that is known without rendering it: most models only name what they read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only file that imports sqlglot: what a query reads. For analysis only; SQL that it understood is never what runs."""
+"""What a query reads: the only file that imports sqlglot. It analyses SQL and never changes what runs."""
 
 from __future__ import annotations
 

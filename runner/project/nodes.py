@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 from runner.errors import Where
 from runner.spec.words import Format
@@ -14,7 +14,6 @@ from runner.yaml_text import Yaml
 
 MATERIALIZATIONS = ("view", "table", "incremental")
 STREAMING = "streaming"
-STORAGES = ("parquet", "delta", "iceberg")
 SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 
@@ -132,9 +131,10 @@ class SourcesView:
 
 @dataclass(frozen=True)
 class Model:
-    """`query` is where its SQL comes from: a source, for a model that lands the messages of one. An incremental model
-    replaces rows with the same
-    values of `unique_key`, without one it adds all; `on_schema_change` says what happens when its columns have changed."""
+    """`query` is where its SQL comes from: a source, for a model that lands the messages of one. New rows of an
+    incremental model replace those with the same values of `unique_key`; without a key all are added.
+    `on_schema_change` says what happens when its columns have changed.
+    """
 
     query: Source | SqlFile | SqlText | SourcesView
     materialized: str
@@ -188,7 +188,7 @@ class Case:
     path: Path
 
 
-Subject = Union[Source, Model, DataTest, UnitTest, Case]
+Subject = Source | Model | DataTest | UnitTest | Case
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`targets` of project.yml -> Target: where tables are kept, and the settings of Spark that this takes."""
+"""`targets` of project.yml -> Target: where tables are kept, and the settings of Spark that they need."""
 
 from __future__ import annotations
 
@@ -7,43 +7,45 @@ from pathlib import Path
 
 from runner.errors import RunnerError, nearest_or_all
 from runner.files import is_uri
-from runner.project.nodes import STORAGES, Catalog, Target
+from runner.project.nodes import Catalog, Target
+from runner.storage.known import STORAGES
+from runner.storage.storage import Storage
 from runner.yaml_text import Yaml
 
 TARGET_KEYS = ("storage", "path", "catalog", "packages", "jars", "remote", "spark")
-EXTENSIONS = {
-    "delta": "io.delta.sql.DeltaSparkSessionExtension",
-    "iceberg": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-}
-SESSION_CATALOG = "spark_catalog"
-SESSION_CATALOGS = {"delta": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
-ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-# Of these a session in a server has none of its own.
+# Spark's name for its own catalog, and the name of a catalog that a storage brings and a target does not name.
+SESSION_CATALOG, OWN_CATALOG = "spark_catalog", "lake"
+# What belongs to the server, not to a session in it.
 SERVER_KEYS = ("packages", "jars")
 
 Fill = Callable[[Yaml], str]
 
 
 def read_target(name: str, yaml: Yaml, root: Path, fill: Fill) -> Target:
-    """The target; raises RunnerError for what it cannot be."""
+    """The target; raises RunnerError for what a target cannot be."""
     yaml.only(TARGET_KEYS)
-    storage = yaml["storage"].text() if yaml.get("storage") else "parquet"
-    if storage not in STORAGES:
-        raise yaml["storage"].error("target-storage", f'unknown storage "{storage}"', nearest_or_all(storage, STORAGES))
+    storage = _storage(yaml.get("storage"))
     path = _path(yaml, root, fill)
     remote = fill(yaml["remote"]) if yaml.get("remote") else None
     if remote:
         _check_remote(yaml, path)
     catalog, catalog_settings = _catalog(yaml, storage, path, fill)
     own = {key: fill(value) for key, value in yaml["spark"].mapping().items()} if yaml.get("spark") else {}
-    extensions = ",".join(text for text in (EXTENSIONS.get(storage), own.get("spark.sql.extensions")) if text)
+    extensions = ",".join(text for text in (storage.extension, own.get("spark.sql.extensions")) if text)
     settings = {
         **_jars(yaml, root, fill),
         **catalog_settings,
         **own,
         **({"spark.sql.extensions": extensions} if extensions else {}),
     }
-    return Target(name, path, storage, settings, catalog, remote)
+    return Target(name, path, storage.name, settings, catalog, remote)
+
+
+def _storage(yaml: Yaml | None) -> type[Storage]:
+    name = yaml.text() if yaml else Target.storage
+    if yaml and name not in STORAGES:
+        raise yaml.error("target-storage", f'unknown storage "{name}"', nearest_or_all(name, STORAGES))
+    return STORAGES[name]
 
 
 def _path(yaml: Yaml, root: Path, fill: Fill) -> str:
@@ -55,9 +57,9 @@ def _check_remote(yaml: Yaml, path: str) -> None:
     if is_uri(path):
         raise RunnerError(
             "target-remote",
-            f'a remote target needs a path that this machine sees as the server does, not "{path}"',
+            f'a remote target needs a path that is the same on this machine and on the server, not "{path}"',
             yaml["path"].where(),
-            "mount it in both, or run with spark.master in place of remote",
+            "mount it on both, or run with spark.master in place of remote",
         )
     for key in SERVER_KEYS:
         if yaml.get(key):
@@ -74,7 +76,7 @@ def _check_remote(yaml: Yaml, path: str) -> None:
 
 
 def _jars(yaml: Yaml, root: Path, fill: Fill) -> dict[str, str]:
-    """The settings that bring what Spark itself does not have."""
+    """The settings for packages and jars that Spark itself does not have."""
     packages = [fill(one) for one in yaml["packages"].as_list()] if yaml.get("packages") else []
     jars: list[str] = []
     for one in yaml["jars"].as_list() if yaml.get("jars") else ():
@@ -92,31 +94,44 @@ def _jars(yaml: Yaml, root: Path, fill: Fill) -> dict[str, str]:
     }
 
 
-def _catalog(yaml: Yaml, storage: str, path: str, fill: Fill) -> tuple[Catalog | None, Mapping[str, str]]:
-    """The catalog and its settings: each key but `name` and `schema` is one of the catalog's own."""
+def _catalog(yaml: Yaml, storage: type[Storage], path: str, fill: Fill) -> tuple[Catalog | None, Mapping[str, str]]:
+    """The catalog, and the settings of Spark for it."""
     entry = yaml.get("catalog")
     given = {key: fill(value) for key, value in entry.mapping().items()} if entry else {}
-    name, schema = (
-        given.pop("name", "lake" if storage == "iceberg" else SESSION_CATALOG),
-        given.pop("schema", "changelog"),
-    )
-    if storage != "iceberg":
-        if entry and (name != SESSION_CATALOG or given):
-            raise entry.error(
-                "target-catalog",
-                f'tables in {storage} are known to the catalog "{SESSION_CATALOG}" alone, which has its settings under "spark"',
-                "catalog: {schema: changelog}",
-            )
-        session = (
-            {f"spark.sql.catalog.{SESSION_CATALOG}": SESSION_CATALOGS[storage]} if storage in SESSION_CATALOGS else {}
+    schema = given.pop("schema", "changelog")
+    return (_own_catalog if storage.own_catalog else _session_catalog)(yaml, storage, path, schema, given)
+
+
+def _session_catalog(
+    yaml: Yaml, storage: type[Storage], path: str, schema: str, given: dict[str, str]
+) -> tuple[Catalog | None, Mapping[str, str]]:
+    """Spark's own catalog, where tables in folders may have names."""
+    entry = yaml.get("catalog")
+    name = given.pop("name", SESSION_CATALOG)
+    if entry and (name != SESSION_CATALOG or given):
+        raise entry.error(
+            "target-catalog",
+            f'tables in {storage.name} can only have names in the catalog "{SESSION_CATALOG}", '
+            'whose settings go under "spark"',
+            "catalog: {schema: changelog}",
         )
-        return (Catalog(name, schema) if entry else None), session
-    if not entry:
+    settings = {f"spark.sql.catalog.{SESSION_CATALOG}": storage.session_catalog} if storage.session_catalog else {}
+    return (Catalog(name, schema) if entry else None), settings
+
+
+def _own_catalog(
+    yaml: Yaml, storage: type[Storage], path: str, schema: str, given: dict[str, str]
+) -> tuple[Catalog | None, Mapping[str, str]]:
+    """The catalog that the tables lie in: each key but `name` and `schema` is one of the catalog's own."""
+    if not yaml.get("catalog"):
         raise yaml.error(
-            "target-catalog", "tables in iceberg lie in a catalog, and the target has none", "catalog: {type: hadoop}"
+            "target-catalog",
+            f"tables in {storage.name} lie in a catalog, and the target has none",
+            "catalog: {type: hadoop}",
         )
+    name = given.pop("name", OWN_CATALOG)
     if given.get("type") == "hadoop":
         given.setdefault("warehouse", path)
     prefix = f"spark.sql.catalog.{name}"
     own = {f"{prefix}.{key}": value for key, value in given.items()}
-    return Catalog(name, schema), {prefix: ICEBERG_CATALOG, **own} if given else {}
+    return Catalog(name, schema), {prefix: storage.own_catalog, **own} if given else {}

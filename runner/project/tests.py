@@ -17,7 +17,7 @@ OF_SOURCES = "conserved"
 
 
 class Tests:
-    """Makes the nodes of tests. `taken` are the names of all nodes so far, `relative` makes paths as nodes have them."""
+    """Makes the nodes of tests. `taken` are the names of nodes so far; `relative` gives paths as nodes have them."""
 
     def __init__(self, templates: Templates, taken: Collection[str], relative: Callable[[Path], str]) -> None:
         self.templates, self.taken, self.relative = templates, taken, relative

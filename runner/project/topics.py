@@ -14,10 +14,21 @@ KAFKA_KEYS = ("servers", "topics", "pattern", "starting", "ending", "batch", "al
 ARRIVALS = ("offset", "timestamp")
 # What of the connector's options the other keys say.
 OWN_OPTIONS = {
-    "kafka.bootstrap.servers": "servers", "subscribe": "topics", "subscribePattern": "pattern", "assign": "topics", "startingOffsets": "starting", "startingTimestamp": "starting",
-    "startingOffsetsByTimestamp": "starting", "startingOffsetsByTimestampStrategy": "starting", "endingOffsets": "ending", "endingTimestamp": "ending", "endingOffsetsByTimestamp": "ending", "maxOffsetsPerTrigger": "batch",
-    "failOnDataLoss": "allow_loss", "includeHeaders": "",
-}  # fmt: skip
+    "kafka.bootstrap.servers": "servers",
+    "subscribe": "topics",
+    "subscribePattern": "pattern",
+    "assign": "topics",
+    "startingOffsets": "starting",
+    "startingTimestamp": "starting",
+    "startingOffsetsByTimestamp": "starting",
+    "startingOffsetsByTimestampStrategy": "starting",
+    "endingOffsets": "ending",
+    "endingTimestamp": "ending",
+    "endingOffsetsByTimestamp": "ending",
+    "maxOffsetsPerTrigger": "batch",
+    "failOnDataLoss": "allow_loss",
+    "includeHeaders": "",
+}
 
 # Of these, what says which messages are read, and not where or how.
 REACH_OPTIONS = tuple(option for option, word in OWN_OPTIONS.items() if word not in ("servers", ""))

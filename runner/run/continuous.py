@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from runner.engine.catalog import Publishing
+from runner.engine.catalog import CatalogPublisher
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.session import Spark
-from runner.engine.tables import landed
+from runner.engine.streams import landed
 from runner.project.nodes import Node, Source
 from runner.run.execute import PathOf, failed
 from runner.run.landing import Landing
@@ -119,7 +119,7 @@ class Continuous:
 
     spark: Spark
     landing: Landing
-    publishing: Publishing
+    publisher: CatalogPublisher
     compiled_path: PathOf
     watcher: Watcher
     interval: str
@@ -200,7 +200,7 @@ class Continuous:
     def _publish(self, stream: Stream) -> None:
         """Makes the table known as soon as it has rows. Where the catalog cannot, messages land all the same."""
         try:
-            self.publishing.publish(stream.node.name)
+            self.publisher.publish(stream.node.name)
         except QueryFailed as failure:
             stream.notes += (failure.message,)
             self.watcher.say(f"{stream.node.name}: {failure.message}")

@@ -1,4 +1,4 @@
-"""A file of messages -> messages: JSON Lines, JSON documents printed over several lines, or what holds records of Avro."""
+"""The messages of a file: JSON Lines, JSON documents printed over several lines, or records of Avro."""
 
 from __future__ import annotations
 

@@ -59,7 +59,9 @@ def maintain(
 
 
 def _maintained(node: Node, maintenance: Maintenance) -> Result:
-    return Result(node.name, "model", "success", notes=maintenance.maintain(node))
+    return Result(
+        node.name, "model", "success", notes=maintenance.maintain(node.name, bool(node.model and node.model.source))
+    )
 
 
 def timed(node: Node, action: Callable[[Node], Result], compiled_path: PathOf) -> Result:

@@ -1,30 +1,33 @@
-"""Streams: a source's messages into its table, and counting again what was read."""
+"""Landing: streams of a source's messages into its table."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runner.compile.compiled import Compiled
-from runner.engine.checkpoint import Checkpoint, Fingerprint, TopicsNow
+from runner.engine.checkpoint import Fingerprint
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
-from runner.engine.messages import files_again, source_view, topics_again, topics_now
+from runner.engine.kafka import topics_now
+from runner.engine.landed import Landed
+from runner.engine.messages import source_view
+from runner.engine.offsets import Offsets
 from runner.engine.session import Spark
-from runner.engine.tables import Landed, Tables, landed
-from runner.functions.avro.files import local_path
-from runner.project.nodes import Messages, Source
+from runner.engine.streams import landed
+from runner.engine.tables import Tables
+from runner.project.nodes import Messages, Source, Topics
 from runner.project.topics import without_secrets
 
 ALL_THAT_IS_NEW = {"availableNow": True}
-RECOUNTED = "place string, messages_read bigint, messages_landed bigint, not_landed bigint, landed_twice bigint, removed bigint, first_offset bigint"
-SAID = 5
 # How the connector says that messages are gone, without saying which.
 SAYS_LOST = re.compile("may have been (lost|missed)")
+# So many of several things are named.
+SHOWN = 5
 Reads = Callable[[Messages], Mapping[str, str]]
 
 
@@ -58,7 +61,7 @@ class Landing:
             )
         notes = self._notes(source, compiled.sql)
         self.read_source(source, streaming=True)
-        self.spark.know(compiled.functions)
+        self.spark.register(compiled.functions)
         if source.messages.topics:
             notes += self._lost(source)
             with self.explained(source):
@@ -104,115 +107,57 @@ class Landing:
             raise QueryFailed(without_secrets(failure.message, topics), failure.line, failure.column) from None
 
     def _lost(self, source: Source) -> tuple[str, ...]:
-        """Says what is gone from Kafka that was not read yet; raises QueryFailed unless the source allows that."""
-        checkpoint = self.tables.checkpoint(source.model)
-        now = self._now(source, checkpoint)
-        topics = source.messages.topics
+        """Notes on messages that Kafka lost before they were read; raises QueryFailed unless the source allows it."""
+        checkpoint, topics = self.tables.checkpoint(source.model), source.messages.topics
+        now = topics_now(self.spark, topics, checkpoint.next_offsets()) if topics else None
         if now is None or topics is None:
             return ()
-        named = (
-            json.loads(topics.options["startingOffsets"])
-            if topics.options.get("startingOffsets", "").startswith("{")
-            else {}
-        )
-        wanted, known = (checkpoint.next_offsets(), checkpoint.topic_ids()) if checkpoint.is_there else (named, {})
+        if checkpoint.is_there:
+            wanted, known = checkpoint.next_offsets(), checkpoint.topic_ids()
+        else:
+            wanted, known = _named_offsets(topics), {}
         lost = now.lost(wanted, known, checkpoint.is_there)
         if lost and topics.options["failOnDataLoss"] == "true":
             raise QueryFailed(
-                f"messages that were not read yet are gone from Kafka: {enumeration(lost)}; --full-refresh lands what is there, or allow_loss: true goes on without them"
+                f"messages that were not read yet are gone from Kafka: {enumeration(lost)}; "
+                "--full-refresh lands what is there, or allow_loss: true goes on without them"
             )
         checkpoint.write_topic_ids({**known, **now.ids})
         return (f"messages were gone from Kafka before they were read: {enumeration(lost)}",) if lost else ()
 
-    def _now(self, source: Source, checkpoint: Checkpoint) -> TopicsNow | None:
-        assert source.messages.topics
-        return topics_now(self.spark, source.messages.topics, checkpoint.next_offsets())
-
     def _notes(self, source: Source, sql: str) -> tuple[str, ...]:
-        checkpoint = self.tables.checkpoint(source.model)
-        now, then = Fingerprint.of(source.format.name, sql, source.messages.reach), checkpoint.fingerprint()
+        """What a person should know before a source is landed; raises QueryFailed if its end was moved."""
+        checkpoint, name = self.tables.checkpoint(source.model), source.format.name
+        now, then = Fingerprint.of(name, sql, source.messages.reach), checkpoint.fingerprint()
         if then is None or not checkpoint.is_there:
             checkpoint.write_fingerprint(now)
         elif then.reach != now.reach:
             raise QueryFailed(
-                f'the end of "{source.name}" was moved since messages were landed, and what was passed over would stay out: --full-refresh reads all again'
+                f'the end of "{source.name}" was moved since messages were landed, '
+                "and what was passed over would stay out: --full-refresh reads all again"
             )
         elif then != now:
-            return (
-                f'what the format "{source.format.name}" makes of a message has changed since rows were landed: --full-refresh lands all of them again',
-            )
+            changed = f'what the format "{name}" makes of a message has changed since rows were landed'
+            return (f"{changed}: --full-refresh lands all of them again",)
         if not checkpoint.is_there and not source.messages.topics and not _any_file(source.messages.path):
             return (f'no file matches "{source.messages.path}"',)
         return ()
 
-    def read_again(self, source: Source) -> tuple[str, ...]:
-        """Makes the views of the messages of what was read, as far as it is still there; says what cannot be known."""
-        return self._topics_again(source) if source.messages.topics else self._files_again(source)
 
-    def _files_again(self, source: Source) -> tuple[str, ...]:
-        checkpoint = self.tables.checkpoint(source.model)
-        files, since = checkpoint.committed_files(), checkpoint.kept_since()
-        there = [f for f in files if _is_there(f)]
-        gone = sorted(files.keys() - set(there))
-        files_again(self.spark, source.messages, self.reads(source.messages), there, f"{source.name}_read_again")
-        notes = (
-            [
-                f"{len(gone)} of {len(files)} files that were read are gone, so their messages cannot be counted again: {gone[0]}"
-            ]
-            if gone
-            else []
-        )
-        if since:
-            landed = {row["file"] for row in self.spark.rows(self.tables.macro("landed_files", source))[1]}
-            removed = [f for f, changed in files.items() if f not in landed and changed.date() < since]
-            notes += (
-                [
-                    f"{len(removed)} of {len(files)} files may have landed before {since}, whose rows were removed: {removed[0]}"
-                ]
-                if removed
-                else []
-            )
-            gone += removed
-        self.spark.list_view(f"{source.name}_gone", [(file,) for file in gone], "value string")
-        return tuple(notes)
-
-    def _topics_again(self, source: Source) -> tuple[str, ...]:
-        checkpoint, view = self.tables.checkpoint(source.model), f"{source.name}_read_again"
-        now = self._now(source, checkpoint)
-        known = checkpoint.topic_ids()
-        if now:
-            now = now.only([topic for topic, id in now.ids.items() if known.get(topic, id) == id])
-        topics_again(
-            self.spark,
-            source.messages,
-            self.reads(source.messages),
-            checkpoint.first_offsets(),
-            checkpoint.committed_offsets(),
-            now,
-            view,
-        )
-        rows = self.spark.rows(self.tables.macro("topics_recounted", source, checkpoint.kept_since() is not None))[1]
-        self.spark.list_view(view, [tuple(row.values()) for row in rows], RECOUNTED)
-        removed = [f"{row['removed']} of {row['place']}" for row in rows if row["removed"]]
-        return (
-            (f"messages that landed are not in Kafka any more, and cannot be counted again: {enumeration(removed)}",)
-            if removed
-            else ()
-        )
+def _named_offsets(topics: Topics) -> Offsets:
+    """The offsets at which reading begins, where the source names them."""
+    starting = topics.options.get("startingOffsets", "")
+    offsets: Offsets = json.loads(starting) if starting.startswith("{") else {}
+    return offsets
 
 
-def enumeration(texts: list[str]) -> str:
+def enumeration(texts: Sequence[str]) -> str:
     """
     >>> enumeration(["orders/0 offset 3", "b", "c", "d", "e", "f", "g"])
     'orders/0 offset 3, b, c, d, e and 2 more'
     """
-    more = f" and {len(texts) - SAID} more" if len(texts) > SAID else ""
-    return ", ".join(texts[:SAID]) + more
-
-
-def _is_there(file: str) -> bool:
-    """Whether a file is still there; True for what only Spark can look up."""
-    return not file.startswith("file:") or Path(local_path(file)).is_file()
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more
 
 
 def _any_file(path: str) -> bool:

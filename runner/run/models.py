@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner.compile.compiled import Compiled
-from runner.engine.catalog import Publishing
+from runner.engine.catalog import CatalogPublisher
 from runner.engine.tables import Tables
 from runner.project.nodes import Model, Node, Source
 from runner.run.landing import Landing
@@ -21,12 +21,12 @@ class Models:
     tables: Tables
     views: Views
     landing: Landing
-    publishing: Publishing
+    publisher: CatalogPublisher
 
     def build(self, node: Node, model: Model) -> Result:
         """Builds a model and makes it known to the catalog; raises QueryFailed."""
         result = self._land(node, model.source) if model.source else self._build(node, model)
-        self.publishing.publish(node.name)
+        self.publisher.publish(node.name)
         return result
 
     def _land(self, node: Node, source: Source) -> Result:
@@ -47,5 +47,7 @@ class Models:
             self.tables.view(name, compiled.sql)
             return {}
         if compiled.increment and not self.landing.full_refresh and self.tables.table_view(name):
-            return {"rows": self.tables.increase(name, compiled.increment, model.unique_key, model.on_schema_change)}
+            return {
+                "rows": self.tables.apply_increment(name, compiled.increment, model.unique_key, model.on_schema_change)
+            }
         return {"rows": self.tables.replace(name, compiled.sql)}

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from runner.compile.compiled import Compiled
-from runner.engine.catalog import Publishing
+from runner.engine.catalog import CatalogPublisher, Entry
 from runner.engine.maintenance import Maintenance
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.graph import Graph
-from runner.project.nodes import Messages
+from runner.project.nodes import Messages, Model
 from runner.run.continuous import Continuous, Watcher
 from runner.run.execute import Execution, PathOf
 from runner.run.landing import Landing
 from runner.run.models import Models
+from runner.run.recount import Recount
 from runner.run.tests import TestRuns
 from runner.run.views import Views
 
@@ -46,17 +47,28 @@ class Parts:
         return Views(self.graph, self.compiled, self.spark, self.tables, self.landing.read_source)
 
     @cached_property
-    def publishing(self) -> Publishing:
-        return Publishing(self.spark, self.tables, self.graph, self.compiled)
+    def publisher(self) -> CatalogPublisher:
+        return CatalogPublisher(self.spark, self.tables, self._catalog_entries)
+
+    def _catalog_entries(self, name: str) -> list[Entry]:
+        """What the catalog gets of a model; before a view all models that it reads, parents first."""
+        model = self.graph.nodes[name].model
+        names = {name} if model and model.is_table else {name, *self.graph.upstream({name})}
+        nodes = [self.graph.nodes[one] for one in self.graph.order() if one in names]
+        return [self._catalog_entry(node.name, node.model) for node in nodes if node.model]
+
+    def _catalog_entry(self, name: str, model: Model) -> Entry:
+        return Entry(name, None if model.is_table else self.compiled.nodes[name].sql, model.source is not None)
 
     def execution(self, compiled_path: PathOf) -> Execution:
         """What runs one node after the other, in any thread."""
-        models = Models(self.compiled, self.tables, self.views, self.landing, self.publishing)
-        return Execution(models, TestRuns(self.compiled, self.spark, self.views, self.landing), compiled_path)
+        recount = Recount(self.spark, self.tables, self.reads)
+        models = Models(self.compiled, self.tables, self.views, self.landing, self.publisher)
+        return Execution(models, TestRuns(self.compiled, self.spark, self.views, recount), compiled_path)
 
     def continuous(self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool) -> Continuous:
         """What lands sources until it is stopped."""
-        return Continuous(self.spark, self.landing, self.publishing, compiled_path, watcher, interval, fail_fast)
+        return Continuous(self.spark, self.landing, self.publisher, compiled_path, watcher, interval, fail_fast)
 
     def maintenance(self, keep_days: int | None, history_days: int) -> Maintenance:
         return Maintenance(self.tables, keep_days, history_days)

@@ -10,13 +10,13 @@ from typing import Any
 
 from runner.compile.compiled import Compiled, CompiledCase
 from runner.engine.errors import QueryFailed
-from runner.engine.messages import view_at_hand
+from runner.engine.messages import messages_view
 from runner.engine.session import Spark
 from runner.functions.avro.files import FileMessage
 from runner.project.nodes import DataTest, Node, UnitTest
 from runner.run.compare import case_row, in_any_order, in_order
 from runner.run.documents import messages_of
-from runner.run.landing import Landing
+from runner.run.recount import Recount
 from runner.run.results import Result
 from runner.run.views import Views
 
@@ -32,13 +32,13 @@ class TestRuns:
     compiled: Compiled
     spark: Spark
     views: Views
-    landing: Landing
+    recount: Recount
     case_rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
 
     def data_test(self, node: Node, test: DataTest) -> Result:
         """Passes if its query returns no rows."""
         self.views.prepare(node.name)
-        notes = self.landing.read_again(test.source) if test.source else ()
+        notes = self.recount.views(test.source) if test.source else ()
         sql = self.compiled.nodes[node.name].sql
         columns, failing = self.spark.rows(sql, SHOWN_FAILURES)
         failures = self.spark.count(sql) if len(failing) == SHOWN_FAILURES else len(failing)
@@ -80,8 +80,8 @@ class TestRuns:
             owners += [name] * len(own)
         first = next(iter(sharing.values()))
         session = self.spark.fresh()
-        view_at_hand(session, messages, first.query.encoding, first.view)
-        session.know(first.query.functions)
+        messages_view(session, messages, first.query.encoding, first.view)
+        session.register(first.query.functions)
         out: dict[str, list[dict[str, Any]]] = {name: [] for name in sharing}
         for row in session.rows(sql)[1]:
             out[owners[row["seq"]["arrival"][0]]].append(row)

@@ -66,7 +66,7 @@ class Views:
             self.make(node)
 
     def _needed(self, name: str, is_query: Callable[[Model], bool]) -> set[str]:
-        """What must be there for a node to be read: of a table no more than itself, of a query what it reads in turn."""
+        """What a node needs to be read: for a table only itself, for a query also what it reads in turn."""
         needed: set[str] = set()
         model = self.graph.nodes[name].model
         edge = set() if model and model.source else set(self.graph.nodes[name].parents)

@@ -382,7 +382,7 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "target-lock",
         f'"locks/orders.lock" cannot be locked: {os.strerror(number)}',
     )
-    assert error.hint == "its file system has no locks (flock): a disk of this host has"
+    assert error.hint == "its file system has no locks (flock); a disk of this host has them"
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,7 +390,7 @@ def test_a_folder_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     Path("locks").write_text("")
     error = refused(tmp_path / "locks", "orders")
     assert (error.code, error.message) == ("target-lock", '"locks/orders.lock" cannot be locked: File exists')
-    assert "you must be able to write" in error.hint
+    assert "must be writable" in error.hint
 
 
 # --- processes

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from runner.engine.checkpoint import Checkpoint, Fingerprint, TopicsNow
-from runner.engine.file_systems import LocalFiles
+from runner.engine.checkpoint import Checkpoint, Fingerprint
+from runner.engine.files import LocalFiles
+from runner.engine.offsets import TopicsNow
 
 
 def log(folder: Path, name: str, *entries: tuple[str, int]) -> None:
@@ -68,9 +69,9 @@ def test_what_is_lost_between_a_checkpoint_and_a_broker() -> None:
         "a/0 offset 3",
         "a/1 ends before offset 3, and would be read from 5 on",
         "a/2 offsets 0 to 1",  # a partition that came since
-        "b was deleted and made anew, with offsets from 0",
-        "c/1 is not there any more",
-        "d is not there any more",
+        "b was deleted and created again, with offsets from 0",
+        "c/1 no longer exists",
+        "d no longer exists",
     ]
     assert now.lost({"a": {"0": 4, "1": 3}}, {}, added=False) == []
     assert now.lost({"a": {"0": 4, "1": 3, "2": 2}}, {}, added=True) == []

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.compile.query import compile_format
 from runner.contract import MACRO_GLOBALS
-from runner.engine.messages import view_at_hand
+from runner.engine.messages import messages_view
 from runner.functions.avro.files import FileMessage
 from runner.render import Renderer
 from runner.spec.formats import FormatFolders
@@ -120,7 +120,7 @@ def test_digits_stay(spark: object) -> None:
         for row in rows
     ]
     session = spark.fresh()
-    view_at_hand(session, [FileMessage(0, 0, m.encode()) for m in messages], "json", "oms_default_messages")
+    messages_view(session, [FileMessage(0, 0, m.encode()) for m in messages], "json", "oms_default_messages")
     query = compile_format(
         Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str}),
         FormatFolders((ROOT / "formats",)).load("oms_default"),

@@ -1,29 +1,63 @@
-"""Folders that Spark sees and this machine may not: s3a://, hdfs:// and whatever else its class path knows."""
+"""The file systems in which a target's tables and checkpoints are."""
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
-from runner.engine.file_systems import FileSystem, LocalFiles, is_uri
 from runner.engine.session import Spark
+from runner.files import is_uri
+from runner.storage.session import FileSystem
 
 
 def files_of(spark: Spark) -> FileSystem:
     """The file system of the target's tables and checkpoints."""
-    return (
-        HadoopFiles(spark.jvm, spark.session._jsc.hadoopConfiguration()) if is_uri(spark.target.path) else LocalFiles()
-    )
+    if is_uri(spark.target.path):
+        return HadoopFiles(spark.jvm, spark.session._jsc.hadoopConfiguration())
+    return LocalFiles()
+
+
+class LocalFiles:
+    """Folders that this machine sees."""
+
+    def exists(self, path: str) -> bool:
+        return Path(path).exists()
+
+    def names(self, folder: str) -> list[str]:
+        return [path.name for path in Path(folder).glob("*")]
+
+    def read(self, path: str) -> str:
+        return Path(path).read_text(encoding="utf-8")
+
+    def write(self, path: str, text: str) -> None:
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_name(f".{file.name}.part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+
+    def remove(self, path: str) -> None:
+        if Path(path).is_dir():
+            shutil.rmtree(path)
+        else:
+            Path(path).unlink(missing_ok=True)
+
+    def move(self, path: str, to: str) -> None:
+        Path(path).rename(to)
 
 
 class HadoopFiles:
-    """Any file system of Hadoop's, with the settings and rights that the session has."""
+    """Folders that Spark sees and this machine may not: any file system of Hadoop that the class path has (s3a://,
+    hdfs:// ...), with the settings and rights of the session. `jvm` and `settings` are objects of the JVM.
+    """
 
     def __init__(self, jvm: Any, settings: Any) -> None:
         self.jvm, self.settings = jvm, settings
 
     def exists(self, path: str) -> bool:
         at, system = self._at(path)
-        return system.exists(at)
+        return bool(system.exists(at))
 
     def names(self, folder: str) -> list[str]:
         at, system = self._at(folder)
@@ -55,5 +89,6 @@ class HadoopFiles:
             raise OSError(f"cannot move {path} to {to}")
 
     def _at(self, path: str) -> tuple[Any, Any]:
+        """The path and its file system, as objects of the JVM."""
         at = self.jvm.org.apache.hadoop.fs.Path(path)
         return at, at.getFileSystem(self.settings)

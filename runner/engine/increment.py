@@ -1,0 +1,58 @@
+"""What an increment makes of a table's columns, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from runner.engine.errors import QueryFailed
+
+TWO_ROWS_OF_ONE_KEY = re.compile(r"two new rows of .* have one key: .*?(?= SQLSTATE|\n|$)")
+
+
+def columns_after(
+    name: str, had: Mapping[str, str], sent: Mapping[str, str], key: Iterable[str], on_schema_change: str
+) -> list[str]:
+    """The columns of a table after an increment, given its columns and those of the new rows with their types. Raises
+    QueryFailed if `on_schema_change` does not allow the difference.
+    """
+    missing = [c for c in key if c not in sent]
+    if missing:
+        raise QueryFailed(f'the unique key "{missing[0]}" is not a column of "{name}": {", ".join(sent)}')
+    new, gone = [c for c in sent if c not in had], [c for c in had if c not in sent]
+    retyped = [f"{c} ({had[c]}, now {sent[c]})" for c in sent if had.get(c, sent[c]) != sent[c]]
+    if retyped or (on_schema_change == "fail" and (new or gone)) or (on_schema_change == "ignore" and gone):
+        changes = [
+            f"{what} {', '.join(which)}"
+            for what, which in (("new:", new), ("gone:", gone), ("of another type:", retyped))
+            if which
+        ]
+        raise QueryFailed(
+            f'the columns of "{name}" have changed ({"; ".join(changes)}): '
+            "--full-refresh rebuilds it, or see on_schema_change"
+        )
+    if on_schema_change == "sync_all_columns":
+        return [*(c for c in had if c in sent), *new]
+    return [*had, *(new if on_schema_change == "append_new_columns" else [])]
+
+
+def as_written(column: str, others: Iterable[str]) -> str:
+    """A column as others write it, which may differ in case.
+
+    >>> as_written("id", ["Id", "n"]), as_written("x", ["Id"])
+    ('Id', 'x')
+    """
+    return next((other for other in others if other.lower() == column.lower()), column)
+
+
+@contextmanager
+def duplicate_keys_explained() -> Iterator[None]:
+    """Keeps only what a person needs of an error about two rows with one key."""
+    try:
+        yield
+    except QueryFailed as failure:
+        said = TWO_ROWS_OF_ONE_KEY.search(failure.message)
+        if not said:
+            raise
+        raise QueryFailed(f"{said[0]}: a unique key must tell the rows of one run apart") from failure

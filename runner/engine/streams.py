@@ -1,0 +1,45 @@
+"""Streams: a query over new messages into a changelog, and what its batches have landed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from runner.engine.errors import query_errors
+from runner.engine.landed import KINDS, Landed
+from runner.engine.session import Spark
+from runner.engine.values import observed
+from runner.storage.data import Sink
+
+
+def changelog_stream(spark: Spark, sql: str, run_id: str) -> DataFrame:
+    """The rows of a source's query with the columns that a run adds; each batch says what it lands."""
+    with query_errors():
+        frame = spark.query(sql).withColumns(
+            {"run_id": F.lit(run_id), "loaded_at": F.current_timestamp(), "landed_on": F.current_date()}
+        )
+        counts = [F.count_if(F.col("kind") == kind).alias(kind) for kind in KINDS]
+        return frame.observe("landed", *counts, F.count_if(F.col("seq.row") == 0).alias("messages"))
+
+
+def start(frame: DataFrame, name: str, checkpoint: str, sink: Sink, trigger: Mapping[str, Any]) -> StreamingQuery:
+    """Starts a stream with the checkpoint in this folder; `trigger` has the arguments of Spark's `trigger()`."""
+    with query_errors():
+        writer = frame.writeStream.queryName(name).option("checkpointLocation", checkpoint).trigger(**trigger)
+        writer = writer.format(sink.format).options(**sink.options)
+        if sink.partitioned_by:
+            writer = writer.partitionBy(*sink.partitioned_by)
+        return writer.toTable(sink.table) if sink.table else writer.start(sink.path)
+
+
+def landed(progress: Iterable[Any]) -> Landed:
+    """What batches have landed, as a sum; `progress` is Spark's progress of each."""
+    batches = [
+        observed(p.observedMetrics["landed"]) for p in progress if p.observedMetrics and "landed" in p.observedMetrics
+    ]
+    total = {key: sum(batch[key] or 0 for batch in batches) for key in ("messages", *KINDS)}
+    return Landed(total.pop("messages"), total)

@@ -1,0 +1,66 @@
+"""Tables in Delta Lake: folders with a log of transactions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from runner.storage.data import Cutoff, Sink
+from runner.storage.session import Publisher
+from runner.storage.table_format import TableFormat
+
+# Delta takes names with these characters, and drops columns, only in tables that map columns to other names in files.
+NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
+COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
+
+
+class Delta(TableFormat):
+    name = "delta"
+    extension = "io.delta.sql.DeltaSparkSessionExtension"
+    session_catalog = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+    # Statistics of maps and structs cost more than writing does, and no query asks for them.
+    changelog_properties: ClassVar[Mapping[str, str]] = {
+        "delta.dataSkippingStatsColumns": "op,db_name,schema_name,table_name,key_text,event_time,loaded_at"
+    }
+    maintenance = ("delta_compacted", "delta_vacuumed")
+
+    def has_table(self, name: str) -> bool:
+        return self.files.exists(f"{self.target.at(name)}/_delta_log")
+
+    def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
+        return COLUMN_MAPPING if needs_mapping(columns) else {}
+
+    def add_columns(self, name: str, columns: Mapping[str, str]) -> None:
+        if needs_mapping(columns):
+            self.session.do(self.macro("properties_set", self.table(name), COLUMN_MAPPING))
+        super().add_columns(name, columns)
+
+    def drop_columns(self, name: str, columns: Iterable[str]) -> None:
+        dropped = list(columns)
+        if dropped:
+            self.session.do(self.macro("properties_set", self.table(name), COLUMN_MAPPING))
+        super().drop_columns(name, dropped)
+
+    def sink(self, name: str) -> Sink:
+        return Sink("delta", path=self.target.at(name))
+
+    def publish(self, name: str, is_changelog: bool, publisher: Publisher) -> None:
+        super().publish(name, is_changelog, publisher)
+        publisher.do(self.macro("folder_published", self.target, name, self.name))
+
+    def maintain(self, name: str, is_changelog: bool, cutoff: Cutoff) -> tuple[str, ...]:
+        # Delta keeps a week of history unless this says that nothing else writes, which the run's lock ensures.
+        with self.session.setting("spark.databricks.delta.retentionDurationCheck.enabled", "false"):
+            return super().maintain(name, is_changelog, cutoff)
+
+
+def needs_mapping(columns: Mapping[str, str]) -> bool:
+    """
+    Whether the name of a column, or of a field in its type, is one that Delta takes only with column mapping.
+
+    >>> needs_mapping({"a.b": "int"}), needs_mapping({"a": "struct<`b`:array<struct<`c d`:int>>>"})
+    (False, True)
+    """
+    names = [text for name, kind in columns.items() for text in (name, *re.findall(r"`((?:[^`]|``)*)`", kind))]
+    return any(NOT_IN_NAMES.search(text) for text in names)

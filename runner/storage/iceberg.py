@@ -1,0 +1,47 @@
+"""Tables in Apache Iceberg, which lie in a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from runner.storage.data import Sink
+from runner.storage.table_format import TableFormat
+
+
+class Iceberg(TableFormat):
+    name = "iceberg"
+    extension = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+    own_catalog = "org.apache.iceberg.spark.SparkCatalog"
+    types_kept_as: ClassVar[Mapping[str, str]] = {"tinyint": "int", "smallint": "int"}
+    # Tasks write what they have read: rows are not sorted by partition before.
+    changelog_properties: ClassVar[Mapping[str, str]] = {
+        "write.distribution-mode": "none",
+        "write.spark.fanout.enabled": "true",
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "10",
+    }
+    maintenance = (
+        "iceberg_compacted",
+        "iceberg_manifests_compacted",
+        "iceberg_snapshots_expired",
+        "iceberg_orphans_removed",
+    )
+
+    def table(self, name: str) -> str:
+        return self.macro("catalog_name", self.target, name).strip()
+
+    def has_table(self, name: str) -> bool:
+        return self.session.table_exists(self.table(name))
+
+    def view(self, name: str, sql: str) -> None:
+        super().view(name, sql)
+        # MERGE can only plan a view of such tables that was created from text, not one of a data frame.
+        self.session.do(self.macro("temporary_view", name, sql))
+
+    def sink(self, name: str) -> Sink:
+        return Sink("iceberg", table=self.table(name), options={"fanout-enabled": "true"})
+
+    def drop_changelog(self, name: str) -> None:
+        self.create_schema()
+        self.session.do(self.macro("table_dropped", self.table(name)))

@@ -1,0 +1,138 @@
+"""Tables as folders of Parquet files."""
+
+from __future__ import annotations
+
+import json
+
+from runner.contract import COLUMNS
+from runner.storage.data import Cutoff, Increment, Sink
+from runner.storage.session import FileSystem, Publisher
+from runner.storage.storage import Storage
+
+# The ends of the names of folders: of a table that is being written, and of one that is being replaced.
+BUILDING, REPLACED = ".building", ".replaced"
+
+
+class Parquet(Storage):
+    """A changelog is a folder that Spark's stream writes, with Spark's log of committed files. Every other table is
+    written whole, next to the old one, which it then replaces.
+    """
+
+    name = "parquet"
+
+    # --- what exists
+
+    def has_table(self, name: str) -> bool:
+        return self._place(name) is not None
+
+    def has_changelog(self, name: str) -> bool:
+        log = self.files.names(f"{self.target.at(name)}/_spark_metadata")
+        return any(entry.isdigit() or entry.endswith(".compact") for entry in log)
+
+    def has_rows(self, name: str) -> bool:
+        return self.has_changelog(name)
+
+    def _place(self, name: str) -> str | None:
+        """The name of the folder that a table is in: not its own if a run died between moving the old table away and
+        moving the new one there.
+        """
+        return next(
+            (place for place in (name, f"{name}{BUILDING}") if self.files.exists(f"{self.target.at(place)}/_SUCCESS")),
+            None,
+        )
+
+    # --- views
+
+    def changelog_view(self, name: str) -> None:
+        # Only the root: with a pattern or a sub-folder Spark would not look into the log of committed files.
+        self.session.parquet_view(name, self.target.at(name), COLUMNS)
+
+    def table_view(self, name: str) -> None:
+        self.view(name, self.macro("all_rows", self.table(self._place(name) or name)))
+
+    # --- tables of models
+
+    def replace(self, name: str, sql: str) -> None:
+        """At every moment the old table or the new one is complete."""
+        root = self.target.at(name)
+        self.recover(name)
+        self.files.remove(root + BUILDING)
+        self.session.write_parquet(sql, root + BUILDING)
+        if self.files.exists(root):
+            self.files.remove(root + REPLACED)
+            # Only a rename takes a folder away in one step.
+            self.files.move(root, root + REPLACED)
+        self.recover(name)
+
+    def apply_increment(self, name: str, increment: Increment) -> None:
+        own, had, new = self.table(name), list(increment.had), increment
+        self.replace(name, self.macro("rewritten_with", own, new.rows, new.columns, new.taken, had, new.key))
+
+    def recover(self, name: str) -> None:
+        """Moves a new table into place if the old one is gone."""
+        root = self.target.at(name)
+        if self._place(name) == name + BUILDING:
+            self.files.remove(root)
+            self.files.move(root + BUILDING, root)
+        self.files.remove(root + REPLACED)
+
+    # --- changelogs
+
+    def create_changelog(self, name: str) -> None:
+        """Nothing: the stream creates its folder."""
+
+    def sink(self, name: str) -> Sink:
+        return Sink("parquet", path=self.target.at(name), partitioned_by=("kind", "landed_on"))
+
+    # --- the catalog
+
+    def publish(self, name: str, is_changelog: bool, publisher: Publisher) -> None:
+        publisher.view(name, self._changelog_rows(name) if is_changelog else self.macro("all_rows", self.table(name)))
+
+    def _changelog_rows(self, name: str) -> str:
+        # Without a file of rows Spark does not know the columns of a folder.
+        has_files = any(entry.startswith("kind=") for entry in self.files.names(self.target.at(name)))
+        return self.macro("changelog_rows", self.table(name)) if has_files else self.macro("no_rows")
+
+    # --- maintenance
+
+    def maintain(self, name: str, is_changelog: bool, cutoff: Cutoff) -> tuple[str, ...]:
+        """Removes files of interrupted runs, which Spark does not read but other tools do."""
+        if not is_changelog:
+            return ("written whole each time: nothing to do",)
+        left = uncommitted_files(self.files, self.target.at(name))
+        for path in left:
+            self.files.remove(path)
+        return (
+            f"{len(left)} files of interrupted runs removed; "
+            "files of a Parquet folder are not compacted, see the targets delta and iceberg",
+        )
+
+
+def uncommitted_files(files: FileSystem, root: str) -> list[str]:
+    """The files of a Parquet folder that no committed batch has written, with their checksums; only while nothing
+    writes there.
+    """
+    committed = {
+        name
+        for entry in files.names(f"{root}/_spark_metadata")
+        if not entry.startswith(".")
+        for name in _names_in(files.read(f"{root}/_spark_metadata/{entry}"))
+    }
+    folders = [
+        f"{root}/{kind}/{day}"
+        for kind in files.names(root)
+        if kind.startswith("kind=")
+        for day in files.names(f"{root}/{kind}")
+    ]
+    return [
+        f"{folder}/{name}"
+        for folder in folders
+        for name in files.names(folder)
+        if name.removeprefix(".").removesuffix(".crc") not in committed
+    ]
+
+
+def _names_in(log: str) -> list[str]:
+    """The names of the files in one entry of Spark's log of a folder, whose first line is a version."""
+    return [json.loads(line)["path"].rsplit("/", 1)[1] for line in log.splitlines()[1:]]

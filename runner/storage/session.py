@@ -1,0 +1,88 @@
+"""What a storage works with: a session of Spark, a file system, the target's place. Interfaces only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+# Prints the SQL of a macro, given its name and its arguments.
+Macro = Callable[..., str]
+# The types of a table's columns in SQL -> the properties that such a table needs.
+Properties = Callable[[Mapping[str, str]], Mapping[str, str]]
+
+
+class Session(Protocol):
+    """A session of Spark. Tables are named as SQL names them."""
+
+    def do(self, sql: str) -> None:
+        """Runs a statement for its effect."""
+
+    def view(self, name: str, sql: str) -> None:
+        """Creates a view of a query."""
+
+    def parquet_view(self, name: str, folder: str, columns: Mapping[str, str]) -> None:
+        """Creates a view of a folder of Parquet files with these columns and types."""
+
+    def table_exists(self, table: str) -> bool: ...
+
+    def is_empty(self, table: str) -> bool: ...
+
+    def write_parquet(self, sql: str, folder: str) -> None:
+        """Writes the rows of a query to a folder that does not exist yet."""
+
+    def replace_table(self, table: str, sql: str, using: str, properties: Properties) -> None:
+        """Writes the rows of a query to a table in the format `using`, which replaces the table with that name."""
+
+    def setting(self, key: str, value: str) -> AbstractContextManager[None]:
+        """A setting of the session, until the block ends."""
+
+
+class FileSystem(Protocol):
+    """Paths are texts as the target gives them: absolute ones on this machine, or URIs."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder; nothing if there is no such folder."""
+
+    def read(self, path: str) -> str: ...
+
+    def write(self, path: str, text: str) -> None:
+        """Writes or replaces a file; creates its folder."""
+
+    def remove(self, path: str) -> None:
+        """Removes a file, or a folder with everything in it, if it exists."""
+
+    def move(self, path: str, to: str) -> None:
+        """Renames a folder; nothing may exist under the new name."""
+
+
+class CatalogSchema(Protocol):
+    """A catalog of Spark's, and the schema in it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def schema(self) -> str: ...
+
+
+class Place(Protocol):
+    """Where a target keeps its tables, and the schema of a catalog where people find them by name."""
+
+    @property
+    def catalog(self) -> CatalogSchema | None: ...
+
+    def at(self, name: str) -> str:
+        """The path of what has this name in the target."""
+
+
+class Publisher(Protocol):
+    """Makes tables known in the target's catalog."""
+
+    def do(self, sql: str) -> None:
+        """Runs a statement in the catalog's schema."""
+
+    def view(self, name: str, sql: str) -> None:
+        """Creates a view in the catalog, if it holds views."""

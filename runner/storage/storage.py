@@ -1,0 +1,125 @@
+"""The base class of storages: what every storage is asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from threading import Lock
+from typing import ClassVar
+
+from runner.storage.data import Cutoff, Increment, Sink
+from runner.storage.session import FileSystem, Macro, Place, Publisher, Session
+
+
+class Storage(ABC):
+    """
+    The tables of a target in one storage, by the names of their models. A changelog is the table that a source's stream
+    writes; every other table is written whole or grows by increments.
+
+    Tables are folders in the target's path unless a storage says otherwise.
+    """
+
+    name: ClassVar[str]
+    """What a target calls the storage, and Spark the format of its tables."""
+
+    extension: ClassVar[str] = ""
+    """The class that extends Spark for it."""
+
+    session_catalog: ClassVar[str] = ""
+    """The class that takes the place of Spark's own catalog, for tables in folders."""
+
+    own_catalog: ClassVar[str] = ""
+    """The class of the catalog that its tables lie in, which the target must then have; nothing for folders."""
+
+    types_kept_as: ClassVar[Mapping[str, str]] = {}
+    """Types in SQL that it does not have -> those that columns get in their place."""
+
+    removes_rows: ClassVar[bool] = False
+    """Whether rows can be removed from a changelog."""
+
+    def __init__(self, session: Session, files: FileSystem, target: Place, macro: Macro) -> None:
+        self.session, self.files, self.target, self.macro = session, files, target, macro
+        self._schema_exists, self._creating_schema = False, Lock()
+
+    # --- what exists
+
+    def table(self, name: str) -> str:
+        """What SQL calls a table."""
+        return self.macro("folder_table", self.name, self.target.at(name)).strip()
+
+    @abstractmethod
+    def has_table(self, name: str) -> bool: ...
+
+    def has_changelog(self, name: str) -> bool:
+        return self.has_table(name)
+
+    def has_rows(self, name: str) -> bool:
+        """Whether a changelog exists and holds rows."""
+        return self.has_changelog(name) and not self.session.is_empty(self.table(name))
+
+    # --- views, for a run
+
+    def view(self, name: str, sql: str) -> None:
+        """Creates a view of a query."""
+        self.session.view(name, sql)
+
+    def changelog_view(self, name: str) -> None:
+        """Creates a view of a changelog that exists."""
+        self.view(name, self.macro("changelog_rows", self.table(name)))
+
+    def table_view(self, name: str) -> None:
+        """Creates a view of a table that exists."""
+        self.view(name, self.macro("all_rows", self.table(name)))
+
+    # --- tables of models
+
+    @abstractmethod
+    def recover(self, name: str) -> None:
+        """Finishes what a run that died has left half done; comes before a table is read in order to be written."""
+
+    @abstractmethod
+    def replace(self, name: str, sql: str) -> None:
+        """Writes the rows of a query to a table and replaces the one that was there."""
+
+    @abstractmethod
+    def apply_increment(self, name: str, increment: Increment) -> None:
+        """Takes new rows into a table that exists. If their query fails, the table keeps the rows that it had."""
+
+    # --- changelogs
+
+    @abstractmethod
+    def create_changelog(self, name: str) -> None:
+        """Creates a changelog without rows if a stream needs one that exists."""
+
+    @abstractmethod
+    def sink(self, name: str) -> Sink:
+        """Where a stream writes a changelog."""
+
+    def drop_changelog(self, name: str) -> None:
+        """Removes a changelog with all its rows, if it exists."""
+        self.files.remove(self.target.at(name))
+
+    # --- the catalog
+
+    def create_schema(self) -> None:
+        """Creates the schema in the target's catalog, if the target has one."""
+        with self._creating_schema:
+            if self.target.catalog and not self._schema_exists:
+                self.session.do(self.macro("schema_created", self.target))
+                self._schema_exists = True
+
+    @abstractmethod
+    def publish(self, name: str, is_changelog: bool, publisher: Publisher) -> None:
+        """Makes a table known in the target's catalog."""
+
+    # --- maintenance
+
+    @abstractmethod
+    def maintain(self, name: str, is_changelog: bool, cutoff: Cutoff) -> tuple[str, ...]:
+        """Compacts a table and removes what nobody reads; returns what a person should know. Only while nothing else
+        writes the table.
+        """
+
+    def remove_rows(self, name: str, before: str) -> None:
+        """Removes the rows of a changelog that landed before a day, where the storage removes rows."""
+        self.session.do(self.macro("old_rows_removed", self.table(name), before))

@@ -1,0 +1,73 @@
+"""What table formats have in common: each change of a table is a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from runner.storage.data import Cutoff, Increment
+from runner.storage.session import Publisher
+from runner.storage.storage import Storage
+
+
+class TableFormat(Storage):
+    """Tables in a format that changes them in place."""
+
+    removes_rows = True
+
+    changelog_properties: ClassVar[Mapping[str, str]]
+    """The properties of a changelog's table."""
+
+    maintenance: ClassVar[tuple[str, ...]]
+    """The macros of what is done to a table in maintenance, in this order."""
+
+    # --- tables of models
+
+    def recover(self, name: str) -> None:
+        """Nothing: what a run that died did not commit is not in the table."""
+
+    def replace(self, name: str, sql: str) -> None:
+        self.create_schema()
+        self.session.replace_table(self.table(name), sql, self.name, self.properties)
+
+    def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
+        """The properties that a table with these columns and types needs."""
+        return {}
+
+    def apply_increment(self, name: str, increment: Increment) -> None:
+        table = self.table(name)
+        self.add_columns(name, increment.added)
+        self.session.do(
+            self.macro("merged", table, increment.rows, increment.columns, increment.taken, increment.key)
+            if increment.key
+            else self.macro("added", table, increment.rows, increment.columns, increment.taken)
+        )
+        # Runs last: values are gone with their column.
+        self.drop_columns(name, increment.dropped)
+
+    def add_columns(self, name: str, columns: Mapping[str, str]) -> None:
+        for column, kind in columns.items():
+            self.session.do(self.macro("column_added", self.table(name), column, kind))
+
+    def drop_columns(self, name: str, columns: Iterable[str]) -> None:
+        for column in columns:
+            self.session.do(self.macro("column_dropped", self.table(name), column))
+
+    # --- changelogs
+
+    def create_changelog(self, name: str) -> None:
+        self.create_schema()
+        self.session.do(self.macro("changelog_created", self.table(name), self.name, self.changelog_properties))
+
+    # --- the catalog
+
+    def publish(self, name: str, is_changelog: bool, publisher: Publisher) -> None:
+        if is_changelog:
+            self.create_changelog(name)
+
+    # --- maintenance
+
+    def maintain(self, name: str, is_changelog: bool, cutoff: Cutoff) -> tuple[str, ...]:
+        for macro in self.maintenance:
+            self.session.do(self.macro(macro, self.target, name, cutoff))
+        return ()
