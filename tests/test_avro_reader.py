@@ -540,7 +540,8 @@ TABLE = {
     ],
 }
 TABLE_SLOTS = (
-    Slot(("table",), "text"), Slot(("columns", "name"), "texts"), Slot(("columns", "type"), "numbers"), Slot(("key",), "numbers"), Slot(("extra", "a"), "text"),
+    Slot(("table",), "text"), Slot(("columns", "name"), "texts"), Slot(("columns", "type"), "numbers"),
+    Slot(("key",), "numbers"), Slot(("extra", "a"), "text"),
     Slot(("extra",), "map"), Slot(("values",), "positional"),
 )  # fmt: skip
 
@@ -798,13 +799,20 @@ def text_of(written: Any, data: bytes) -> Any:
 @pytest.mark.parametrize(
     ("written", "value", "text"),
     [
-        ("null", None, None), ("boolean", True, "true"), ("boolean", False, "false"), ("int", -5, "-5"), ("int", 64, "64"), ("long", LEAST_LONG, str(LEAST_LONG)),
-        ("long", LARGEST_LONG, str(LARGEST_LONG)), ("string", "", ""), ("string", "中😀\0" * 50, "中😀\0" * 50), ("bytes", b"", ""), ("bytes", b"\0\xff", "AP8="),
-        ("double", 5.0, "5"), ("double", 0.1, "0.1"), ("double", -0.0, "-0"), ("double", 1e20, "1e+20"), ("double", 5e-324, "5e-324"), ("double", math.nan, "NaN"),
-        ("double", math.inf, "Infinity"), ("double", -math.inf, "-Infinity"), ("float", 0.1, "0.1"), ("float", 5.0, "5"), ("float", math.nan, "NaN"),
-        ("float", math.inf, "Infinity"), ("float", -math.inf, "-Infinity"), ({"type": "fixed", "name": "F", "size": 2}, b"\0\xff", "AP8="),
-        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B", "B"), (["null", "string"], None, None), (["null", "string"], "a", "a"),
-        ({"type": "map", "values": "bytes"}, {"é": b"\0"}, '{"é":"AA=="}'), ({"type": "array", "items": ["null", "boolean"]}, [None, True], "[null,true]"),
+        ("null", None, None), ("boolean", True, "true"), ("boolean", False, "false"), ("int", -5, "-5"),
+        ("int", 64, "64"), ("long", LEAST_LONG, str(LEAST_LONG)),
+        ("long", LARGEST_LONG, str(LARGEST_LONG)), ("string", "", ""), ("string", "中😀\0" * 50, "中😀\0" * 50),
+        ("bytes", b"", ""), ("bytes", b"\0\xff", "AP8="),
+        ("double", 5.0, "5"), ("double", 0.1, "0.1"), ("double", -0.0, "-0"), ("double", 1e20, "1e+20"),
+        ("double", 5e-324, "5e-324"), ("double", math.nan, "NaN"),
+        ("double", math.inf, "Infinity"), ("double", -math.inf, "-Infinity"), ("float", 0.1, "0.1"),
+        ("float", 5.0, "5"), ("float", math.nan, "NaN"),
+        ("float", math.inf, "Infinity"), ("float", -math.inf, "-Infinity"),
+        ({"type": "fixed", "name": "F", "size": 2}, b"\0\xff", "AP8="),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B", "B"), (["null", "string"], None, None),
+        (["null", "string"], "a", "a"),
+        ({"type": "map", "values": "bytes"}, {"é": b"\0"}, '{"é":"AA=="}'),
+        ({"type": "array", "items": ["null", "boolean"]}, [None, True], "[null,true]"),
     ],
 )  # fmt: skip
 def test_texts_of_values(written: Any, value: Any, text: str | None) -> None:
