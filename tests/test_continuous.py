@@ -341,7 +341,7 @@ def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
             execution, SimpleNamespace(finished=lambda *_: None), "1 second", running=[stream_of(Gone())]
         )  # type: ignore[arg-type]
         watched.total, watched.wishes.count = 1, wishes
-        watched._poll()
+        watched._look()
         assert not watched.running
         return watched.results[0]
 

@@ -514,7 +514,7 @@ def test_conserved_finds_what_did_not_land_and_what_landed_twice(
 def test_what_cannot_be_read_is_said_at_once(
     broker: SecuredBroker, spark: object, project: Write, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.engine.kafka.TIMEOUT_SECONDS", 2)
+    monkeypatch.setattr("runner.engine.kafka.PATIENCE_SECONDS", 2)
     monkeypatch.setenv("LOADER_PASSWORD", SECRET)
     broker.create_topic("orders.known")
     broker.create_topic("guarded")

@@ -21,7 +21,7 @@ RANGES = "topic string, partition int, first bigint, next bigint"
 OFFSETS = "topic string, partition int, offset bigint"
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 # By default Kafka's client waits a minute for a server that does not answer, and Spark tries three times.
-TIMEOUT_SECONDS = 15
+PATIENCE_SECONDS = 15
 
 
 def read_kafka(reader: Any, options: Mapping[str, str]) -> DataFrame:
@@ -141,7 +141,7 @@ def _admin_client(spark: Spark, topics: Topics) -> Iterator[Any]:
     """Kafka's client for administration, with the settings that the connector would give it. Errors in the block
     are raised as QueryFailed.
     """
-    timeout = str(TIMEOUT_SECONDS * 1000)
+    timeout = str(PATIENCE_SECONDS * 1000)
     given = {key[len("kafka.") :]: value for key, value in topics.options.items() if key.lower().startswith("kafka.")}
     jvm, admin = spark.jvm, None
     try:

@@ -140,9 +140,9 @@ class Continuous:
                     self._finish(node, number, Result(node.name, node.resource_type, "skipped", why))
                 else:
                     self._start(node, source, number)
-                    self._poll()
+                    self._look()
             while self.running:
-                self._poll()
+                self._look()
                 if self._must_stop():
                     self._stop(at_once=self.signals.count > 1)
                 self._report_if_idle()
@@ -171,7 +171,7 @@ class Continuous:
         for note in notes:
             self.watcher.say(f"{node.name}: {note}")
 
-    def _poll(self) -> None:
+    def _look(self) -> None:
         """Reports the batches and the streams that have ended."""
         for stream in list(self.running):
             try:
