@@ -37,7 +37,7 @@ from tests.encoders import (
     text,
     type_parameter,
     types_of,
-)  # fmt: skip
+)
 
 FORMATS = Path(__file__).parent.parent / "formats"
 DRS_SCHEMA_FILE = FORMATS / "cases/drs_avro/record.avsc"
@@ -57,7 +57,7 @@ DRS_SCHEMA = read_schema(DRS_SCHEMA_FILE)
 
 
 # --- values
-# -------------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def given(branch: str, value: Any) -> Branch | None:
@@ -235,13 +235,33 @@ def oceanbase_record(change: Any) -> dict[str, Any] | None:
 
 
 # --- Alibaba DTS, from MySQL
-# ----------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 # MySQL's own numbers of types.
 DTS_TYPES = {
-    "tinyint": 1, "smallint": 2, "int": 3, "float": 4, "double": 5, "timestamp": 7, "bigint": 8, "mediumint": 9, "date": 10, "time": 11, "datetime": 12,
-    "year": 13, "bit": 16, "json": 245, "decimal": 246, "enum": 247, "set": 248, "blob": 252, "varchar": 253, "varbinary": 253, "text": 253, "geometry": 255,
-}  # fmt: skip
+    "tinyint": 1,
+    "smallint": 2,
+    "int": 3,
+    "float": 4,
+    "double": 5,
+    "timestamp": 7,
+    "bigint": 8,
+    "mediumint": 9,
+    "date": 10,
+    "time": 11,
+    "datetime": 12,
+    "year": 13,
+    "bit": 16,
+    "json": 245,
+    "decimal": 246,
+    "enum": 247,
+    "set": 248,
+    "blob": 252,
+    "varchar": 253,
+    "varbinary": 253,
+    "text": 253,
+    "geometry": 255,
+}
 
 
 def dts_object(name: str, **members: Any) -> Branch:
@@ -368,7 +388,7 @@ def dts_record(change: Any) -> dict[str, Any] | None:
 
 
 # --- Huawei DRS, from MySQL
-# -----------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def drs_text(column: Any, value: Any) -> Branch:
@@ -412,7 +432,7 @@ def drs_record(change: Any) -> dict[str, Any] | None:
 
 
 # --- messages and files
-# ---------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 SCHEMAS = {"oceanbase_avro": OCEANBASE_SCHEMA, "dts_avro": DTS_SCHEMA, "drs_avro": DRS_SCHEMA}
 RECORDS: Mapping[str, Callable[[Any], dict[str, Any] | None]] = {

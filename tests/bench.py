@@ -19,8 +19,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fastavro
 import orjson
@@ -28,6 +30,10 @@ import pyarrow
 import pyarrow.parquet
 
 from tests.avro_cases import encoded
+
+if TYPE_CHECKING:
+    from runner.commands.job import Job
+    from runner.project.nodes import Source
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "target" / "bench"
@@ -44,10 +50,21 @@ FIGURES = (
 )
 
 TYPES = {
-    "id": "bigint(20)", "order_no": "varchar(32)", "customer_id": "bigint(20)", "status": "varchar(16)", "quantity": "int(11)",
-    "currency": "char(3)", "sku": "varchar(64)", "title": "varchar(255)", "note": "varchar(255)", "paid": "tinyint(1)", "city": "varchar(64)",
-    "weight": "double", "updated_at": "timestamp", "picture": "blob",
-}  # fmt: skip
+    "id": "bigint(20)",
+    "order_no": "varchar(32)",
+    "customer_id": "bigint(20)",
+    "status": "varchar(16)",
+    "quantity": "int(11)",
+    "currency": "char(3)",
+    "sku": "varchar(64)",
+    "title": "varchar(255)",
+    "note": "varchar(255)",
+    "paid": "tinyint(1)",
+    "city": "varchar(64)",
+    "weight": "double",
+    "updated_at": "timestamp",
+    "picture": "blob",
+}
 WORDS = [
     "red",
     "green",
@@ -101,10 +118,17 @@ def _bare_number_message(number: int, draw: random.Random) -> dict:
         "picture": base64.b64encode(draw.randbytes(24)).decode(),
     }
     meta = {
-        "checkpoint": str(1700000000 + number), "record_primary_key": "id", "record_primary_value": str(number), "source_identity": "s-1",
-        "dbType": "OB_MYSQL", "storeDataSequence": 170000000000000 + number, "table_name": "orders", "db": "tenant.shop",
-        "timestamp": str(1700000000 + number), "uniqueId": f"1002_{number}",
-    }  # fmt: skip
+        "checkpoint": str(1700000000 + number),
+        "record_primary_key": "id",
+        "record_primary_value": str(number),
+        "source_identity": "s-1",
+        "dbType": "OB_MYSQL",
+        "storeDataSequence": 170000000000000 + number,
+        "table_name": "orders",
+        "db": "tenant.shop",
+        "timestamp": str(1700000000 + number),
+        "uniqueId": f"1002_{number}",
+    }
     before = None if kind == "INSERT" else {**row, "status": "new", "weight": 0.5}
     return {
         "prevStruct": before,
@@ -118,9 +142,20 @@ def _message(number: int, draw: random.Random) -> dict:
     kind = draw.choices(["INSERT", "UPDATE", "DELETE"], [3, 6, 1])[0]
     old = [{"status": "new", "updated_at": "2024-01-01 00:00:00"}] if kind == "UPDATE" else None
     return {
-        "data": [_row(number, draw)], "database": "shop", "es": 1700000000000 + number, "id": number, "isDdl": False, "mysqlType": TYPES, "old": old,
-        "pkNames": ["id"], "sql": "", "sqlType": dict.fromkeys(TYPES, 12), "table": "orders", "ts": 1700000000500 + number, "type": kind,
-    }  # fmt: skip
+        "data": [_row(number, draw)],
+        "database": "shop",
+        "es": 1700000000000 + number,
+        "id": number,
+        "isDdl": False,
+        "mysqlType": TYPES,
+        "old": old,
+        "pkNames": ["id"],
+        "sql": "",
+        "sqlType": dict.fromkeys(TYPES, 12),
+        "table": "orders",
+        "ts": 1700000000500 + number,
+        "type": kind,
+    }
 
 
 def write_avro(folder: Path, megabytes: int) -> None:
@@ -147,11 +182,24 @@ def _avro_message(number: int, draw: random.Random) -> dict:
     after = _avro_row(number, draw)
     before = [{**after[0]}, *after[1:3], {"type_info": "STRING", "value": "new"}, *after[4:]]
     return {
-        "id": number, "version": 1, "operation": kind, "xid": f"1002_{number}", "txind": "W", "position": f"1@{number}", "timestamp": 1700000000 + number,
-        "source": {"sourceType": "OB_MYSQL", "version": "4.2.1"}, "schemaName": "tenant.shop", "tableName": "orders",
-        "fields": [{"name": name, "dataTypeNumber": code} for code, name in enumerate(TYPES)], "pkIndexes": [0], "ukIndexes": [[1]],
-        "beforeImages": None if kind == "INSERT" else before, "afterImages": None if kind == "DELETE" else after, "beforeImageBytes": b"", "afterImageBytes": b"",
-    }  # fmt: skip
+        "id": number,
+        "version": 1,
+        "operation": kind,
+        "xid": f"1002_{number}",
+        "txind": "W",
+        "position": f"1@{number}",
+        "timestamp": 1700000000 + number,
+        "source": {"sourceType": "OB_MYSQL", "version": "4.2.1"},
+        "schemaName": "tenant.shop",
+        "tableName": "orders",
+        "fields": [{"name": name, "dataTypeNumber": code} for code, name in enumerate(TYPES)],
+        "pkIndexes": [0],
+        "ukIndexes": [[1]],
+        "beforeImages": None if kind == "INSERT" else before,
+        "afterImages": None if kind == "DELETE" else after,
+        "beforeImageBytes": b"",
+        "afterImageBytes": b"",
+    }
 
 
 def _avro_row(number: int, draw: random.Random) -> list[dict]:
@@ -181,11 +229,21 @@ def _avro_row(number: int, draw: random.Random) -> list[dict]:
 def _row(number: int, draw: random.Random) -> dict:
     when = f"2024-0{draw.randrange(1, 9)}-1{draw.randrange(9)} 1{draw.randrange(9)}:0{draw.randrange(9)}:11"
     return {
-        "id": str(number), "order_no": f"A-{number:010d}", "customer_id": str(draw.randrange(10**6)), "status": draw.choice(["paid", "sent"]),
-        "quantity": str(draw.randrange(9)), "currency": "EUR", "sku": f"SKU-{draw.randrange(10**5):06d}", "title": " ".join(draw.choices(WORDS, k=6)),
-        "note": " ".join(draw.choices(WORDS, k=10)), "paid": "1", "city": "Shanghai", "weight": f"{draw.randrange(10**6) / 100:.2f}",
-        "updated_at": when, "picture": draw.randbytes(24).decode("latin-1"),
-    }  # fmt: skip
+        "id": str(number),
+        "order_no": f"A-{number:010d}",
+        "customer_id": str(draw.randrange(10**6)),
+        "status": draw.choice(["paid", "sent"]),
+        "quantity": str(draw.randrange(9)),
+        "currency": "EUR",
+        "sku": f"SKU-{draw.randrange(10**5):06d}",
+        "title": " ".join(draw.choices(WORDS, k=6)),
+        "note": " ".join(draw.choices(WORDS, k=10)),
+        "paid": "1",
+        "city": "Shanghai",
+        "weight": f"{draw.randrange(10**6) / 100:.2f}",
+        "updated_at": when,
+        "picture": draw.randbytes(24).decode("latin-1"),
+    }
 
 
 # --- one figure, in this process
@@ -197,21 +255,20 @@ def measure(format_name: str, figure: str) -> None:
     from runner.engine.messages import source_view
     from runner.engine.session import Spark
 
-    opened = opened_project(WORK)
-    model = opened.graph.nodes[f"{format_name}_to_changelog"].about
-    with Spark(opened.project.target, WORK / "spark.log") as spark:
-        source = model.source
-        source_view(
-            spark, source.messages, reads(opened.renderer, source.messages), f"{format_name}_messages", streaming=False
-        )
-        spark.register(model.functions)
-        actions = {"sql": lambda: _noop(spark, model.sql), "run": lambda: _land(spark, opened)}
-        if model.functions:
-            decode = f"select {model.functions[0].name}(raw, own_schema) as record from {format_name}_messages"
+    job = bench_job(WORK, [format_name])
+    compiled = job.compiled.nodes[f"{format_name}_to_changelog"]
+    (source,) = [source for source in job.workspace.project.sources if source.name == format_name]
+    macro = job.workspace.templates.call
+    with Spark(job.workspace.project.target, WORK / "spark.log") as spark:
+        source_view(spark, source.messages, reads(macro, source.messages), f"{format_name}_messages", streaming=False)
+        spark.register(compiled.functions)
+        actions = {"sql": lambda: _noop(spark, compiled.sql), "run": lambda: _land(spark, job, source)}
+        if compiled.functions:
+            decode = f"select {compiled.functions[0].name}(raw, own_schema) as record from {format_name}_messages"
             actions |= {"decode": lambda: _noop(spark, decode)}
             baseline = _fastavro(format_name)
         else:
-            bare = f"select from_json(raw, '{_bare_schema(opened, source)}') as m from {format_name}_messages"
+            bare = f"select from_json(raw, '{_bare_schema(macro, source)}') as m from {format_name}_messages"
             baseline = lambda: _seconds(lambda: _noop(spark, bare))  # noqa: E731
         rounds = [(baseline(), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
     print(json.dumps(rounds))
@@ -233,45 +290,35 @@ def _fastavro(format_name: str) -> Callable[[], float]:
     return lambda: 8 * _seconds(read)
 
 
-def opened_project(folder: Path, target: str | None = None, full_refresh: bool = True) -> object:
-    from argparse import Namespace
+def bench_job(folder: Path, sources: Iterable[str], target: str | None = None, full_refresh: bool = True) -> Job:
+    """The landing of some sources of a project, compiled."""
+    from runner.commands.arguments import ProjectArguments
+    from runner.commands.job import Job
+    from runner.commands.workspace import Workspace
 
-    from runner.commands.workspace import Opened
-
-    return Opened(
-        Namespace(
-            project_dir=folder,
-            target=target,
-            vars={},
-            target_path=None,
-            select=None,
-            exclude=None,
-            full_refresh=full_refresh,
-        )
-    )
+    workspace = Workspace(ProjectArguments(folder, target))
+    nodes = [workspace.graph.nodes[f"{source}_to_changelog"] for source in sources]
+    return Job.of(workspace, "bench", nodes, full_refresh)
 
 
-def _bare_schema(opened: object, source: object) -> str:
+def _bare_schema(macro: Callable[..., str], source: Source) -> str:
     """What the compiled SQL reads of a message, as one schema."""
     from runner.compile.plan import make_plan
 
-    return opened.renderer.call("field_type", make_plan(source.name, source.format, source.zone).fields, 0)
+    return macro("field_type", make_plan(source.name, source.format, source.zone).fields, 0)
 
 
 def _noop(spark: object, sql: str) -> None:
     spark.session.sql(sql).write.format("noop").mode("overwrite").save()
 
 
-def _land(spark: object, opened: object) -> None:
+def _land(spark: object, job: Job, source: Source) -> None:
     """The whole landing: stream, checkpoint, Parquet files by kind and day."""
-    from runner.commands.run import _execution
-    from runner.engine.messages import source_view
+    from runner.commands.job import parts_of
 
-    node = opened.graph.nodes["canal_to_changelog"]
-    messages = node.about.source.messages
-    landing = _execution(opened, opened.graph, spark, "bench").landing
-    landing.land(node)
-    source_view(spark, messages, landing.reads(messages), "canal_messages", streaming=False)
+    landing = parts_of(job, spark, "bench").landing
+    landing.land(source)
+    landing.read_source(source)
 
 
 def _seconds(action: Callable[[], None]) -> float:
@@ -328,7 +375,8 @@ def command_figures() -> dict[str, float]:
         "cli.check_s": ["check"],
     }
     return {
-        name: statistics.median(_seconds(lambda: _runner(*words)) for _ in range(5)) for name, words in commands.items()
+        name: statistics.median(_seconds(partial(_runner, *words)) for _ in range(5))
+        for name, words in commands.items()
     }
 
 

@@ -18,14 +18,26 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, opened_project, write_messages
+from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, bench_job, write_messages
 from tests.engines import Broker, jars
 
 FIGURES = ("ten_times", "kafka", "sources", "huge")
 TABLES = 200
 FORMATS = (
-    "canal", "oms_default", "oms_default_extend", "oms_canal", "oms_dataworks", "oms_shareplex", "oceanbase_canal", "drs_json", "drs_json_oracle", "drs_json_c", "drs_sql", "drs_mongodb", "dataworks",
-)  # fmt: skip
+    "canal",
+    "oms_default",
+    "oms_default_extend",
+    "oms_canal",
+    "oms_dataworks",
+    "oms_shareplex",
+    "oceanbase_canal",
+    "drs_json",
+    "drs_json_oracle",
+    "drs_json_c",
+    "drs_sql",
+    "drs_mongodb",
+    "dataworks",
+)
 WARM_UP = 1
 
 TARGETS = """
@@ -103,9 +115,11 @@ def sources(folder: Path) -> dict[str, float]:
         ][WARM_UP:]
     at_once, nothing_new = (statistics.median(column) for column in list(zip(*rounds))[2:])
     return {
-        "sources.13_s": at_once, "sources.13_nothing_new_s": nothing_new, "sources.13_vs_1": statistics.median(row[2] / row[0] for row in rounds),
+        "sources.13_s": at_once,
+        "sources.13_nothing_new_s": nothing_new,
+        "sources.13_vs_1": statistics.median(row[2] / row[0] for row in rounds),
         "sources.13_at_once_vs_in_turn": statistics.median(row[2] / row[1] for row in rounds),
-    }  # fmt: skip
+    }
 
 
 def huge(folder: Path) -> dict[str, float]:
@@ -153,7 +167,7 @@ class _jvm:
         from runner.engine.session import Spark
         from tests.spark_fixtures import EVERY_STORAGE
 
-        target = opened_project(self.project, "parquet").project.target
+        target = bench_job(self.project, [], "parquet").workspace.project.target
         self.spark = Spark(replace(target, spark={**target.spark, **EVERY_STORAGE}), self.project / "spark.log")
         return self.spark.session
 
@@ -163,15 +177,16 @@ class _jvm:
 
 def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool = True, threads: int = 1) -> float:
     """The seconds of landing sources, in a session of their own."""
-    from runner.commands.run import _execution
+    from runner.commands.job import parts_of
+    from runner.commands.run import execute_nodes
     from runner.engine.session import Spark
     from runner.report import Report
 
-    opened = opened_project(project, target, full_refresh)
-    with Spark(opened.project.target, project / "spark.log") as spark:
-        execution = _execution(opened, opened.graph, spark, "bench")
+    job = bench_job(project, names, target, full_refresh)
+    with Spark(job.workspace.project.target, project / "spark.log") as spark:
+        parts = parts_of(job, spark, "bench")
         began = time.perf_counter()
-        results = execution.run([f"{name}_to_changelog" for name in names], Report(quiet=True), threads)
+        results = execute_nodes(job, parts, Report(quiet=True), threads)
         seconds = time.perf_counter() - began
     assert {result.status for result in results} == {"success"}
     return seconds

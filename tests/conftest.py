@@ -16,10 +16,21 @@ pytest_plugins = ["tests.spark_fixtures"]
 PROJECT = "name: shop\nsources:\n  - {name: orders, format: canal, files: in/*.jsonl}\n"
 
 
+# Fixtures that start a JVM, in this process's reach or as a process of its own.
+JVM_FIXTURES = {"spark", "broker", "server"}
+
+
 class Ran(NamedTuple):
     code: int
     out: str
     err: str
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks with `spark` what uses a JVM through a fixture; tests that start one themselves say so."""
+    for item in items:
+        if JVM_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session", autouse=True)

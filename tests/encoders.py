@@ -26,10 +26,31 @@ CANAL_HIDDEN_ROW_ID = f"__{HIDDEN_ROW_ID}__"
 
 # The codes of java.sql.Types that go with MySQL's types.
 JDBC_CODES = {
-    "bigint": -5, "binary": -2, "bit": -7, "blob": 2004, "char": 1, "date": 91, "datetime": 93, "decimal": 3, "double": 8, "enum": 4, "float": 7,
-    "geometry": -2, "int": 4, "json": 12, "mediumint": 4, "set": -7, "smallint": 5, "text": 2005, "time": 92, "timestamp": 93, "tinyint": -6,
-    "varbinary": -3, "varchar": 12, "year": 12,
-}  # fmt: skip
+    "bigint": -5,
+    "binary": -2,
+    "bit": -7,
+    "blob": 2004,
+    "char": 1,
+    "date": 91,
+    "datetime": 93,
+    "decimal": 3,
+    "double": 8,
+    "enum": 4,
+    "float": 7,
+    "geometry": -2,
+    "int": 4,
+    "json": 12,
+    "mediumint": 4,
+    "set": -7,
+    "smallint": 5,
+    "text": 2005,
+    "time": 92,
+    "timestamp": 93,
+    "tinyint": -6,
+    "varbinary": -3,
+    "varchar": 12,
+    "year": 12,
+}
 
 DDL_WORDS = {
     "create": "CREATE",
@@ -42,7 +63,7 @@ DDL_WORDS = {
 
 
 # --- JSON
-# ---------------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 class Digits(str):
@@ -79,7 +100,7 @@ def escaped_message(value: Any) -> list[bytes]:
 
 
 # --- values
-# -------------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 Writers = Mapping[str, Callable[[Any, Any], Any]]  # class of a column -> what (column, value) is written as
@@ -340,7 +361,7 @@ def canal_columns(change: Any, type_name: Callable[[Any], str], writers: Writers
 
 
 # --- OceanBase OMS
-# ------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def oms_type(column: Any) -> str:
@@ -548,7 +569,7 @@ def local_clock(epoch_milliseconds: int) -> str:
 
 
 # --- Huawei DRS
-# ---------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def seconds_and_milliseconds(column: Any, value: datetime) -> str:
@@ -616,9 +637,19 @@ def drs_rows(change: Any, writers: Writers) -> dict[str, Any]:
 
 
 ORACLE_TYPES = {
-    "integer": "NUMBER", "boolean": "NUMBER", "decimal": "NUMBER", "float": "BINARY_FLOAT", "double": "BINARY_DOUBLE", "string": "VARCHAR2",
-    "enum": "VARCHAR2", "set": "VARCHAR2", "json": "CLOB", "binary": "BLOB", "date": "DATE", "datetime": "TIMESTAMP",
-}  # fmt: skip
+    "integer": "NUMBER",
+    "boolean": "NUMBER",
+    "decimal": "NUMBER",
+    "float": "BINARY_FLOAT",
+    "double": "BINARY_DOUBLE",
+    "string": "VARCHAR2",
+    "enum": "VARCHAR2",
+    "set": "VARCHAR2",
+    "json": "CLOB",
+    "binary": "BLOB",
+    "date": "DATE",
+    "datetime": "TIMESTAMP",
+}
 
 
 def null_if_empty(value: str) -> str | None:
@@ -645,11 +676,28 @@ def drs_json_oracle(change: Any) -> list[bytes]:
 
 
 POSTGRESQL_TYPES = {
-    "tinyint": "smallint", "smallint": "integer", "mediumint": "integer", "int": "bigint", "bigint": "numeric", "year": "smallint", "float": "real",
-    "double": "double precision", "decimal": "numeric", "varchar": "character varying", "text": "text", "enum": "character varying", "set": "text",
-    "json": "json", "blob": "bytea", "varbinary": "bytea", "bit": "bit", "date": "date", "time": "time without time zone",
-    "datetime": "timestamp without time zone", "timestamp": "timestamp with time zone",
-}  # fmt: skip
+    "tinyint": "smallint",
+    "smallint": "integer",
+    "mediumint": "integer",
+    "int": "bigint",
+    "bigint": "numeric",
+    "year": "smallint",
+    "float": "real",
+    "double": "double precision",
+    "decimal": "numeric",
+    "varchar": "character varying",
+    "text": "text",
+    "enum": "character varying",
+    "set": "text",
+    "json": "json",
+    "blob": "bytea",
+    "varbinary": "bytea",
+    "bit": "bit",
+    "date": "date",
+    "time": "time without time zone",
+    "datetime": "timestamp without time zone",
+    "timestamp": "timestamp with time zone",
+}
 
 
 def postgresql_type(column: Any) -> str:
@@ -797,13 +845,26 @@ def is_replaced(change: Any) -> bool:
 
 
 # --- Alibaba DataWorks
-# --------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 DATAWORKS_TYPES = {
-    "integer": "LONG", "bit": "LONG", "boolean": "BOOLEAN", "decimal": "DOUBLE", "float": "DOUBLE", "double": "DOUBLE", "string": "STRING", "enum": "STRING",
-    "set": "STRING", "json": "STRING", "binary": "BYTES", "geometry": "BYTES", "date": "DATE", "datetime": "DATE", "timestamp": "DATE",
-}  # fmt: skip
+    "integer": "LONG",
+    "bit": "LONG",
+    "boolean": "BOOLEAN",
+    "decimal": "DOUBLE",
+    "float": "DOUBLE",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "enum": "STRING",
+    "set": "STRING",
+    "json": "STRING",
+    "binary": "BYTES",
+    "geometry": "BYTES",
+    "date": "DATE",
+    "datetime": "DATE",
+    "timestamp": "DATE",
+}
 DATAWORKS_VALUES: Writers = {
     **dict.fromkeys(("integer", "bit"), digits),
     "boolean": lambda column, value: bool(value),

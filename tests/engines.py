@@ -25,6 +25,8 @@ from py4j.protocol import STATIC_PREFIX, Py4JError, Py4JJavaError
 ROOT = Path(__file__).parent.parent
 SECONDS_TO_START = 60
 HOST = "127.0.0.1"
+USER, PASSWORD = "loader", "pa55-of-the-loader"
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 # Ends the whole group when its standard input ends, which it does when this process is gone, however it went.
 GUARD = 'exec 3<&0; (cat <&3 >/dev/null; kill -TERM 0) & exec 3<&- "$@" </dev/null'
@@ -34,11 +36,11 @@ class EngineError(Exception):
     """An engine that is not there, or did not start."""
 
 
-def jars(name: str) -> list[Path]:
+def jars(name: str, folder: Path = ROOT / ".jars") -> list[Path]:
     """The jars of `spark` or `kafka`, as `make jars` has fetched them."""
-    found = sorted((ROOT / ".jars" / name).glob("*.jar"))
+    found = sorted((folder / name).glob("*.jar"))
     if not found:
-        raise EngineError(f"there are no jars in .jars/{name}: run `make jars`")
+        raise EngineError(f"there are no jars in {folder / name}: run `make jars`")
     return found
 
 
@@ -59,19 +61,24 @@ class Program:
         self.name, self.log = log.stem, log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                ["sh", "-c", GUARD, "guard", *command], stdin=subprocess.PIPE, stdout=output, stderr=output,
-                cwd=log.parent, env=dict(environment), start_new_session=True,
-            )  # fmt: skip
+                ["sh", "-c", GUARD, "guard", *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                cwd=log.parent,
+                env=dict(environment),
+                start_new_session=True,
+            )
         atexit.register(self.stop)
 
-    def wait_until(self, ready: Callable[[], bool]) -> None:
+    def wait_until(self, ready: Callable[[], bool], seconds: float = SECONDS_TO_START) -> None:
         """Returns when it is ready; raises with the end of the log if it ends before or takes too long."""
-        deadline = time.monotonic() + SECONDS_TO_START
+        deadline = time.monotonic() + seconds
         while not ready():
             if self._process.poll() is not None:
                 raise EngineError(f"{self.name} ended with exit code {self._process.returncode}:\n{tail(self.log)}")
             if time.monotonic() > deadline:
-                raise EngineError(f"{self.name} did not start in {SECONDS_TO_START} s:\n{tail(self.log)}")
+                raise EngineError(f"{self.name} did not start in {seconds} s:\n{tail(self.log)}")
             time.sleep(0.1)
 
     def stop(self) -> None:
@@ -101,21 +108,22 @@ class Message(NamedTuple):
 
 
 class Broker:
-    """A Kafka broker that is its own controller. It runs in a JVM that obeys this process, so that a call to its client
-    for administration takes milliseconds.
+    """A Kafka broker that is its own controller, with two listeners: `servers` takes anyone, `secured` asks for USER
+    and PASSWORD. It runs in a JVM that obeys this process, so that a call to its client for administration takes
+    milliseconds. `properties` replace its own.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.log = folder, folder / "broker.log"
+    def __init__(self, folder: Path, properties: Mapping[str, str] = {}) -> None:
+        self.folder, self.log, self.properties = folder, folder / "broker.log", properties
 
     def __enter__(self) -> Broker:
         self.folder.mkdir(parents=True, exist_ok=True)
-        port = free_port()
-        self.servers = f"{HOST}:{port}"
+        port, secured_port = free_port(), free_port()
+        self.servers, self.secured = f"{HOST}:{port}", f"{HOST}:{secured_port}"
         self._launch()
         atexit.register(self._stop)
         try:
-            self._start(broker_properties(self.folder, port, free_port()))
+            self._start(broker_properties(self.folder, port, secured_port, free_port()) | dict(self.properties))
         except Py4JError as error:
             said = str(error)  # the JVM is asked for it
             self._stop()
@@ -134,9 +142,17 @@ class Broker:
         self._output = self.log.open("a", buffering=1)
         try:
             port, token, self._process = launch_gateway(
-                classpath=classpath, javaopts=["-Xmx512m", "-Dlog4j2.level=INFO", f"-Djava.io.tmpdir={self.folder}"], java_path=None, cwd=str(self.folder), die_on_exit=True, enable_auth=True,
-                redirect_stdout=self._output, redirect_stderr=self._output, create_new_process_group=True, return_proc=True,
-            )  # fmt: skip
+                classpath=classpath,
+                javaopts=["-Xmx512m", "-Dlog4j2.level=INFO", f"-Djava.io.tmpdir={self.folder}"],
+                java_path=None,
+                cwd=str(self.folder),
+                die_on_exit=True,
+                enable_auth=True,
+                redirect_stdout=self._output,
+                redirect_stderr=self._output,
+                create_new_process_group=True,
+                return_proc=True,
+            )
         except ValueError as error:  # it ended without naming its port
             raise EngineError(f"the broker's JVM did not start:\n{tail(self.log)}") from error
         self._gateway = JavaGateway(
@@ -260,16 +276,36 @@ class Broker:
         )
 
 
-def broker_properties(folder: Path, port: int, controller_port: int) -> dict[str, str]:
+def broker_properties(folder: Path, port: int, secured_port: int, controller_port: int) -> dict[str, str]:
     """One node, small, that keeps messages of any age and takes big ones."""
+    open_to_clients = f"PLAINTEXT://{HOST}:{port},SAFE://{HOST}:{secured_port}"
     return {
-        "node.id": "1", "process.roles": "broker,controller", "controller.quorum.voters": f"1@{HOST}:{controller_port}", "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}", "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
-        "log.dirs": str(folder / "data"), "log.retention.ms": "-1", "log.cleaner.dedupe.buffer.size": "8388608", "auto.create.topics.enable": "false",
-        "message.max.bytes": "104857600", "socket.request.max.bytes": "209715200", "num.io.threads": "2", "num.network.threads": "2", "background.threads": "2",
-        "offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1", "group.initial.rebalance.delay.ms": "0", "min.insync.replicas": "1",
-        "transaction.state.log.num.partitions": "1", "transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1",
-    }  # fmt: skip
+        "node.id": "1",
+        "process.roles": "broker,controller",
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"{open_to_clients},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": open_to_clients,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SAFE:SASL_PLAINTEXT",
+        "listener.name.safe.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.safe.plain.sasl.jaas.config": f'{PLAIN_LOGIN} user_{USER}="{PASSWORD}";',
+        "log.dirs": str(folder / "data"),
+        "log.retention.ms": "-1",
+        "log.cleaner.dedupe.buffer.size": "8388608",
+        "auto.create.topics.enable": "false",
+        "message.max.bytes": "104857600",
+        "socket.request.max.bytes": "209715200",
+        "num.io.threads": "2",
+        "num.network.threads": "2",
+        "background.threads": "2",
+        "offsets.topic.num.partitions": "1",
+        "offsets.topic.replication.factor": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "min.insync.replicas": "1",
+        "transaction.state.log.num.partitions": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+    }
 
 
 def consumer_settings(servers: str) -> dict[str, str]:
@@ -355,9 +391,14 @@ class ConnectServer:
         port = free_port()
         self.remote = f"sc://{HOST}:{port}"
         settings = {
-            "spark.master": "local[2]", "spark.ui.enabled": "false", "spark.driver.host": HOST, "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
-            **self.conf, "spark.connect.grpc.binding.address": HOST, "spark.connect.grpc.binding.port": str(port),
-        }  # fmt: skip
+            "spark.master": "local[2]",
+            "spark.ui.enabled": "false",
+            "spark.driver.host": HOST,
+            "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
+            **self.conf,
+            "spark.connect.grpc.binding.address": HOST,
+            "spark.connect.grpc.binding.port": str(port),
+        }
         command = [
             str(spark_home() / "bin" / "spark-submit"),
             "--class",
@@ -397,9 +438,14 @@ def environment(folder: Path) -> dict[str, str]:
         if name in os.environ
     }
     return kept | {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]), "PYTHONPATH": str(hook.parent), "PYSPARK_PYTHON": sys.executable,
-        "SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": HOST, "SPARK_LOCAL_DIRS": str(folder / "local"), "SPARK_DAEMON_MEMORY": "512m",
-    }  # fmt: skip
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        "PYTHONPATH": str(hook.parent),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_LOCAL_IP": HOST,
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "SPARK_DAEMON_MEMORY": "512m",
+    }
 
 
 def alive_workers(web_port: int) -> int | None:

@@ -54,7 +54,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Change:
-    """`row` names what was changed, through changes of its key; `order` counts from 1; instants are epoch milliseconds."""
+    """`row` names what was changed, through changes of its key; `order` counts from 1; instants are milliseconds of
+    1970.
+    """
 
     name: str
     op: str
@@ -79,7 +81,7 @@ class Change:
 
 
 # --- tables
-# -------------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def integer(name: str, type_: str = "bigint") -> Column:
@@ -200,7 +202,7 @@ def moment(text: str) -> datetime:
 
 
 # --- what happened
-# ------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def _insert(name: str, table: Table, **after: Any) -> Change:
@@ -217,7 +219,7 @@ def _lives_of_orders() -> list[Change]:
     renamed = {**second, "label": "新"}
     moved = {**renamed, "id": 3}
     noted = {**moved, "note": "a", "label": None}
-    lives = [
+    return [
         Change("snapshot", "snapshot", ORDERS, None, first, "orders/1"),
         Change("insert", "insert", ORDERS, None, second, "orders/2"),
         Change("update", "update", ORDERS, second, renamed, "orders/2"),
@@ -227,7 +229,6 @@ def _lives_of_orders() -> list[Change]:
         Change("delete", "delete", ORDERS, noted, None, "orders/2"),
         Change("update_of_snapshot", "update", ORDERS, first, {**first, "amount": Decimal("-0.10")}, "orders/1"),
     ]
-    return lives
 
 
 def _lives_of_lines() -> list[Change]:
@@ -420,7 +421,7 @@ TABLES = tuple({change.table.name: change.table for change in CHANGES if change.
 
 
 # --- the changelog row
-# --------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def canonical_text(column: Column, value: Any) -> str | None:
@@ -430,7 +431,10 @@ def canonical_text(column: Column, value: Any) -> str | None:
     '0.00000010'
     >>> canonical_text(Column("v", "timestamp", "timestamp(6)"), moment("2024-05-01 10:00:00.120"))
     '2024-05-01T10:00:00.12Z'
-    >>> canonical_text(Column("v", "set", "set('a','b')"), ("a", "b")), canonical_text(Column("v", "geometry", "point"), (1, b""))
+    >>> (
+    ...     canonical_text(Column("v", "set", "set('a','b')"), ("a", "b")),
+    ...     canonical_text(Column("v", "geometry", "point"), (1, b"")),
+    ... )
     ('a,b', 'AQAAAA==')
     """
     match column.kind, value:

@@ -374,7 +374,7 @@ def read_set(text: str, column_type: str, _zone) -> str | None:
 
 
 def read_wall_clock(text: str, _type: str, _zone) -> str | None:
-    """Wall clock time without trailing zeros of a fraction of a second; None for another shape. No calendar is asked."""
+    """Wall clock time without the last zeros of a fraction of a second; None for another shape. No calendar is used."""
     match = WALL_CLOCK.fullmatch(text) or TIME_OF_DAY.fullmatch(text)
     return match[1] + without_trailing_zeros(match[2] or "") if match else None
 

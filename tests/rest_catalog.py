@@ -19,9 +19,16 @@ from tests.engines import HOST
 SEPARATOR = "\x1f"  # between the levels of a namespace
 TOKEN = "token-of-the-catalog"
 STATUS = {
-    "NoSuchNamespaceException": 404, "NoSuchTableException": 404, "NoSuchViewException": 404, "AlreadyExistsException": 409, "CommitFailedException": 409,
-    "NamespaceNotEmptyException": 409, "ValidationException": 400, "BadRequestException": 400, "IllegalArgumentException": 400,
-}  # fmt: skip
+    "NoSuchNamespaceException": 404,
+    "NoSuchTableException": 404,
+    "NoSuchViewException": 404,
+    "AlreadyExistsException": 409,
+    "CommitFailedException": 409,
+    "NamespaceNotEmptyException": 409,
+    "ValidationException": 400,
+    "BadRequestException": 400,
+    "IllegalArgumentException": 400,
+}
 NAMESPACE, TABLE, VIEW = (
     "/namespaces/{namespace}",
     "/namespaces/{namespace}/tables/{table}",

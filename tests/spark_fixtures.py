@@ -1,5 +1,5 @@
-"""One Spark for the whole test run: commands that are called in this process find it and use a session of their own in
-it.
+"""One Spark and one Kafka broker for the whole test run. Commands that are called in this process find this Spark and
+use a session of their own in it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from runner.cli import main
-from runner.contract import SQL_SETTINGS
 from runner.storage.delta import Delta
 from runner.storage.iceberg import Iceberg
 from runner.storage.known import STORAGES
-from tests.engines import jars
+from tests.engines import Broker, jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from runner.engine.session import Spark
 
 
 # What of all storages a JVM must know from its start; a target's own settings come on top.
@@ -34,7 +35,7 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
     from runner.engine.session import Spark
     from runner.project.nodes import Target
 
@@ -45,12 +46,29 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         yield session
 
 
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for the whole test run: each test has topics with names of its own."""
+    with Broker(tmp_path_factory.mktemp("broker")) as started:
+        yield started
+
+
 @pytest.fixture(scope="module")
-def interpreted() -> Iterator[None]:
-    """For tests of where rows go, not of what is in them: queries of this module are not compiled."""
+def interpreted(spark: Spark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """For tests of where rows go, not of what is in them: queries of this module are not compiled, neither in this
+    process nor in those that it starts.
+    """
+    folder = tmp_path_factory.mktemp("conf")
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in INTERPRETED.items()))
+    # What new sessions of this JVM begin with.
+    defaults = spark.session._jsc.sc().conf()
+    for name, value in INTERPRETED.items():
+        defaults.set(name, value)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("runner.engine.session.SQL_SETTINGS", {**SQL_SETTINGS, **INTERPRETED})
+        patch.setenv("SPARK_CONF_DIR", str(folder))
         yield
+    for name in INTERPRETED:
+        defaults.remove(name)
 
 
 def hadoop_catalog(session: SparkSession, name: str, warehouse: Path) -> None:

@@ -40,10 +40,20 @@ sources:
 def record(number: int, **other: object) -> dict:
     values = [{"type_info": "LONG", "value": number}, {"type_info": "STRING", "value": "v" * (number % 7)}]
     return {
-        "id": number, "version": 1, "operation": "INSERT", "timestamp": 1700000000, "source": {"sourceType": "OB_MYSQL", "version": "4"}, "schemaName": "tn.d",
-        "tableName": "t", "fields": [{"name": "id", "dataTypeNumber": 8}, {"name": "v", "dataTypeNumber": 253}], "pkIndexes": [0], "afterImages": values,
-        "beforeImageBytes": b"", "afterImageBytes": b"", **other,
-    }  # fmt: skip
+        "id": number,
+        "version": 1,
+        "operation": "INSERT",
+        "timestamp": 1700000000,
+        "source": {"sourceType": "OB_MYSQL", "version": "4"},
+        "schemaName": "tn.d",
+        "tableName": "t",
+        "fields": [{"name": "id", "dataTypeNumber": 8}, {"name": "v", "dataTypeNumber": 253}],
+        "pkIndexes": [0],
+        "afterImages": values,
+        "beforeImageBytes": b"",
+        "afterImageBytes": b"",
+        **other,
+    }
 
 
 def container(values: list[dict], schema: dict = SCHEMA, codec: str = "deflate") -> bytes:
@@ -55,9 +65,12 @@ def container(values: list[dict], schema: dict = SCHEMA, codec: str = "deflate")
 def write_dump(path: Path, messages: list[bytes | None], first_offset: int = 0) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = {
-        "key": pyarrow.array([b"k"] * len(messages), pyarrow.binary()), "value": pyarrow.array(messages, pyarrow.binary()), "topic": ["changes"] * len(messages),
-        "partition": pyarrow.array([3] * len(messages), pyarrow.int32()), "offset": pyarrow.array(range(first_offset, first_offset + len(messages)), pyarrow.int64()),
-    }  # fmt: skip
+        "key": pyarrow.array([b"k"] * len(messages), pyarrow.binary()),
+        "value": pyarrow.array(messages, pyarrow.binary()),
+        "topic": ["changes"] * len(messages),
+        "partition": pyarrow.array([3] * len(messages), pyarrow.int32()),
+        "offset": pyarrow.array(range(first_offset, first_offset + len(messages)), pyarrow.int64()),
+    }
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
 
 
@@ -162,7 +175,8 @@ def test_what_cannot_be_read_is_a_dead_letter_and_all_else_lands(
     assert rows(capsys, "select op, count(*) as n from control_events group by op") == [{"op": "tombstone", "n": 1}]
     others = rows(
         capsys,
-        "select source, reason, detail, raw, origin.file as file from dead_letters where source <> 'dump' order by source, file",
+        "select source, reason, detail, raw, origin.file as file from dead_letters where source <> 'dump' "
+        "order by source, file",
     )
     assert [(row["source"], row["reason"]) for row in others] == [
         ("containers", "bad-avro"),
@@ -206,13 +220,24 @@ def test_parse_shows_what_a_file_becomes(
 
 
 MAPS = {
-    "type": "record", "name": "change", "fields": [
-        {"name": "kind", "type": "string"}, {"name": "now", "type": {"type": "map", "values": [
-            "null", "long", {"type": "enum", "name": "Gone", "symbols": ["NULL", "NONE"]},
-            {"type": "record", "name": "Money", "fields": [{"name": "digits", "type": "string"}]},
-        ]}},
+    "type": "record",
+    "name": "change",
+    "fields": [
+        {"name": "kind", "type": "string"},
+        {
+            "name": "now",
+            "type": {
+                "type": "map",
+                "values": [
+                    "null",
+                    "long",
+                    {"type": "enum", "name": "Gone", "symbols": ["NULL", "NONE"]},
+                    {"type": "record", "name": "Money", "fields": [{"name": "digits", "type": "string"}]},
+                ],
+            },
+        },
     ],
-}  # fmt: skip
+}
 MAPS_SPEC = """
 about: rows as maps, of which some columns may not be sent
 message: {encoding: avro, schema: maps.avsc, skip_bytes: 5}
@@ -228,7 +253,8 @@ def test_rows_that_are_maps(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     (folder / "formats/maps.yml").write_text(MAPS_SPEC)
     (folder / "formats/maps.avsc").write_text(json.dumps(MAPS))
     (folder / "project.yml").write_text(
-        "vars: {of: maps}\nsources: [{name: maps, format: maps, schema: \"formats/{{ var('of') }}.avsc\", files: in/single/*}]\n"
+        "vars: {of: maps}\nsources: [{name: maps, format: maps, schema: \"formats/{{ var('of') }}.avsc\", "
+        "files: in/single/*}]\n"
     )
     first = {
         "kind": "I",
@@ -272,7 +298,8 @@ function, batches, messages = pickle.load(open(sys.argv[1], "rb"))
 found = function(pyarrow.array(messages, pyarrow.binary()), pyarrow.nulls(len(messages), pyarrow.string())).to_pylist()
 assert [one["reason"] for one in found] == [None, "bad-avro"], found
 assert found[0]["images"]["afterImages"]["texts"] == ["1", "v"], found
-batch = pyarrow.RecordBatch.from_arrays([["a"], [0], pyarrow.array([messages[0]], pyarrow.binary())], names=["path", "modified", "content"])
+content = pyarrow.array([messages[0]], pyarrow.binary())
+batch = pyarrow.RecordBatch.from_arrays([["a"], [0], content], names=["path", "modified", "content"])
 assert [one.num_rows for one in batches(iter([batch]), ())] == [1]
 """
 

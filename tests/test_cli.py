@@ -14,7 +14,9 @@ from runner.cli import main
 MODELS = {
     "models/staging/stg_orders.sql": "{{ config(tags='nightly') }}\nselect * from {{ ref('changelog') }}",
     "models/orders.sql": "{{ config(materialized='table') }}\nselect * from {{ ref('stg_orders') }}",
-    "models/orders.yml": "models:\n  - name: orders\n    description: All orders\n    columns: [{name: id, data_tests: [not_null]}]\n",
+    "models/orders.yml": (
+        "models:\n  - name: orders\n    description: All orders\n    columns: [{name: id, data_tests: [not_null]}]\n"
+    ),
 }
 
 
@@ -179,8 +181,19 @@ def test_variables(project, runner) -> None:
 def test_ls(project, runner) -> None:
     project(MODELS)
     assert runner("ls").out.split() == [
-        "source:orders", "orders_to_changelog", "changelog", "conserved_orders", "control_events", "ddl_events", "dead_letters", "freshness", "freshness_by_table", "stg_orders", "orders", "not_null_orders_id",
-    ]  # fmt: skip
+        "source:orders",
+        "orders_to_changelog",
+        "changelog",
+        "conserved_orders",
+        "control_events",
+        "ddl_events",
+        "dead_letters",
+        "freshness",
+        "freshness_by_table",
+        "stg_orders",
+        "orders",
+        "not_null_orders_id",
+    ]
     assert runner("ls", "-s", "orders+", "--output", "path").out.split() == ["models/orders.sql", "models/orders.yml"]
     assert runner("ls", "--resource-type", "source").out == "source:orders\n"
     assert runner("ls", "-s", "tag:nightly", "--output", "selector").out == "model:stg_orders\n"
@@ -274,7 +287,10 @@ def test_inline_sql(project, runner) -> None:
 
 
 def test_tests_with_defaults_and_arguments_in_any_order(project, runner) -> None:
-    macro = "{% macro test_at_least(least, model, column='id') %}select count({{ column }}) from {{ model }} having count(*) < {{ least }}{% endmacro %}"
+    macro = (
+        "{% macro test_at_least(least, model, column='id') %}select count({{ column }}) from {{ model }} having "
+        "count(*) < {{ least }}{% endmacro %}"
+    )
     project(
         {
             **MODELS,

@@ -43,8 +43,14 @@ TABLES = (
 )
 OF_THE_RUN = ["run_id", "loaded_at", "landed_on"]
 MODELS = {
-    "by_operation.sql": "{{ config(materialized='table') }}\nselect source, op, count(*) as changes from {{ ref('changelog') }} group by source, op\n",
-    "newest.sql": "{{ config(materialized='incremental', unique_key='key_text') }}\nselect key_text, max(event_time) as at from {{ ref('changelog') }} where key_text is not null group by 1\n",
+    "by_operation.sql": (
+        "{{ config(materialized='table') }}\n"
+        "select source, op, count(*) as changes from {{ ref('changelog') }} group by source, op\n"
+    ),
+    "newest.sql": (
+        "{{ config(materialized='incremental', unique_key='key_text') }}\n"
+        "select key_text, max(event_time) as at from {{ ref('changelog') }} where key_text is not null group by 1\n"
+    ),
 }
 LOCAL = "  local: {path: local}\n"
 RUNNER = [sys.executable, "-m", "runner.cli"]
@@ -57,10 +63,13 @@ def cases(name: str, *stems: str) -> bytes:
 def write_project(folder: Path) -> None:
     records = [record(number) for number in range(30)]
     files = {
-        "in/documents/1.jsonl": cases("drs_mongodb", "sample_insert", "patches"), "in/byte_lists/1.jsonl": cases("drs_json", "binary"), "in/containers/1.avro": container(records[:20]),
+        "in/documents/1.jsonl": cases("drs_mongodb", "sample_insert", "patches"),
+        "in/byte_lists/1.jsonl": cases("drs_json", "binary"),
+        "in/containers/1.avro": container(records[:20]),
         "in/lines/1.base64": b"\n".join(base64.b64encode(encoded(SCHEMA, one)) for one in records[20:]),
-        "project.yml": (SOURCES + text_of("project.yml") + LOCAL).encode(), **{f"models/{name}": sql.encode() for name, sql in MODELS.items()},
-    }  # fmt: skip
+        "project.yml": (SOURCES + text_of("project.yml") + LOCAL).encode(),
+        **{f"models/{name}": sql.encode() for name, sql in MODELS.items()},
+    }
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
@@ -132,7 +141,8 @@ def test_a_server_lands_the_same(folder: Path, landed_here: dict[str, list[str]]
         more.write(base64.b64encode(encoded(SCHEMA, record(99))))
     (folder / "models/broken.sql").write_text("select\n  nothing_of_this_name\nfrom {{ ref('changelog') }}\n")
     (folder / "models/broken.yml").write_text(
-        "unit_tests:\n  - {name: sums, model: by_operation, given: [{input: ref('changelog'), rows: [{source: a, op: insert}]}], expect: {rows: [{source: a, changes: 1}]}}\n"
+        "unit_tests:\n  - {name: sums, model: by_operation, given: [{input: ref('changelog'), rows: [{source: "
+        "a, op: insert}]}], expect: {rows: [{source: a, changes: 1}]}}\n"
     )
     ran = command(folder, "build", given)
     assert ran.returncode == 1

@@ -8,19 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import engines
 from tests.engines import Broker, ConnectServer, EngineError, Message, Program, StandaloneCluster
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with Broker(tmp_path_factory.mktemp("broker")) as started:
-        yield started
 
 
 def processes(folder: Path) -> list[str]:
@@ -86,46 +79,43 @@ def test_a_big_message_arrives(broker: Broker) -> None:
     assert broker.end_offsets("big") == {0: 1}
 
 
-def test_a_stopped_broker_is_gone(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), Broker(tmp_path):
+@pytest.mark.spark
+def test_a_stopped_broker_is_gone_and_what_is_left_of_it_is_quiet(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(KeyboardInterrupt), Broker(tmp_path) as broker:
+        broker.create_topic("some")
         assert processes(tmp_path)
         raise KeyboardInterrupt
     assert processes(tmp_path) == []
-
-
-def test_what_is_left_of_a_stopped_broker_is_quiet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with Broker(tmp_path) as broker:
-        broker.create_topic("some")
     del broker
     gc.collect()
     assert caplog.records == []
 
 
-def test_a_broker_that_does_not_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "broker_properties", lambda *_: {"node.id": "1", "process.roles": "broker"})
-    with pytest.raises(EngineError, match="controller.quorum"):
-        Broker(tmp_path).__enter__()
+@pytest.mark.spark
+def test_a_broker_that_does_not_start_says_why(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"controller\.quorum"):
+        Broker(tmp_path, {"controller.quorum.voters": ""}).__enter__()
     assert processes(tmp_path) == []
 
 
-def test_jars_that_are_not_there_say_what_fetches_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "ROOT", tmp_path)
+def test_jars_that_are_not_there_say_what_fetches_them(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="make jars"):
-        engines.jars("spark")
+        engines.jars("spark", tmp_path)
 
 
 def test_a_program_that_ends_says_why(tmp_path: Path) -> None:
     program = Program(["sh", "-c", "echo no such port; exit 3"], tmp_path / "worker.log", os.environ)
-    with pytest.raises(EngineError, match="(?s)worker ended with exit code 3.*no such port"):
+    with pytest.raises(EngineError, match=r"(?s)worker ended with exit code 3.*no such port"):
         program.wait_until(lambda: False)
     program.stop()
 
 
-def test_a_program_that_takes_too_long_says_what_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "SECONDS_TO_START", 0.5)
+def test_a_program_that_takes_too_long_says_what_it_said(tmp_path: Path) -> None:
     program = Program(["sh", "-c", "echo waiting; sleep 100"], tmp_path / "worker.log", os.environ)
-    with pytest.raises(EngineError, match="(?s)worker did not start.*waiting"):
-        program.wait_until(lambda: False)
+    with pytest.raises(EngineError, match=r"(?s)worker did not start.*waiting"):
+        program.wait_until(lambda: False, seconds=0.5)
     program.stop()
 
 
@@ -141,6 +131,7 @@ with Broker(folder / "broker"):
 """
 
 
+@pytest.mark.spark
 def test_nothing_outlives_a_killed_test_run(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, cwd=engines.ROOT
@@ -162,7 +153,8 @@ def with_project(number):
     import runner
     return 1
 spark = SparkSession.builder.master(sys.argv[1]).config("spark.ui.enabled", "false").getOrCreate()
-print(spark.range(4).selectExpr("sum(id)").collect()[0][0], spark.range(1).select(udf(without, "int")("id")).collect()[0][0])
+summed, called = spark.range(4).selectExpr("sum(id)"), spark.range(1).select(udf(without, "int")("id"))
+print(summed.collect()[0][0], called.collect()[0][0])
 try:
     spark.range(1).select(udf(with_project, "int")("id")).collect()
 except Exception as error:
@@ -171,6 +163,7 @@ except Exception as error:
 
 
 @pytest.mark.soak
+@pytest.mark.spark
 def test_a_cluster_works_and_does_not_know_the_project(tmp_path: Path) -> None:
     with StandaloneCluster(tmp_path) as cluster:
         command = [sys.executable, "-c", USES_PROJECT, cluster.master]
@@ -179,6 +172,7 @@ def test_a_cluster_works_and_does_not_know_the_project(tmp_path: Path) -> None:
     assert processes_after(tmp_path) == []
 
 
+@pytest.mark.spark
 def test_a_connect_server_starts_and_stops(tmp_path: Path) -> None:
     with ConnectServer(tmp_path, conf={"spark.app.name": "connected"}) as server:
         assert server.remote.startswith("sc://127.0.0.1:")

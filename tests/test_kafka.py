@@ -7,10 +7,11 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shlex
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -20,43 +21,16 @@ from runner.project.topics import KAFKA_KEYS
 from runner.run.documents import messages_of
 from tests import engines, pages
 from tests.conftest import Ran
-from tests.engines import HOST, Broker, Message, broker_properties, free_port
+from tests.engines import HOST, PASSWORD, PLAIN_LOGIN, Broker, Message, free_port
 from tests.spark_fixtures import rows
 from tests.test_streams import message
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 ROOT = Path(__file__).parent.parent
-SECRET = "pa55-of-the-loader"
 FORMATS = sorted(path.name for path in (ROOT / "formats/cases").iterdir())
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 Runner = Callable[..., Ran]
 Write = Callable[..., Path]
-
-
-class SecuredBroker(Broker):
-    """A broker with one more listener, which asks for a password."""
-
-    secured: str
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
-    port = free_port()
-
-    def properties(*arguments: object) -> dict[str, str]:
-        plain = broker_properties(*arguments)
-        return plain | {
-            "listeners": f"{plain['listeners']},SAFE://{HOST}:{port}", "advertised.listeners": f"{plain['advertised.listeners']},SAFE://{HOST}:{port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SAFE:SASL_PLAINTEXT", "listener.name.safe.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.safe.plain.sasl.jaas.config": f'{PLAIN} user_loader="{SECRET}";',
-        }  # fmt: skip
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines, "broker_properties", properties)
-        with SecuredBroker(tmp_path_factory.mktemp("broker")) as started:
-            started.secured = f"{HOST}:{port}"
-            yield started
 
 
 def source(broker: Broker, name: str, **kafka: object) -> str:
@@ -119,7 +93,7 @@ def is_binary(name: str) -> bool:
 
 
 @pytest.fixture
-def every_format(broker: SecuredBroker, spark: object, project: Write) -> dict[str, list[bytes]]:
+def every_format(broker: Broker, spark: object, project: Write) -> dict[str, list[bytes]]:
     """A project with a source a format, which reads a topic of two partitions, and for some of them one that reads the
     same messages from files; these messages.
     """
@@ -207,7 +181,7 @@ BEGAN = 1_700_000_000_000
 
 
 @pytest.fixture(scope="module")
-def reach(broker: SecuredBroker) -> list[str]:
+def reach(broker: Broker) -> list[str]:
     """Sources that differ in what they read; each topic has the messages 0 to 5 in two partitions, one a second."""
 
     def both() -> list[Message]:
@@ -244,7 +218,7 @@ def reach(broker: SecuredBroker) -> list[str]:
 
 
 def test_what_a_source_reads(
-    broker: SecuredBroker,
+    broker: Broker,
     reach: list[str],
     spark: object,
     project: Write,
@@ -256,9 +230,14 @@ def test_what_a_source_reads(
     assert ran.code == 0 and "WARN=0" in ran.err, ran.err
     all_six = ["0/0=0", "0/1=2", "0/2=4", "1/0=1", "1/1=3", "1/2=5"]
     first = {
-        "early": all_six, "late": [], "instant": ["0/2=4", "1/1=3", "1/2=5"], "offsets": ["0/2=4", "1/1=3", "1/2=5"],
-        "ends": ["0/0=0", *all_six[3:]], "ends_instant": ["0/0=0", "0/1=2", "1/0=1", "1/1=3"], "batched": all_six,
-    }  # fmt: skip
+        "early": all_six,
+        "late": [],
+        "instant": ["0/2=4", "1/1=3", "1/2=5"],
+        "offsets": ["0/2=4", "1/1=3", "1/2=5"],
+        "ends": ["0/0=0", *all_six[3:]],
+        "ends_instant": ["0/0=0", "0/1=2", "1/0=1", "1/1=3"],
+        "batched": all_six,
+    }
     assert all_landed(capsys, *first, "listed", "matched") == {
         **{name: [f"{name}/{place}" for place in expected] for name, expected in first.items()},
         "listed": [f"listed_{which}/{place}" for which in "ab" for place in all_six],
@@ -293,7 +272,7 @@ def test_what_a_source_reads(
 
 
 def test_where_a_message_was(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sent = [
         Message(
@@ -336,7 +315,7 @@ def test_where_a_message_was(
 
 
 def test_messages_of_transactions_that_were_aborted_are_none(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broker.create_topic("transactions")
     produce_in_transactions(broker, "transactions", [([0, 1], True), ([2], False), ([3], True)])
@@ -368,14 +347,17 @@ def produce_in_transactions(broker: Broker, topic: str, transactions: list[tuple
         pytest.param(50_000_000, id="50 MB", marks=pytest.mark.soak),
     ],
 )
-def test_a_big_message_lands_beside_small_ones(broker: SecuredBroker, project: Write, size: int) -> None:
+def test_a_big_message_lands_beside_small_ones(broker: Broker, project: Write, size: int) -> None:
     """In a JVM of its own, with the memory that the page names."""
     name = f"big_{size}"
     big = json.loads(message(1))
     big["data"][0]["text"] = "x" * size
     broker.create_topic(name)
     broker.produce(name, [*numbered([0]), Message(json.dumps(big).encode()), *numbered([2])])
-    target = f"target: t\ntargets: {{t: {{jars: {ROOT}/.jars/spark/*.jar, spark: {{spark.driver.memory: 4g, spark.master: 'local[2]'}}}}}}\n"
+    target = (
+        f"target: t\ntargets: {{t: {{jars: {ROOT}/.jars/spark/*.jar, spark: {{spark.driver.memory: 4g, "
+        f"spark.master: 'local[2]'}}}}}}\n"
+    )
     folder = project({"project.yml": target + project_of(source(broker, name))["project.yml"]})
     query = f"select after['id'] as id, length(after['text']) as size from {name}_to_changelog order by seq.arrival"
     shown = pages.run_block(
@@ -399,7 +381,7 @@ def delete_topic(broker: Broker, name: str) -> None:
 
 
 def test_messages_that_are_gone_are_said(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("aged", "aged_allowed", "remade", "remade_allowed")
     for name in names:
@@ -438,7 +420,7 @@ def test_messages_that_are_gone_are_said(
 
 
 def test_what_only_spark_has_noticed_is_said_too(
-    broker: SecuredBroker,
+    broker: Broker,
     spark: object,
     project: Write,
     runner: Runner,
@@ -469,7 +451,7 @@ def test_what_only_spark_has_noticed_is_said_too(
 
 
 def test_a_batch_that_was_begun_is_landed_first(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As after a kill: the connector cannot by itself go on behind such a batch."""
     broker.create_topic("begun")
@@ -485,7 +467,7 @@ def test_a_batch_that_was_begun_is_landed_first(
 
 
 def test_conserved_finds_what_did_not_land_and_what_landed_twice(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
+    broker: Broker, spark: object, project: Write, runner: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of one message that is missing and one that is there twice, the counts agree."""
     broker.create_topic("tampered")
@@ -512,10 +494,10 @@ def test_conserved_finds_what_did_not_land_and_what_landed_twice(
 
 
 def test_what_cannot_be_read_is_said_at_once(
-    broker: SecuredBroker, spark: object, project: Write, runner: Runner, monkeypatch: pytest.MonkeyPatch
+    broker: Broker, spark: object, project: Write, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runner.engine.kafka.PATIENCE_SECONDS", 2)
-    monkeypatch.setenv("LOADER_PASSWORD", SECRET)
+    monkeypatch.setenv("LOADER_PASSWORD", PASSWORD)
     broker.create_topic("orders.known")
     broker.create_topic("guarded")
     broker.produce("guarded", numbered([1]))
@@ -524,7 +506,7 @@ def test_what_cannot_be_read_is_said_at_once(
         options = {
             "kafka.security.protocol": "SASL_PLAINTEXT",
             "kafka.sasl.mechanism": "PLAIN",
-            "kafka.sasl.jaas.config": f"{PLAIN} {jaas}",
+            "kafka.sasl.jaas.config": f"{PLAIN_LOGIN} {jaas}",
         }
         return source(broker, name, topics="guarded", servers=broker.secured, options=options)
 
@@ -541,10 +523,7 @@ def test_what_cannot_be_read_is_said_at_once(
     began = time.monotonic()
     ran = runner("run", "--exclude", "changelog+")
     assert ran.code == 1 and time.monotonic() - began < 60
-    said = {
-        name: text
-        for name, text in re.findall(r"ERROR streaming model (\w+)_to_changelog .*\n((?:      .*\n)*)", ran.err)
-    }
+    said = dict(re.findall(r"ERROR streaming model (\w+)_to_changelog .*\n((?:      .*\n)*)", ran.err))
     assert sorted(said) == ["garbled", "nobody", "nowhere", "unknown", "wrong"], ran.err
     assert "does not answer at" in said["nobody"] and "does not answer at broker.invalid:9092" in said["nowhere"]
     assert 'there is no topic "orders.knwon"' in said["unknown"] and 'did you mean "orders.known"?' in said["unknown"]
@@ -552,8 +531,8 @@ def test_what_cannot_be_read_is_said_at_once(
     assert '"kafka.sasl.jaas.config" cannot be read' in said["garbled"]
     # Secrets are nowhere, not in pieces either.
     written = [path for folder in ("target", "warehouse") for path in Path(folder).rglob("*") if path.is_file()]
-    assert len(written) > 10 and [path for path in written if SECRET.encode() in path.read_bytes()] == []
-    assert SECRET not in ran.err
+    assert len(written) > 10 and [path for path in written if PASSWORD.encode() in path.read_bytes()] == []
+    assert PASSWORD not in ran.err
 
 
 def test_a_connector_that_is_not_there_is_named(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -571,7 +550,10 @@ def test_a_connector_that_is_not_there_is_named(spark: object, monkeypatch: pyte
 # --- the page of the docs
 
 
-def test_the_page_is_right(broker: SecuredBroker, tmp_path: Path) -> None:
+def test_the_page_is_right(
+    broker: Broker, spark: object, tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`build` in a process of its own, which finds the connector as the page says; what follows, in this one."""
     page = ROOT / "docs/kafka.md"
     found = pages.blocks(page)
     for topic in ("shop.orders", "shop.items"):
@@ -579,8 +561,14 @@ def test_the_page_is_right(broker: SecuredBroker, tmp_path: Path) -> None:
             broker.create_topic(topic)
     broker.produce("shop.items", numbered([77]))
     pages.write_files(found, tmp_path)
-    shown = "".join(
-        pages.run_block(block, tmp_path, KAFKA_SERVERS=broker.servers) for block in found if block.kind == "sh"
-    )
+    monkeypatch.setenv("KAFKA_SERVERS", broker.servers)
+    build, *others = pages.commands(found)
+    pages.run_block(pages.Block("sh", "", shlex.join(["runner", *build])), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    shown = ""
+    for words in others:
+        ran = runner(*words)
+        assert ran.code == 0, ran.err
+        shown += ran.out
     assert re.search(r'insert *\| t *\| \{"id":"77"\} *\| shop.items', shown), shown
     assert set(re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE)) == set(KAFKA_KEYS)

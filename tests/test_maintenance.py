@@ -17,7 +17,9 @@ pytestmark = pytest.mark.usefixtures("interpreted")
 TARGETS = {
     "parquet": "{spark: {spark.sql.files.openCostInBytes: 134217728}}",
     "delta": "{storage: delta, spark: {spark.sql.files.openCostInBytes: 134217728}}",
-    "iceberg": "{storage: iceberg, catalog: {name: kept, type: hadoop}, spark: {spark.sql.files.openCostInBytes: 134217728}}",
+    "iceberg": (
+        "{storage: iceberg, catalog: {name: kept, type: hadoop}, spark: {spark.sql.files.openCostInBytes: 134217728}}"
+    ),
 }
 FILES, EACH = 6, 3
 LANDED = "select after['id'] as id from {{ ref('changelog') }} order by cast(after['id'] as int)"
@@ -30,7 +32,8 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, spark: object, monkey
     for number in range(FILES):
         write(tmp_path, number)
     (tmp_path / "project.yml").write_text(
-        f"target: {request.param}\ntargets: {{{request.param}: {TARGETS[request.param]}}}\nsources: [{{name: app, format: canal, files: in/*}}]\n"
+        f"target: {request.param}\ntargets: {{{request.param}: {TARGETS[request.param]}}}\n"
+        f"sources: [{{name: app, format: canal, files: in/*}}]\n"
     )
     monkeypatch.chdir(tmp_path)
     assert main(["run"]) == 0
@@ -99,7 +102,8 @@ def test_old_rows_go_and_nobody_misses_them(folder: Path, spark: object, capsys:
     own = session(folder, spark)
     for number, days in ((0, 31), (1, 29)):
         own.sql(
-            f"update {table(folder)} set landed_on = date '{date.today() - timedelta(days=days)}' where origin.file like '%/{number}.jsonl'"
+            f"update {table(folder)} set landed_on = date '{date.today() - timedelta(days=days)}' where "
+            f"origin.file like '%/{number}.jsonl'"
         ).collect()
     assert main(["maintain", "--keep-days", "30"]) == 0
     assert rows(capsys, LANDED) == ids(FILES * EACH)[EACH:]

@@ -48,15 +48,30 @@ MESSAGES = {
 ZONES = dict.fromkeys(("canal", "oceanbase_canal", "drs_json_c", "oms_dataworks"), "Asia/Shanghai")
 VIEWS = ("changelog", "ddl_events", "control_events", "dead_letters")
 SAME_COLUMNS = (
-    "kind", "op", "tenant", "db_name", "schema_name", "table_name", "key", "old_key", "key_text", "before", "after", "before_image", "after_image",
-    "changed", "event_time", "produced_at", "statement",
-)  # fmt: skip
+    "kind",
+    "op",
+    "tenant",
+    "db_name",
+    "schema_name",
+    "table_name",
+    "key",
+    "old_key",
+    "key_text",
+    "before",
+    "after",
+    "before_image",
+    "after_image",
+    "changed",
+    "event_time",
+    "produced_at",
+    "statement",
+)
 VENDORS = pytest.mark.parametrize("vendor", list(ENCODERS))
 CHANGE_OF = {change.name: change for change in CHANGES}
 
 
 # --- what is declared of tables
-# -----------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def declared(vendor: str, table: Table) -> dict[str, Any]:
@@ -89,7 +104,7 @@ def source_of(vendor: str) -> dict[str, Any]:
 
 
 # --- landing
-# ------------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def messages_of(vendor: str) -> list[tuple[str, bytes]]:
@@ -176,7 +191,7 @@ def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Landed:
 
 
 # --- what is expected
-# ---------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 VendorException = Mapping[str, Any]
 Row = dict[str, Any]
@@ -205,8 +220,10 @@ def compact_json(_: Column, text: str) -> str:
 
 def declared_digits(column: Column, text: str) -> str:
     """
-    >>> declared_digits(Column("v", "time", "time(3)"), "01:02:03.5"), declared_digits(Column("v", "time", "time"), "01:02:03")
-    ('01:02:03.500', '01:02:03')
+    >>> declared_digits(Column("v", "time", "time(3)"), "01:02:03.5")
+    '01:02:03.500'
+    >>> declared_digits(Column("v", "time", "time"), "01:02:03")
+    '01:02:03'
     """
     whole, _, fraction = text.partition(".")
     digits = re.search("[0-9]+", column.type)
@@ -380,7 +397,7 @@ def order_key(row: Row) -> tuple[Any, ...]:
 
 
 # --- tests with Spark
-# ---------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 @VENDORS
@@ -421,7 +438,7 @@ def test_rows_of_one_key_are_in_order(landed: Landed, vendor: str) -> None:
 
 
 # --- tests without
-# ------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def test_every_vendor_has_its_exceptions() -> None:
@@ -516,12 +533,31 @@ OMS_TABLE = Table(
     ("col1", "col2"),
     database="database",
 )
-OMS_ROW = dict(zip((column.name for column in OMS_TABLE.columns), (
-    3, 129, 2147483646, 9223372036854775806, 10223372036854775806, 1.2222, DOUBLE, "hello world", b"hello world", Decimal(DOUBLE_DIGITS),
-    "2020-11-25", "00:01:02", "2020-11-25 00:01:02", moment("2020-11-24 16:01:02.012345"),
-)))  # fmt: skip
-OMS_VALUES_SENT = """"col1":3,"col2":129,"col3":2147483646,"col4":9223372036854775806,"col5":10223372036854775806,"col6":1.2222,"col7":DOUBLE,"col8":"hello world",
-    "col9":"aGVsbG8gd29ybGQ=","col10":DOUBLE,"col11":"2020-11-25","col12":"00:01:02","col13":"2020-11-25 00:01:02","col14":"1606233662.012345" """
+OMS_ROW = dict(
+    zip(
+        (column.name for column in OMS_TABLE.columns),
+        (
+            3,
+            129,
+            2147483646,
+            9223372036854775806,
+            10223372036854775806,
+            1.2222,
+            DOUBLE,
+            "hello world",
+            b"hello world",
+            Decimal(DOUBLE_DIGITS),
+            "2020-11-25",
+            "00:01:02",
+            "2020-11-25 00:01:02",
+            moment("2020-11-24 16:01:02.012345"),
+        ),
+    )
+)
+OMS_VALUES_SENT = """"col1":3,"col2":129,"col3":2147483646,"col4":9223372036854775806,"col5":10223372036854775806,
+    "col6":1.2222,"col7":DOUBLE,"col8":"hello world",
+    "col9":"aGVsbG8gd29ybGQ=","col10":DOUBLE,"col11":"2020-11-25","col12":"00:01:02","col13":"2020-11-25 00:01:02",
+    "col14":"1606233662.012345" """
 OMS_TYPES_SENT = (
     "TINYINT",
     "SMALLINT",
@@ -675,8 +711,10 @@ def test_sample_of_oceanbase_canal() -> None:
     )
     assert_holds(
         the_message("oceanbase_canal", change),
-        exact("""{"data": [{"id": "111", "name": "name", "description": "Big 2-wheel scooter", "weight": "5.18"}], "database": "inventory", "es": 1589373560000, "id": 9, "isDdl": false,
-            "mysqlType": {"id": "INTEGER", "name": "VARCHAR(255)", "description": "VARCHAR(512)", "weight": "FLOAT"}, "old": [{"weight": "5.15"}], "pkNames": ["id"], "sql": "",
+        exact("""{"data": [{"id": "111", "name": "name", "description": "Big 2-wheel scooter", "weight": "5.18"}],
+            "database": "inventory", "es": 1589373560000, "id": 9, "isDdl": false,
+            "mysqlType": {"id": "INTEGER", "name": "VARCHAR(255)", "description": "VARCHAR(512)",
+            "weight": "FLOAT"}, "old": [{"weight": "5.15"}], "pkNames": ["id"], "sql": "",
             "table": "products", "ts": 1589373560798, "type": "UPDATE"}"""),
     )
 
@@ -709,7 +747,9 @@ DRS_ROW = dict(
     c9=Decimal(9874510357),
     id=104,
 )
-DRS_VALUES_SENT = """"c11":"[]", "c10":"华为云huaweicloud", "c14":"[106, 103, 111, 106, 103, 111, 105, 100, 33, 64, 35, 36, 37, 94]", "c4":"2021-06-25 17:51:53", "c5":"1624614713.201",
+DRS_VALUES_SENT = """"c11":"[]", "c10":"华为云huaweicloud",
+    "c14":"[106, 103, 111, 106, 103, 111, 105, 100, 33, 64, 35, 36, 37, 94]", "c4":"2021-06-25 17:51:53",
+    "c5":"1624614713.201",
     "c6":"!@#$%90weurtg103", "c7":"10357.0", "c8":"1.2510357E7", "c9":"9874510357" """
 DRS_UPDATE = Change(
     "sample",
@@ -724,8 +764,10 @@ DRS_UPDATE = Change(
 
 
 def test_samples_of_drs_json() -> None:
-    head = """{"mysqlType":{"c11":"binary", "c10":"varchar", "c14":"blob", "c4":"datetime", "c5":"timestamp", "c6":"char", "c7":"float", "c8":"double", "c9":"decimal", "id":"int"},
-        "id":27677, "es":1624614713000, "ts":1625058726990, "database":"test01", "table":"test ", "isDdl":false, "sql":"", "pkNames":["id"]}"""
+    head = """{"mysqlType":{"c11":"binary", "c10":"varchar", "c14":"blob", "c4":"datetime", "c5":"timestamp",
+        "c6":"char", "c7":"float", "c8":"double", "c9":"decimal", "id":"int"},
+        "id":27677, "es":1624614713000, "ts":1625058726990, "database":"test01", "table":"test ", "isDdl":false,
+        "sql":"", "pkNames":["id"]}"""
     after, before = (exact("{" + DRS_VALUES_SENT + f', "id":"{number}"' + "}") for number in (104, 103))
     assert_holds(
         the_message("drs_json", DRS_UPDATE), {**exact(head), "type": "UPDATE", "data": [after], "old": [before]}
@@ -766,10 +808,13 @@ def test_sample_of_drs_sql() -> None:
         instant=1639626187000,
         written=1639629261915,
     )
-    values = """{"timestamp_column": "2021-12-16 12:31:49.344365", "jsonb_column": "{\\"key1\\": \\"value1\\", \\"key2\\": \\"value2\\"}", "boolean_column": "false",
+    values = """{"timestamp_column": "2021-12-16 12:31:49.344365",
+        "jsonb_column": "{\\"key1\\": \\"value1\\", \\"key2\\": \\"value2\\"}", "boolean_column": "false",
         "bit_column": "1", "smallint_column": "12", "bytea_column": "62797465615f64617461"}"""
-    sample = """{"columnType": {"timestamp_column": "timestamp without time zone", "jsonb_column": "json", "boolean_column": "boolean", "bit_column": "bit", "smallint_column": "smallint",
-        "bytea_column": "bytea"}, "dbType": "GaussDB Primary/Standby", "opType": "UPDATE", "id": 332, "es": 1639626187000, "ts": 1639629261915, "database": "database01",
+    sample = """{"columnType": {"timestamp_column": "timestamp without time zone", "jsonb_column": "json",
+        "boolean_column": "boolean", "bit_column": "bit", "smallint_column": "smallint",
+        "bytea_column": "bytea"}, "dbType": "GaussDB Primary/Standby", "opType": "UPDATE", "id": 332,
+        "es": 1639626187000, "ts": 1639629261915, "database": "database01",
         "table": "table01", "type": "UPDATE", "isDdl": false, "sql": "", "pkNames": null}"""
     old = {**exact(values), "timestamp_column": "2014-07-02 06:14:00.742", "boolean_column": "true"}
     assert_holds(the_message("drs_sql", change), {**exact(sample), "data": [exact(values)], "old": [old]})
@@ -787,7 +832,8 @@ def test_samples_of_drs_mongodb() -> None:
     )
     identity = f'{{"_id": ObjectId("{change.document_id}")}}'
     head = exact(
-        '{"id": 256, "op": "INSERT", "dbType": "MongoDB", "db": "ljx", "coll": "ljx", "where": null, "recordType": "insert", "extra": "insert", "es": 1684315111439, "ts": 1684315111576}'
+        '{"id": 256, "op": "INSERT", "dbType": "MongoDB", "db": "ljx", "coll": "ljx", "where": null, '
+        '"recordType": "insert", "extra": "insert", "es": 1684315111439, "ts": 1684315111576}'
     )
     document = '"id": NumberInt(1), "c1": "baz", "tags": ["mongodb", "database", "NoSQL"]}'
     insert = the_message("drs_mongodb", change)
@@ -845,13 +891,15 @@ def test_samples_of_dataworks() -> None:
         "payload": {**payload, "before": before, "after": after, "op": "UPDATE_AFTER"},
         "version": "0.0.1",
     }
-    heartbeat = exact("""{"schema": {"dataColumn": null, "primaryKey": null, "source": null}, "payload": {"before": null, "after": null, "sequenceId": null,
-        "timestamp": {"eventTime": 1620457659000, "checkpointTime": 1620457659000}, "op": "MHEARTBEAT", "ddl": null}, "version": "0.0.1"}""")
+    heartbeat = exact("""{"schema": {"dataColumn": null, "primaryKey": null, "source": null},
+        "payload": {"before": null, "after": null, "sequenceId": null,
+        "timestamp": {"eventTime": 1620457659000, "checkpointTime": 1620457659000}, "op": "MHEARTBEAT",
+        "ddl": null}, "version": "0.0.1"}""")
     assert the_message("dataworks", Change("sample", "heartbeat", instant=1620457659000)) == heartbeat
 
 
 # --- the page
-# -----------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def in_words(exception: VendorException) -> tuple[str, str]:

@@ -18,3 +18,13 @@ def test_every_built_in_format_has_a_snapshot() -> None:
     assert formats <= {
         source["name"].text() for source in read_yaml(snapshots.FOLDER / "project.yml")["sources"].elements()
     }
+
+
+# Columns of compiled SQL that a reader sees without scrolling, and how many lines are wider. This number may only fall.
+WIDTH = 140
+WIDER_LINES = 1364
+
+
+def test_no_more_lines_are_too_wide() -> None:
+    wider = [line for sql in snapshots.written().values() for line in sql.splitlines() if len(line) > WIDTH]
+    assert len(wider) == WIDER_LINES, "state the new number if there are fewer; wrap lines if there are more"

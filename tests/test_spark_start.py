@@ -22,6 +22,7 @@ def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize(
     ("settings", "environment", "says"),
     [
@@ -38,7 +39,10 @@ def test_what_is_wrong_is_said(
 ) -> None:
     folder = project(
         {
-            "project.yml": f"target: t\ntargets: {{t: {{spark: {settings}}}}}\nsources: [{{name: app, format: canal, files: in/*}}]\n"
+            "project.yml": (
+                f"target: t\ntargets: {{t: {{spark: {settings}}}}}\n"
+                f"sources: [{{name: app, format: canal, files: in/*}}]\n"
+            )
         }
     )
     ran = run(folder, **environment)

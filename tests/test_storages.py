@@ -179,11 +179,15 @@ def test_the_same_rows_land_everywhere(runner: Runner, formats: tuple[str, ...])
 
 GROWING = """
 {{ config(materialized='incremental', unique_key=['k'], on_schema_change='MODE') }}
-{% if var('step') == '1' %} select k, v, w from values (1, 'a', 1.5), (2, 'b', 2.5), (cast(null as int), 'n', null) as t(k, v, w)
+{% if var('step') == '1' %}
+select k, v, w from values (1, 'a', 1.5), (2, 'b', 2.5), (cast(null as int), 'n', null) as t(k, v, w)
 {% else %} CHANGED {% endif %}
 """
 CHANGES = {
-    "added": "select k, v, w, named_struct('x y', 1) as `more.of it` from values (2, 'B', 2.0), (3, 'c', null), (cast(null as int), 'N', 0.5) as t(k, v, w)",
+    "added": (
+        "select k, v, w, named_struct('x y', 1) as `more.of it` from values (2, 'B', 2.0), (3, 'c', null), "
+        "(cast(null as int), 'N', 0.5) as t(k, v, w)"
+    ),
     "removed": "select k, v from values (2, 'B'), (3, 'c'), (cast(null as int), 'N') as t(k, v)",
     "retyped": "select k, v, cast(w as string) as w from values (2, 'B', 2.0) as t(k, v, w)",
 }
@@ -249,21 +253,36 @@ def test_what_may_change(mode: str, change: str) -> None:
     if columns:
         assert columns_after("m", WAS, SENT[change], ["k"], mode) == columns
     else:
-        with pytest.raises(QueryFailed, match='the columns of "m" have changed .*--full-refresh rebuilds it'):
+        with pytest.raises(QueryFailed, match=r'the columns of "m" have changed .*--full-refresh rebuilds it'):
             columns_after("m", WAS, SENT[change], ["k"], mode)
 
 
 MODELS = {
-    "added_up": "{{ config(materialized='incremental') }} select {{ var('step') }} as step, cast(7 as smallint) as small {% if is_incremental() %} where (select count(*) from {{ this }}) < 3 {% endif %}",
+    "added_up": (
+        "{{ config(materialized='incremental') }} select {{ var('step') }} as step, cast(7 as smallint) as small "
+        "{% if is_incremental() %} where (select count(*) from {{ this }}) < 3 {% endif %}"
+    ),
     "odd": """
         {{ config(materialized='incremental', unique_key=['the `key`', 'Part.Of']) }}
-        select 1 as `the ``key```, 'p' as `part.of`, {{ var('step') }} as `Step Of (it)`, map('a', array(named_struct('b c', {{ var('step') }}))) as nested
+        select 1 as `the ``key```, 'p' as `part.of`, {{ var('step') }} as `Step Of (it)`,
+          map('a', array(named_struct('b c', {{ var('step') }}))) as nested
         {% if is_incremental() %} , (select max(`step of (it)`) from {{ this }}) as ignored {% endif %}
     """,
-    "letter_case": "{{ config(materialized='incremental', unique_key='ID', on_schema_change='sync_all_columns') }} select 1 as {{ 'Id' if var('step') == '1' else 'id' }}, {{ var('step') }} as step",
-    "twice": "{{ config(materialized='incremental', unique_key=['k', 'part']) }} select k, cast(null as string) as part, {{ var('step') }} as step from values (1), ({{ 1 if var('step') == '2' else 2 }}) as t(k)",
-    "failing": "{{ config(materialized='incremental', on_schema_change='sync_all_columns') }} select {% if var('step') == '1' %} id {% else %} cast(concat(id, 'x') as bigint) as id {% endif %} from range(1000)",
-    "no_key": "{{ config(materialized='incremental', unique_key='k') }} select 1 as {{ 'k' if var('step') == '1' else 'l' }}",
+    "letter_case": (
+        "{{ config(materialized='incremental', unique_key='ID', on_schema_change='sync_all_columns') }} select 1 "
+        "as {{ 'Id' if var('step') == '1' else 'id' }}, {{ var('step') }} as step"
+    ),
+    "twice": (
+        "{{ config(materialized='incremental', unique_key=['k', 'part']) }} select k, cast(null as string) as "
+        "part, {{ var('step') }} as step from values (1), ({{ 1 if var('step') == '2' else 2 }}) as t(k)"
+    ),
+    "failing": (
+        "{{ config(materialized='incremental', on_schema_change='sync_all_columns') }} select {% if var('step') == "
+        "'1' %} id {% else %} cast(concat(id, 'x') as bigint) as id {% endif %} from range(1000)"
+    ),
+    "no_key": (
+        "{{ config(materialized='incremental', unique_key='k') }} select 1 as {{ 'k' if var('step') == '1' else 'l' }}"
+    ),
 }
 
 
@@ -333,6 +352,9 @@ def test_a_run_that_dies_while_it_exchanges_a_table_in_parquet(
 LANDED = "select after['id'] as id from {{ ref('app_to_changelog') }} order by id"
 
 
+ONLY = ("-s", "app_to_changelog")
+
+
 def write_message(folder: Path, number: int) -> None:
     (folder / "in").mkdir(exist_ok=True)
     (folder / f"in/{number}.jsonl").write_text(
@@ -349,26 +371,26 @@ def test_a_table_and_its_checkpoint_belong_together(runner: Runner, storage: str
         lake / ("changelog/app_to_changelog" if storage == "iceberg" else "app_to_changelog"),
     )
     (runner.folder / "in").mkdir()
-    runner.build(storage)
+    runner.build(storage, *ONLY)
     shutil.rmtree(checkpoint)  # a run that died before its stream began
     write_message(runner.folder, 1)
-    runner.build(storage)
+    runner.build(storage, *ONLY)
     shutil.rmtree(table)
     shutil.rmtree(checkpoint / "commits")  # a run that died in its first batch
-    runner.build(storage)
+    runner.build(storage, *ONLY)
     assert runner.rows(storage, LANDED) == [{"id": "1"}]
     shutil.rmtree(checkpoint)
     assert refused(runner, storage)
     write_message(runner.folder, 2)
-    runner.build(storage, "--full-refresh")
+    runner.build(storage, "--full-refresh", *ONLY)
     shutil.rmtree(table)
     assert refused(runner, storage)
-    runner.build(storage, "--full-refresh")
+    runner.build(storage, "--full-refresh", *ONLY)
     assert runner.rows(storage, LANDED) == [{"id": "1"}, {"id": "2"}]
 
 
 def refused(runner: Runner, storage: str) -> bool:
-    code, said = runner.run(storage, "run", "-s", "app_to_changelog")
+    code, said = runner.run(storage, "run", *ONLY)
     return (
         code == 1
         and '"app_to_changelog" has lost its checkpoint or its list of committed files' in said
@@ -379,7 +401,10 @@ def refused(runner: Runner, storage: str) -> bool:
 # --- other places
 
 
-STEPS = "{{ config(materialized='incremental', unique_key='id') }} select after['id'] as id, {{ var('step') }} as step from {{ ref('changelog') }}"
+STEPS = (
+    "{{ config(materialized='incremental', unique_key='id') }} select after['id'] as id, {{ var('step') }} as step "
+    "from {{ ref('changelog') }}"
+)
 
 
 def check_target(runner: Runner, target: str) -> None:
@@ -400,13 +425,14 @@ def test_tables_in_a_file_system_of_hadoop(runner: Runner, storage: str) -> None
     catalog = "catalog: {type: hadoop}, " if storage == "iceberg" else ""
     place = runner.folder / "away" / storage
     (runner.folder / "project.yml").write_text(
-        f"sources: [{{name: app, format: canal, files: in/*}}]\ntargets: {{{storage}: {{storage: {storage}, {catalog}path: 'file://{place}'}}}}\n"
+        f"sources: [{{name: app, format: canal, files: in/*}}]\n"
+        f"targets: {{{storage}: {{storage: {storage}, {catalog}path: 'file://{place}'}}}}\n"
     )
     check_target(runner, storage)
     assert (place / "_checkpoints/app_to_changelog/commits/1").is_file()
     shutil.rmtree(place / "_checkpoints/app_to_changelog")
     assert refused(runner, storage)
-    runner.build(storage, "--full-refresh", "-s", "app_to_changelog")
+    runner.build(storage, "--full-refresh", *ONLY)
     assert runner.rows(storage, LANDED) == [{"id": "1"}, {"id": "2"}]
 
 
@@ -419,7 +445,8 @@ def test_a_catalog_behind_a_server(runner: Runner, spark: Any, monkeypatch: pyte
     with RestCatalog(spark.session._jvm, runner.folder, SECRET) as served:
         catalog = f"{{type: rest, uri: '{served.uri}', credential: '{{{{ env_var(\"CATALOG_CREDENTIAL\") }}}}'}}"
         (runner.folder / "project.yml").write_text(
-            f"sources: [{{name: app, format: canal, files: in/*}}]\ntargets: {{rest: {{storage: iceberg, path: lake, catalog: {catalog}}}}}\n"
+            f"sources: [{{name: app, format: canal, files: in/*}}]\n"
+            f"targets: {{rest: {{storage: iceberg, path: lake, catalog: {catalog}}}}}\n"
         )
         check_target(runner, "rest")
         assert runner.rows("rest", "select after['id'] as id from lake.changelog.changelog order by id") == [

@@ -10,7 +10,10 @@ pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 
 NEVER_BUILT = {
     "models/m.sql": "{{ config(materialized='table') }} select 1 as a, 2 as b",
-    "models/m.yml": "models:\n  - name: m\n    columns: [{name: a, data_tests: [not_null, unique]}, {name: b, data_tests: [not_null]}]\n",
+    "models/m.yml": (
+        "models:\n  - name: m\n    columns: [{name: a, data_tests: [not_null, unique]}, {name: b, data_tests: "
+        "[not_null]}]\n"
+    ),
 }
 
 

@@ -16,6 +16,7 @@ from runner.run.results import Result
 
 if TYPE_CHECKING:
     from runner.run.parts import Parts
+    from runner.run.schedule import Listener
 
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
@@ -57,24 +58,19 @@ def _execute(command: str, arguments: RunArguments, report: Report, wanted: Want
     job = Job.of(workspace, command, _with_tests(workspace, arguments, wanted), arguments.full_refresh)
 
     def execute(parts: Parts) -> list[Result]:
-        from runner.run.schedule import Schedule
-
-        names = [node.name for node in job.nodes]
-        execution = parts.execution(job.compiled_path)
-        queries = {name: case.query.sql for name, case in job.compiled.cases.items()}
-        schedule = Schedule(
-            workspace.graph,
-            names,
-            execution.run,
-            parts.spark.cancel,
-            report,
-            arguments.threads,
-            arguments.fail_fast,
-            queries,
-        )
-        return schedule.run()
+        return execute_nodes(job, parts, report, arguments.threads, arguments.fail_fast)
 
     return run_locked(job, report, execute)
+
+
+def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail_fast: bool = False) -> list[Result]:
+    """Runs the nodes of a job, parents first, several at a time; how each went, in the order in which they ended."""
+    from runner.run.schedule import Schedule
+
+    names = [node.name for node in job.nodes]
+    queries = {name: case.query.sql for name, case in job.compiled.cases.items()}
+    run, cancel = parts.execution(job.compiled_path).run, parts.spark.cancel
+    return Schedule(job.workspace.graph, names, run, cancel, listener, threads, fail_fast, queries).run()
 
 
 def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:

@@ -35,7 +35,8 @@ from runner.engine.locks import TableLocks
 try:
     with TableLocks(Path(sys.argv[1]), command="run --continuous", target="local") as locks:
         locks.take(sys.argv[3:])
-        jvm = subprocess.Popen(["sleep", sys.argv[2]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False)
+        nothing = subprocess.DEVNULL
+        jvm = subprocess.Popen(["sleep", sys.argv[2]], stdin=nothing, stdout=nothing, stderr=nothing, close_fds=False)
         locks.jvm(jvm.pid)
         print(jvm.pid, flush=True)
         sys.stdin.read()
@@ -148,7 +149,10 @@ def test_the_second_is_told_who_holds_the_table(tmp_path: Path, hold) -> None:
         error.code == "target-held"
         and error.hint == f"wait for it, stop it (kill {run.process.pid}), or select other models"
     )
-    who = rf"\(process {run.process.pid} of \S+ on {re.escape(socket.gethostname())}, since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)"
+    who = (
+        rf"\(process {run.process.pid} of \S+ on {re.escape(socket.gethostname())}, since \d{{4}}-\d\d-\d\d "
+        r"\d\d:\d\d:\d\d UTC\)"
+    )
     assert re.fullmatch(rf'"orders" is being written by "run --continuous" {who}', error.message)
 
 
@@ -244,7 +248,8 @@ def test_a_jvm_that_stays_is_named_each_time(tmp_path: Path, hold) -> None:
         error = refused(tmp_path, "orders")
         assert error.code == "target-held" and error.hint == f"stop it (kill -9 {run.jvm}), then run again"
         assert error.message.startswith(
-            f'"orders" may still be written by the JVM (process {run.jvm}) of "run --continuous" (process {run.process.pid} of '
+            f'"orders" may still be written by the JVM (process {run.jvm}) of "run --continuous" (process '
+            f"{run.process.pid} of "
         )
     gone(run.jvm)
     assert seconds_to_take(tmp_path, "orders") < 1

@@ -9,7 +9,10 @@ import pytest
 
 from runner.cli import main
 
-COLUMNS = "op, key_text, old_key, before, after, before_image, after_image, changed, pair_id, event_time, meta['rowid'] as rowid"
+COLUMNS = (
+    "op, key_text, old_key, before, after, before_image, after_image, changed, pair_id, event_time, meta['rowid'] "
+    "as rowid"
+)
 
 
 def half(op: str, sequence: str, row: dict, before: dict | None = None) -> dict:

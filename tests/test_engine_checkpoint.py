@@ -35,7 +35,7 @@ def test_files_of_all_committed_batches(tmp_path: Path) -> None:
 
 
 def test_offsets_of_the_newest_commit(tmp_path: Path) -> None:
-    """The second line of a plan is of the batch, the third of its only source; a plan without a commit does not count."""
+    """The second line of a plan is of the batch, the third of its only source; without a commit it does not count."""
     checkpoint = Checkpoint(LocalFiles(), str(tmp_path))
     assert (checkpoint.first_offsets(), checkpoint.committed_offsets(), checkpoint.newest_commit) == ({}, {}, -1)
     for folder in ("sources/0", "offsets", "commits"):

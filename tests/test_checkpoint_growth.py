@@ -44,7 +44,9 @@ def test_a_thousand_batches(
     with Broker(tmp_path / "broker") as broker:
         broker.create_topic("orders")
         (tmp_path / "project.yml").write_text(
-            f"target: t\ntargets: {{t: {TARGETS[storage]}}}\nsources: [{{name: app, format: canal, kafka: {{servers: '{broker.servers}', topics: orders, batch: 1}}}}]\n"
+            f"target: t\ntargets: {{t: {TARGETS[storage]}}}\n"
+            f"sources: [{{name: app, format: canal, kafka: {{servers: '{broker.servers}', topics: orders, "
+            f"batch: 1}}}}]\n"
         )
         for step in range(STEPS):
             each = BATCHES // STEPS
@@ -75,7 +77,8 @@ def test_a_thousand_batches(
     with capsys.disabled():
         for batches, seconds, files, size, log_files, log_size in figures:
             print(
-                f"\n{storage}: {batches} batches, {seconds:.2f} s each; checkpoint {files} files, {size / 1e6:.2f} MB; log {log_files} files, {log_size / 1e6:.2f} MB",
+                f"\n{storage}: {batches} batches, {seconds:.2f} s each; checkpoint {files} files, "
+                f"{size / 1e6:.2f} MB; log {log_files} files, {log_size / 1e6:.2f} MB",
                 end="",
             )
         print()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from runner.errors import RunnerError, RunnerErrors
@@ -53,7 +55,7 @@ def test_circles(parents: dict[str, list[str]], circle: str) -> None:
     assert (
         shown[0] == shown[-1]
         and set(shown) == set(circle.split(" -> "))
-        and all(reads in parents[name] for name, reads in zip(shown, shown[1:]))
+        and all(reads in parents[name] for name, reads in pairwise(shown))
     )
 
 

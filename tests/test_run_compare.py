@@ -28,9 +28,20 @@ def test_values_as_yaml_has_them(value: object, text: object) -> None:
 
 def test_a_row_of_a_case_has_nothing_that_depends_on_the_run() -> None:
     row = {
-        "kind": "row", "source": "s", "format": "f", "op": None, "after": {"id": "1", "v": None}, "changed": [], "meta": {}, "origin": {"file": "x"},
-        "seq": {"generation": 0, "phase": 1, "position": [Decimal(7)], "arrival": [1, 2], "row": 0}, "detail": "words", "run_id": "r", "loaded_at": "t", "landed_on": "d",
-    }  # fmt: skip
+        "kind": "row",
+        "source": "s",
+        "format": "f",
+        "op": None,
+        "after": {"id": "1", "v": None},
+        "changed": [],
+        "meta": {},
+        "origin": {"file": "x"},
+        "seq": {"generation": 0, "phase": 1, "position": [Decimal(7)], "arrival": [1, 2], "row": 0},
+        "detail": "words",
+        "run_id": "r",
+        "loaded_at": "t",
+        "landed_on": "d",
+    }
     assert case_row(row) == {
         "kind": "row",
         "after": {"id": "1", "v": None},

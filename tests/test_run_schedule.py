@@ -170,6 +170,10 @@ def test_a_run_that_is_broken_off_says_how_far_it_came(monkeypatch: pytest.Monke
     with pytest.raises(Interrupted) as caught:
         Schedule(models(DIAMOND), DIAMOND, do, is_cut.set, heard, threads=2).run()
     assert {result.name: (result.status, result.message) for result in caught.value.results} == {
-        "a": ("success", ""), "f": ("success", ""), "c": ("success", ""), "b": ("error", "interrupted"),
-        "d": ("skipped", "because the run was interrupted"), "e": ("skipped", "because the run was interrupted"),
-    }  # fmt: skip
+        "a": ("success", ""),
+        "f": ("success", ""),
+        "c": ("success", ""),
+        "b": ("error", "interrupted"),
+        "d": ("skipped", "because the run was interrupted"),
+        "e": ("skipped", "because the run was interrupted"),
+    }

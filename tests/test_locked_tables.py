@@ -1,4 +1,4 @@
-"""One run at a time on a table, through the command line: who is refused, who is not, and what a killed holder leaves."""
+"""One run at a time on a table, through the command line: who is refused, who is not, what a killed holder leaves."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_a_held_table(
         ran = runner(*words)
         assert ran.code == 2 and ran.out == "", ran.err
         assert re.search(
-            rf'error\[target-held\]: "app_to_changelog" is being written by "run --continuous" \(process {holder.pid} of \S+ on \S+, since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)\n',
+            r'error\[target-held\]: "app_to_changelog" is being written by "run --continuous" \(process '
+            rf"{holder.pid} of \S+ on \S+, since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)\n",
             ran.err,
         ), ran.err
         assert f"kill {holder.pid}" in ran.err
@@ -99,7 +100,10 @@ def test_who_is_refused_has_started_no_jvm(folder: Path, runner) -> None:
     """The refusal of a process of its own, which has no Spark at hand: nothing of Spark is even loaded."""
     from runner.engine.locks import TableLocks
 
-    code = "import sys; from runner.cli import main\ntry: print(main(['build', '-s', 'app_to_changelog']))\nfinally: assert not [m for m in sys.modules if m.split('.')[0] in ('pyspark', 'py4j')]"
+    code = (
+        "import sys; from runner.cli import main\ntry: print(main(['build', '-s', 'app_to_changelog']))\n"
+        "finally: assert not [m for m in sys.modules if m.split('.')[0] in ('pyspark', 'py4j')]"
+    )
     with TableLocks(folder / "warehouse/_locks", "build", "local") as locks:
         locks.take(["app_to_changelog"])
         ran = subprocess.run(

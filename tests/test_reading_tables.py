@@ -104,6 +104,7 @@ def printed(block: Block, output: str) -> bool:
     return block.text.strip() in output
 
 
+@pytest.mark.spark
 def test_the_page_by_name(folder: Path) -> None:
     write_files(section(PAGE, "By name, in a catalog") + section(PAGE, "spark-sql"), folder)
     (run,) = [block for block in section(PAGE, "By name, in a catalog") if block.kind == "sh"]
@@ -119,7 +120,8 @@ def test_the_page_of_folders(folder: Path, spark: object, monkeypatch: pytest.Mo
     import duckdb
 
     (folder / "project.yml").write_text(
-        "targets: {local: {}, folders: {}}\nsources: [{name: shop, format: canal, zone: Asia/Shanghai, files: messages/*.jsonl}]\n"
+        "targets: {local: {}, folders: {}}\n"
+        "sources: [{name: shop, format: canal, zone: Asia/Shanghai, files: messages/*.jsonl}]\n"
     )
     monkeypatch.chdir(folder)
     assert main(["run"]) == 0
