@@ -1,4 +1,4 @@
-"""target/compiled, manifest.json and run_results.json, with dbt's names for what dbt has too."""
+"""target/compiled, manifest.json and run_results.json, with dbt's names for everything that dbt has too."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def compiled_path(project: Project, node: Node) -> Path:
 
 
 def increment_path(project: Project, node: Node) -> Path:
-    """Where the SQL of a model lies once its table is there."""
+    """The file for the SQL that an incremental model runs once its table exists."""
     return compiled_path(project, node).with_suffix(".increment.sql")
 
 
 def write_compiled(project: Project, graph: Graph, compiled: Compiled) -> None:
-    """Writes the SQL of models and data tests; files whose content is the same are left alone."""
+    """Writes the SQL of models and data tests; unchanged files are not written again."""
     for name, one in compiled.nodes.items():
         write_if_changed(compiled_path(project, graph.nodes[name]), one.sql)
         if one.increment:

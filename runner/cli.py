@@ -1,4 +1,4 @@
-"""The command line: arguments in, exit code out. 0 all good, 1 something ran and failed, 2 nothing could run."""
+"""The command line: arguments in, exit code out. 0: all good; 1: something ran and failed; 2: nothing could run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from runner.report import Report
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code of a command; what it says goes to standard output and standard error."""
+    """Runs a command and returns its exit code; it prints to standard output and standard error."""
     debug, report = False, Report(os.environ.get("RUNNER_LOG_FORMAT", "text"))
     try:
         args = _parser().parse_args(argv)
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         report.interrupted()
         return 130
     except BrokenPipeError:
-        sys.stdout = None  # nobody reads it: Python must not try to flush it at its end
+        sys.stdout = None  # its reader is gone: Python must not flush it at exit
         return 0
     except Exception:
         report.bug(traceback.format_exc())
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Parser(ArgumentParser):
-    """Says what is wrong with the arguments as all other mistakes are said."""
+    """Raises wrong arguments as RunnerError, like all other mistakes."""
 
     def error(self, message: str) -> NoReturn:
         choice = re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
@@ -68,7 +68,7 @@ class _Parser(ArgumentParser):
         raise RunnerError("usage", message, hint=f"{self.prog} --help")
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]  # argparse overloads it
-        """Refuses what it does not know by itself: only it knows the flags that were meant."""
+        """Refuses unknown arguments. Not left to the parser above, which does not know the flags of this command."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             word = unknown[0].partition("=")[0]
@@ -78,7 +78,7 @@ class _Parser(ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for: that takes longer than all other flags together."""
+    """Looks the version up only when it is asked for, because this is slow."""
 
     def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import PackageNotFoundError, version
@@ -93,7 +93,9 @@ class _Version(argparse.Action):
 
 def _parser() -> ArgumentParser:
     parser = _Parser(
-        prog="runner", description="Vendors' change messages to one changelog on Spark.", allow_abbrev=False
+        prog="runner",
+        description="Lands vendors' change messages in one changelog on Spark, builds models on it and tests them.",
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     _common(parser, is_top=True)
@@ -111,136 +113,116 @@ def _parser() -> ArgumentParser:
 
 
 def _common(parser: ArgumentParser, is_top: bool) -> None:
-    """Flags that may stand before and after the name of the command."""
+    """Flags that are allowed before and after the name of the command."""
 
     def default(value: object) -> object:
         return value if is_top else argparse.SUPPRESS
 
     folder, log_format = os.environ.get("RUNNER_PROJECT_DIR"), os.environ.get("RUNNER_LOG_FORMAT", "text")
-    parser.add_argument(
-        "--project-dir",
-        type=Path,
-        default=default(Path(folder) if folder else None),
-        help="the folder with project.yml (default: here or above)",
-    )
-    parser.add_argument(
-        "--target-path",
-        type=Path,
-        default=default(None),
-        help="where compiled SQL, results and logs go (default: target)",
-    )
-    parser.add_argument("-t", "--target", default=default(None), help="the target of project.yml to run on")
-    parser.add_argument("--vars", metavar="YAML", default=default(None), help="variables, over those of project.yml")
-    parser.add_argument("--log-format", choices=("text", "json"), default=default(log_format))
-    parser.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        default=default(False),
-        help="only what is not good; with compile: print the SQL",
-    )
-    parser.add_argument("-d", "--debug", action="store_true", default=default(False), help="with tracebacks")
-    parser.add_argument("--no-color", action="store_true", default=default(False))
+    add = parser.add_argument
+    project = "the folder with project.yml (default: the current folder or the nearest one above that has it)"
+    add("--project-dir", type=Path, metavar="FOLDER", default=default(Path(folder) if folder else None), help=project)
+    target_path = "the folder for compiled SQL, results and logs (default: target, in the project)"
+    add("--target-path", type=Path, metavar="FOLDER", default=default(None), help=target_path)
+    target = "which of the targets in project.yml to use (default: the one that project.yml chooses)"
+    add("-t", "--target", metavar="NAME", default=default(None), help=target)
+    variables = 'variables that override those in project.yml: "{name: value}"'
+    add("--vars", metavar="YAML", default=default(None), help=variables)
+    logs = "how to print progress and errors (default: text)"
+    add("--log-format", choices=("text", "json"), default=default(log_format), help=logs)
+    quiet = "print only warnings, failures and errors; with compile: print the SQL instead of paths"
+    add("-q", "--quiet", action="store_true", default=default(False), help=quiet)
+    add("-d", "--debug", action="store_true", default=default(False), help="add tracebacks to errors")
+    add("--no-color", action="store_true", default=default(False), help="print without colours")
 
 
 def _selection(parser: ArgumentParser) -> None:
-    methods = "names, name+, +name, tag:, path:, file:, source:, format:, resource_type:, config.x:"
-    parser.add_argument("-s", "--select", action="append", default=[], metavar="S", help=f"what to work on: {methods}")
-    parser.add_argument("--exclude", action="append", default=[], metavar="S", help="what to leave out")
+    methods = "NAME, NAME+, +NAME, @NAME, tag:X, path:X, file:X, source:X, format:X, resource_type:X, config.KEY:X"
+    select = f"the nodes to work on (default: all), in dbt's syntax: {methods}; may be given more than once"
+    exclude = "the nodes to leave out, in the same syntax"
+    parser.add_argument("-s", "--select", action="append", default=[], metavar="SELECTOR", help=select)
+    parser.add_argument("--exclude", action="append", default=[], metavar="SELECTOR", help=exclude)
 
 
 def _fail_fast(parser: ArgumentParser) -> None:
-    parser.add_argument("-x", "--fail-fast", action="store_true", help="stop at the first failure")
+    parser.add_argument("-x", "--fail-fast", action="store_true", help="start nothing more after the first failure")
 
 
 def _threads(parser: ArgumentParser) -> None:
-    help_text = "how many models and tests run at a time (default: 4)"
+    help_text = "how many models and tests run at the same time (default: 4)"
     parser.add_argument("--threads", type=int, metavar="N", default=4, help=help_text)
 
 
 def _full_refresh(parser: ArgumentParser) -> None:
-    help_text = "forget what was read and landed, and read all again"
+    help_text = "drop changelogs and read all messages again; rebuild incremental models"
     parser.add_argument("--full-refresh", action="store_true", help=help_text)
 
 
 def _continuous(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--continuous",
-        action="store_true",
-        help="land what comes until Ctrl-C or SIGTERM, which let the batch in flight end; a second one does not wait",
+    continuous = (
+        "land messages as they arrive, until Ctrl-C or SIGTERM: "
+        "the first signal lets the batch in flight end, the second does not"
     )
-    parser.add_argument(
-        "--trigger",
-        metavar="TIME",
-        help=f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {TRIGGER})",
-    )
+    trigger = f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {TRIGGER})"
+    parser.add_argument("--continuous", action="store_true", help=continuous)
+    parser.add_argument("--trigger", metavar="TIME", help=trigger)
 
 
 def _days(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--keep-days",
-        type=int,
-        metavar="N",
-        help="remove rows of changelog tables that landed more than N days ago (default: none)",
-    )
-    parser.add_argument(
-        "--history-days",
-        type=int,
-        metavar="N",
-        default=7,
-        help="how long old states of tables stay readable (default: 7)",
-    )
+    keep = "remove rows of changelogs that landed more than N days ago (default: remove none)"
+    history = "for how many days old states of tables stay readable (default: 7)"
+    parser.add_argument("--keep-days", type=int, metavar="N", help=keep)
+    parser.add_argument("--history-days", type=int, metavar="N", default=7, help=history)
 
 
 def _kinds_of_tests(parser: ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--unit", action="store_true", help="only unit tests and cases of formats")
-    group.add_argument("--data", action="store_true", help="only data tests")
+    group.add_argument("--unit", action="store_true", help="run only unit tests and cases of formats")
+    group.add_argument("--data", action="store_true", help="run only data tests")
 
 
 def _ls_flags(parser: ArgumentParser) -> None:
-    parser.add_argument("--output", choices=("name", "path", "selector", "json"), default="name")
-    parser.add_argument("--resource-type", choices=("source", "model", "test", "unit_test"))
+    outputs, types = ("name", "path", "selector", "json"), ("source", "model", "test", "unit_test")
+    parser.add_argument("--output", choices=outputs, default="name", help="what to print of each node (default: name)")
+    parser.add_argument("--resource-type", choices=types, help="list only nodes of this type")
 
 
 def _compile_flags(parser: ArgumentParser) -> None:
-    parser.add_argument("--inline", metavar="SQL", help="compile this instead of models")
-    parser.add_argument("--runnable", action="store_true", help="print the SQL after the settings that it needs")
+    inline = "compile this SQL (with ref, source, var and macros) instead of models, and print it"
+    parser.add_argument("--inline", metavar="SQL", help=inline)
+    parser.add_argument("--runnable", action="store_true", help="print the SQL, after the Spark settings that it needs")
 
 
 def _show_flags(parser: ArgumentParser) -> None:
+    output = "how to print the rows (default: table)"
     parser.add_argument("--inline", metavar="SQL", help="show the rows of this query instead of a model's")
-    parser.add_argument("--limit", type=int, default=10)
-    parser.add_argument("--output", choices=("table", "json"), default="table")
+    parser.add_argument("--limit", type=int, metavar="N", default=10, help="show at most N rows (default: 10)")
+    parser.add_argument("--output", choices=("table", "json"), default="table", help=output)
 
 
 def _parse_flags(parser: ArgumentParser) -> None:
-    parser.add_argument("format")
+    schema = "a file with the Avro schema of the messages, if the format has none; may be given more than once"
+    output = "how to print the rows (default: table on a terminal, else json)"
+    parser.add_argument("format", metavar="FORMAT", help="the name of a format: see runner formats list")
     parser.add_argument("file", metavar="FILE", help="a file of messages, or - for standard input")
-    parser.add_argument("--kind", choices=("row", "ddl", "control", "dead_letter"))
-    parser.add_argument("--limit", type=int)
-    parser.add_argument("--zone", help="the zone of local times, as a source would declare it")
-    parser.add_argument(
-        "--schema",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="the Avro schema of the messages, where the format has none; may be given more than once",
-    )
-    parser.add_argument("--output", choices=("table", "json"), help="default: a table on a terminal, else JSON")
+    parser.add_argument("--kind", choices=("row", "ddl", "control", "dead_letter"), help="show only rows of this kind")
+    parser.add_argument("--limit", type=int, metavar="N", help="show at most N rows (default: all)")
+    parser.add_argument("--zone", help='the time zone of local times, as "zone" of a source')
+    parser.add_argument("--schema", type=Path, action="append", default=[], metavar="FILE", help=schema)
+    parser.add_argument("--output", choices=("table", "json"), help=output)
 
 
 def _formats_flags(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "show", "check", "schema"))
-    parser.add_argument("name", nargs="?")
+    action = "list all formats, show NAME with what it inherits, check NAME or all, print the JSON Schema of specs"
+    parser.add_argument("action", choices=("list", "show", "check", "schema"), help=action)
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the name of a format")
 
 
 def _name(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the folder to create")
+    parser.add_argument("name", metavar="NAME", help="the folder of the new project")
 
 
-# --- commands: each imports what it needs, so that none pays for what others do
+# --- commands: each imports only what it needs, so that all start fast
 
 
 def _project(args: Namespace) -> ProjectArguments:
@@ -269,7 +251,7 @@ def _selected(args: Namespace) -> Selection:
 
 
 def _run_arguments(args: Namespace) -> RunArguments:
-    """Of run, test and build, each with the flags that it has."""
+    """The arguments of run, test or build, with defaults for flags that the command lacks."""
     return RunArguments(
         _project(args),
         _selected(args),
@@ -366,16 +348,21 @@ EXECUTING: tuple[Section, ...] = (_selection, _fail_fast, _threads)
 COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Section, ...]], ...] = (
     ("run", _run, "land new messages and build models", (*EXECUTING, _full_refresh, _continuous)),
     ("test", _test, "run data tests, unit tests and cases of formats", (*EXECUTING, _kinds_of_tests)),
-    ("build", _build, "models and their tests, in order", (*EXECUTING, _full_refresh)),
-    ("maintain", _maintain, "compact tables, remove what is old or left over", (_selection, _days)),
+    ("build", _build, "land new messages, build models and run tests, in order", (*EXECUTING, _full_refresh)),
+    (
+        "maintain",
+        _maintain,
+        "compact tables, remove old rows, old states and leftover files",
+        (_selection, _days),
+    ),
     ("compile", _compile, "write the SQL of models to target/compiled", (_selection, _compile_flags)),
-    ("check", _check, "read everything and say what is wrong", ()),
-    ("ls", _ls, "list what there is", (_selection, _ls_flags)),
-    ("show", _show, "show rows of a model", (_selection, _show_flags)),
-    ("parse", _parse, "show what a file of messages becomes", (_parse_flags,)),
+    ("check", _check, "read and compile everything, report all mistakes", ()),
+    ("ls", _ls, "list sources, models and tests", (_selection, _ls_flags)),
+    ("show", _show, "show the first rows of a model or query", (_selection, _show_flags)),
+    ("parse", _parse, "show the changelog rows of a file of messages", (_parse_flags,)),
     ("formats", _formats, "list formats, show one with what it inherits, check them", (_formats_flags,)),
     ("init", _init, "start a new project", (_name,)),
-    ("clean", _clean, "remove target/", ()),
+    ("clean", _clean, "remove what the runner wrote to target/", ()),
 )
 
 

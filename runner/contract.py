@@ -1,4 +1,4 @@
-"""The changelog's columns, and what every class of value becomes if the format says nothing else."""
+"""The changelog's columns, and how values of each class become canonical unless the format says otherwise."""
 
 from __future__ import annotations
 
@@ -45,21 +45,20 @@ COLUMNS = {
     "landed_on": "date",
 }
 
-# The columns that the run adds, not the message.
+# The columns that come from the run, not from a message.
 RUN_COLUMNS = ("run_id", "loaded_at", "landed_on")
 
-# What the macros of a format read, by its encoding: one row a message. A message in Avro may have the schema of its
-# file; `damage` says why it is
-# none, but a piece of a file that cannot be taken apart.
+# Encoding of a format -> the columns that its macros read, one row per message. A message in Avro may come with the
+# schema of its file; `damage` says why a row is not a message but a piece of a damaged file.
 MESSAGE_COLUMNS = {
     "json": {"raw": "string", "origin": ORIGIN, "arrival": "array<bigint>"},
     "avro": {"raw": "binary", "own_schema": "string", "damage": "string", "origin": ORIGIN, "arrival": "array<bigint>"},
 }
 
-# Class -> how its values become canonical, where the format says nothing else. Classes that are not here are as sent.
+# Class -> how its values become canonical, unless the format says otherwise. Values of other classes stay as sent.
 CLASS_READERS = {"decimal": "decimal", "time": "local", "datetime": "local", "timestamp": "local", "zoned": "zoned"}
 
-# Settings of the session without which compiled SQL means something else.
+# Settings of the session that compiled SQL relies on.
 SQL_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -69,7 +68,7 @@ SQL_SETTINGS = {
     "spark.sql.parser.escapedStringLiterals": "false",
 }
 
-# What macros know of the contract, by name.
+# The parts of the contract that macros use, by name.
 MACRO_GLOBALS = {"contract": COLUMNS, "sql_settings": SQL_SETTINGS}
 
 

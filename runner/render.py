@@ -1,4 +1,4 @@
-"""Jinja: macros and models -> SQL text. Only here are names and texts that come from data or YAML quoted."""
+"""Jinja: macros and models -> SQL text. Names and texts from data or YAML are quoted only here."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def sql_text(text: str) -> str:
 
 
 def sql_inner(text: str) -> str:
-    """A text as it stands between the quotes of a SQL literal."""
+    """A text as it is written between the quotes of a SQL literal."""
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
-# Macros that a project may replace by one of the same name, beside all data tests (`test_*`): what is set on tables
-# when they are created, and the steps of maintenance.
+# Macros that a project may replace by one of the same name, in addition to all data tests (`test_*`): how a changelog
+# is created, and the steps of maintenance.
 REPLACEABLE = (
     "changelog_created",
     "delta_compacted",
@@ -60,9 +60,9 @@ class Signature:
 
 
 class Renderer:
-    """Renders templates with the macros of some folders, the built-in one last. Raises `macro-taken` for a macro of an
-    earlier folder that has the name of a built-in one and may not replace it. Files of built-in macros are read when
-    one of their macros is called.
+    """Renders templates with the macros of some folders, the built-in one last. Raises `macro-taken` for a macro of
+    another folder that has the name of a built-in macro and may not replace it. Files of built-in macros are compiled
+    when one of their macros is first called.
     """
 
     def __init__(self, macro_folders: Iterable[Path], globals_: Mapping[str, Any]) -> None:
@@ -80,10 +80,10 @@ class Renderer:
         self.parsed: dict[Path, list[jinja2.nodes.Macro]] = {}
         own_files = [path for folder in reversed(own) for path in _sql_files(folder)]
         for path in own_files:
-            self._guard(path, partial(self._announce, path))
+            self._guard(path, partial(self._register, path))
         for macro in self.files:
             self.environment.globals[macro] = self._caller(macro)
-        # Before anything is rendered: a mistake in a macro is one also where nobody calls it.
+        # Before anything is rendered: mistakes in macros that nothing calls are reported too.
         for path in own_files:
             self._guard(path, partial(self._load, path))
 
@@ -116,22 +116,22 @@ class Renderer:
         )
         return tree
 
-    def _announce(self, path: Path) -> None:
-        """Puts the macros of a file in the place of built-in ones, if they may be replaced."""
+    def _register(self, path: Path) -> None:
+        """Registers the macros of a file, which may replace built-in ones if these are replaceable."""
         for node in self._parsed(path):
             if node.name in self.files and self.files[node.name].is_relative_to(self.built_in):
                 _check_replaceable(node, path)
             self.files[node.name] = path
 
     def _parsed(self, path: Path) -> list[jinja2.nodes.Macro]:
-        """The macros of a file, not to be called."""
+        """The syntax trees of a file's macros."""
         if path not in self.parsed:
             tree = self.environment.parse(read_text(path), filename=str(path))
             self.parsed[path] = [node for node in tree.body if isinstance(node, jinja2.nodes.Macro)]
         return self.parsed[path]
 
     def _caller(self, macro: str) -> Callable[..., str]:
-        """Files may call each other's macros in any order."""
+        """Looks the macro up only when it is called: files may call each other's macros in any order."""
         return lambda *arguments, **named: self._macro(macro)(*arguments, **named)
 
     def _macro(self, macro: str) -> Callable[..., str]:
@@ -179,7 +179,7 @@ def fill(environment: jinja2.Environment, text: str, where: Where, context: Mapp
 def _mistake(
     error: Exception, where: Where, environment: jinja2.Environment, context: Mapping[str, Any] | None = None
 ) -> RunnerError:
-    """The error with its place, and the nearest name if it is about one."""
+    """The error with its place, and the nearest known name if it is about an unknown one."""
     if isinstance(error, RunnerError):
         return RunnerError(error.code, error.message, error.where or where, error.hint)
     if isinstance(error, jinja2.TemplateNotFound):

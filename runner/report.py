@@ -21,7 +21,7 @@ NARROW = 100
 
 
 class Report:
-    """Says how a run goes. `log_format` is text or json; quiet leaves out all but errors and what is not good."""
+    """Reports how a run goes. `log_format` is text or json; `quiet` leaves out what is not a warning or failure."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Report:
         self._line({"event": "debug", "message": text}, text, clock=False)
 
     def query_failed(self, message: str) -> None:
-        """That Spark refused a query that a person wrote."""
+        """Reports that Spark refused a query of the user."""
         event = {"event": "error", "code": "query", "message": message, "where": None, "hint": None}
         self._line(event, f"error[query]: {message}", clock=False)
 
@@ -67,7 +67,7 @@ class Report:
         self._line({"event": "interrupted", "message": "interrupted"}, "interrupted", clock=False)
 
     def bug(self, trace: str) -> None:
-        """What no person can mend: the traceback of an error that is none of the project's."""
+        """Reports an error that is not a mistake of the user, with its traceback."""
         text = f"{trace}this is a bug in the runner: please report it with the lines above"
         self._line({"event": "bug", "message": text}, text, clock=False)
 
@@ -103,7 +103,7 @@ class Report:
         self._line(event, "\n".join(lines))
 
     def progress(self, name: str, batch: Batch) -> None:
-        """What a batch of a stream has landed."""
+        """Reports what a batch of a stream has landed."""
         if self.quiet:
             return
         rows = {kind: count for kind, count in batch.landed.rows.items() if count}
@@ -123,7 +123,7 @@ class Report:
         self._line(event, text)
 
     def idle(self, busy: Iterable[str], behind: int | None) -> None:
-        """That no batch has ended for a while."""
+        """Reports that no batch has ended for a while."""
         names = list(busy)
         text = f"still landing a batch of {', '.join(names)}" if names else f"nothing new{_behind(behind)}"
         if not self.quiet:
@@ -162,7 +162,7 @@ class Report:
             self.payload(json_text(row))
 
     def table(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-        """A grid if it fits the screen, else one record after the other without its nulls."""
+        """Prints rows as a grid if it fits the screen, else one after the other without nulls."""
         width = shutil.get_terminal_size((NARROW + 40, 24)).columns
         cells = [[cell(row[c]) for c in columns] for row in rows]
         widths = [max(len(text) for text in column) for column in zip(columns, *cells)]
@@ -190,7 +190,7 @@ def cell(value: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Compact JSON; numbers that 64 bits do not hold keep their digits."""
+    """Compact JSON; numbers too large for 64 bits keep their digits."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:

@@ -220,5 +220,5 @@ def test_a_server_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
     began = time.monotonic()
     ran = command(tmp_path, "run", environment(tmp_path, CONNECT_ADDRESS=f"sc://127.0.0.1:{port}/;token=secret"))
     assert (ran.returncode, time.monotonic() - began < 20) == (2, True)
-    assert f'error[target-remote]: no server of Spark Connect answers at "127.0.0.1:{port}"' in ran.stderr
+    assert f'error[target-remote]: no Spark Connect server answers at "127.0.0.1:{port}"' in ran.stderr
     assert "secret" not in ran.stderr

@@ -314,7 +314,7 @@ def test_a_record_that_says_nothing(tmp_path: Path, text: str) -> None:
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         error = refused(tmp_path, "orders")
-        assert error.message == '"orders" is being written by an unknown process, which has not said who it is'
+        assert error.message == '"orders" is being written by an unknown process'
         assert error.hint == "wait for it, or select other models"
     assert seconds_to_take(tmp_path, "orders") < 1
 

@@ -180,7 +180,7 @@ CASES = [
     in_project(
         "source-name",
         "project.yml:1:12",
-        "letters, digits and _ only: it becomes part of table names",
+        "use only letters, digits and _: the name becomes part of table names",
         '"a-b"',
         "sources: [{name: a-b, format: canal, files: x}]",
     ),
@@ -328,7 +328,7 @@ CASES = [
     in_model(
         "var-missing",
         "models/m.sql:1",
-        'give it under "vars" in project.yml or with --vars',
+        'set it under "vars" in project.yml or with --vars',
         '"start"',
         "select {{ var('start') }}",
     ),
@@ -409,7 +409,7 @@ CASES = [
         "models: [{name: m, tests: [unique]}]",
     ),
     in_properties(
-        "duplicate-key", "models/m.yml:3:5", "also in models/m.yml:2:5", '"m"', "models:\n  - name: m\n  - name: m\n"
+        "duplicate-key", "models/m.yml:3:5", "also at models/m.yml:2:5", '"m"', "models:\n  - name: m\n  - name: m\n"
     ),
     in_properties(
         "setting-unknown", "models/m.yml:1:29", 'did you mean "tags"?', '"tag"', "models: [{name: m, config: {tag: a}}]"
@@ -473,7 +473,7 @@ CASES = [
     in_properties(
         "test-arguments",
         "models/m.yml:1:33",
-        'under "columns" the column is given',
+        'name the column, or put the test under it in "columns"',
         "takes column, not nothing",
         "models: [{name: m, data_tests: [not_null]}]",
     ),
@@ -895,8 +895,8 @@ CASES = [
     Case(
         "schema-missing",
         "project.yml:1:21",
-        'leave out "schema: FILE.avsc"',
-        "no Avro",
+        'remove "schema: FILE.avsc"',
+        "are not Avro",
         {
             "project.yml": "sources: [{name: a, format: canal, files: x, schema: s.avsc}]",
             "s.avsc": '{"type": "record", "name": "r", "fields": []}',
@@ -981,7 +981,7 @@ CASES = [
     selecting("usage", None, "-s MODEL", "show"),
     selecting("usage", 'did you mean "compile"?', '"compil"', "compil"),
     selecting("usage", 'did you mean "json"?', '"jsn"', "ls", "--output", "jsn"),
-    selecting("usage", None, '"--threads" must be a number from 1, not "0"', "run", "--threads", "0"),
+    selecting("usage", None, '"--threads" must be at least 1, not "0"', "run", "--threads", "0"),
     selecting("usage", None, '"--limit" must be a whole number, not "x"', "show", "--limit", "x"),
     selecting(
         "usage",
@@ -993,7 +993,7 @@ CASES = [
         "1x",
     ),
     selecting(
-        "usage", "runner run --continuous --trigger 5s", "--trigger goes with --continuous", "run", "--trigger", "5s"
+        "usage", "runner run --continuous --trigger 5s", "--trigger is only for --continuous", "run", "--trigger", "5s"
     ),
     selecting("usage", None, '"--keep-days" must be a number of days', "maintain", "--keep-days", "-1"),
     selecting("usage", 'did you mean "--output"?', "--outptu", "ls", "--outptu", "json"),
@@ -1021,7 +1021,7 @@ CASES = [
     in_target(
         "target-remote",
         "project.yml:3:31",
-        "mount it on both",
+        "mount a folder on both",
         '"s3a://lake/x"',
         "{remote: sc://db7:15002, path: s3a://lake/x}",
     ),
@@ -1029,7 +1029,7 @@ CASES = [
         "target-remote",
         "project.yml:3:31",
         "start the server with them",
-        '"packages" of a remote target',
+        '"packages" cannot be set for a remote target',
         "{remote: sc://db7:15002, packages: [a:b:c]}",
     ),
     in_target(
@@ -1094,7 +1094,7 @@ CASES = [
     in_kafka(
         "kafka-option",
         "project.yml:2:78",
-        'say it with "allow_loss"',
+        'use the key "allow_loss"',
         '"failOnDataLoss"',
         "{servers: h:1, topics: a, options: {failOnDataLoss: false}}",
     ),
@@ -1123,7 +1123,7 @@ CASES = [
         "setting-alone",
         "models/m.sql:1",
         "materialized: incremental",
-        '"unique_key" means nothing',
+        '"unique_key" has no meaning',
         "{{ config(materialized='table', unique_key='a') }} select 1 as a",
     ),
     Case(

@@ -49,4 +49,4 @@ def test_what_is_wrong_is_said(
     assert (ran.returncode, ran.stdout) == (2, "")
     said, hint = [line for line in ran.stderr.splitlines() if not line.startswith("Picked up")]
     assert said.startswith("error[spark-start]: Spark did not start: ") and says in said
-    assert "hint: it needs Java 17 or later" in hint and "target/logs/spark.log has its whole output" in hint
+    assert "hint: Spark needs Java 17 or later" in hint and "target/logs/spark.log has the whole output" in hint

@@ -223,7 +223,8 @@ def test_columns_that_change(runner: Runner, storage: str) -> None:
         said
     )
     assert (
-        'the columns of "sync_all_columns_retyped" have changed (of another type: w (decimal(2,1), now string))' in said
+        'the columns of "sync_all_columns_retyped" have changed (with another type: w (decimal(2,1), now string))'
+        in said
     )
     for model, rows in AFTERWARDS.items():
         assert runner.rows(storage, f"select * from {model} order by k") == rows, model

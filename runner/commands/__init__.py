@@ -1,1 +1,1 @@
-"""The commands, one file for each family: each reads its arguments and calls the stages."""
+"""The commands, one file per family. Each takes its arguments and calls the packages that do the work."""

@@ -1,4 +1,4 @@
-"""What commands are asked for: data only, without a trace of how it was written on the command line."""
+"""The arguments of commands: data only, independent of how the command line writes them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# From batch to batch of a continuous run, where nothing else is asked for.
+# The default time from batch to batch of a continuous run.
 TRIGGER = "10s"
 
 
 @dataclass(frozen=True)
 class ProjectArguments:
-    """Which project, and how it is to be read. A folder that is None is found from the current one upwards."""
+    """Which project, and how to read it. If `project_dir` is None, it is looked for from the current folder upwards."""
 
     project_dir: Path | None = None
     target: str | None = None
@@ -22,7 +22,7 @@ class ProjectArguments:
 
 @dataclass(frozen=True)
 class Selection:
-    """Selectors of nodes: all nodes if there are none."""
+    """Selectors of nodes: without any, all nodes are selected."""
 
     select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class RunArguments:
 
 @dataclass(frozen=True)
 class MaintainArguments:
-    """Days that rows (None: for ever) and old states of tables are kept."""
+    """For how many days rows (None: for ever) and old states of tables are kept."""
 
     project: ProjectArguments
     selection: Selection = Selection()
@@ -69,7 +69,7 @@ class ListArguments:
 
 @dataclass(frozen=True)
 class CompileArguments:
-    """`inline` is SQL in place of models."""
+    """`inline` is SQL to compile instead of models."""
 
     project: ProjectArguments
     selection: Selection = Selection()
@@ -91,8 +91,8 @@ class ShowArguments:
 
 @dataclass(frozen=True)
 class ParseArguments:
-    """A file of messages (- for standard input) and its format. `output` is table or json, None for what suits the
-    output stream.
+    """A file of messages (- for standard input) and its format. `output` is table or json; None means a
+    table on a terminal and JSON elsewhere.
     """
 
     project: ProjectArguments

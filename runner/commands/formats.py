@@ -1,4 +1,4 @@
-"""formats: list them, show one with what it inherits, check them, their JSON Schema."""
+"""formats: lists formats, shows one with what it inherits, checks them, prints their JSON Schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.yaml_text import Yaml
 
 
 def formats(arguments: FormatsArguments, report: Report) -> int:
-    """list, show NAME, check [NAME] or schema."""
+    """Does one of list, show NAME, check [NAME] and schema."""
     folders = FormatFolders(folders_of(arguments.project, "formats"))
     match arguments.action:
         case "schema":
@@ -33,18 +33,18 @@ def formats(arguments: FormatsArguments, report: Report) -> int:
 
 
 def format_printer(arguments: ProjectArguments) -> Print:
-    """What macros print, for formats that are compiled without a project."""
+    """Prints macros for formats that are compiled without a project."""
     return Renderer(folders_of(arguments, "macros"), {**MACRO_GLOBALS, "ref": str}).call
 
 
 def check_formats(arguments: ProjectArguments, macro: Print, only: str | None = None) -> list[str]:
-    """The names of the formats that were compiled, which are all unless one is named; raises all mistakes in them."""
+    """Checks all formats, or only one, and returns their names; raises all mistakes in them."""
     folders, problems = FormatFolders(folders_of(arguments, "formats")), Problems()
     names = [only] if only else folders.names()
     for name in names:
         with problems.gathered():
             spec = folders.check(name)
-            # A format whose schema its users bring is compiled only with a source.
+            # If the users of a format have to give the schema, it can be compiled only for a source.
             if spec and (spec.message.schemas or spec.message.encoding != "avro"):
                 compile_format(macro, spec, name, None)
     problems.raise_if_any()
@@ -52,7 +52,7 @@ def check_formats(arguments: ProjectArguments, macro: Print, only: str | None = 
 
 
 def _shown(folders: FormatFolders, name: str | None) -> list[str]:
-    """The spec with what it inherits, and after each key where it was written."""
+    """The lines of a spec with what it inherits; each ends with the place where it is written."""
     if not name:
         hint = nearest_or_all("", folders.names())
         raise RunnerError("usage", "formats show needs the name of a format", hint=hint)

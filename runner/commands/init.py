@@ -1,4 +1,4 @@
-"""init and clean: starting a project, and removing what the runner wrote beside its tables."""
+"""init and clean: creating a project, and removing what the runner wrote to target/."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from runner.report import Report
 
 
 def init(name: str, report: Report) -> int:
-    """Writes a small project that builds: one source, its messages, a model with tests."""
+    """Creates a small project that can be built: one source, its messages, a model with tests."""
     root = Path(name)
     if root.is_file() or (root.is_dir() and any(root.iterdir())):
-        raise RunnerError("init-exists", f'"{root}" is there and not empty', hint="choose another name")
+        raise RunnerError("init-exists", f'"{root}" already exists and is not empty', hint="choose another name")
     starter = importlib.resources.files("runner") / "starter"
     with importlib.resources.as_file(starter) as folder:
         shutil.copytree(folder, root, dirs_exist_ok=True)
@@ -31,11 +31,11 @@ def init(name: str, report: Report) -> int:
 
 
 def clean(arguments: ProjectArguments, report: Report) -> int:
-    """Removes what the runner wrote to target/; tables and checkpoints stay, and so does what others put there."""
+    """Removes what the runner wrote to target/. Tables, checkpoints and other files in target/ stay."""
     project = read_project_of(arguments)
     for path in (project.target_path / name for name in artifacts.WRITTEN):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     if project.target_path.is_dir() and not any(project.target_path.iterdir()):
         project.target_path.rmdir()
-    report.say(f"removed what was written to {project.target_path}")
+    report.say(f"removed what the runner wrote to {project.target_path}")
     return 0

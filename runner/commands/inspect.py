@@ -1,4 +1,4 @@
-"""ls, check, compile: what there is, what is wrong, and what SQL it makes. No Spark is needed."""
+"""ls, check, compile: nodes, mistakes, compiled SQL. They need no Spark."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from runner.spec.formats import FormatFolders
 
 
 def ls(arguments: ListArguments, report: Report) -> int:
-    """One line a node, parents first. Cases of formats are left out unless they are asked for."""
+    """Prints one line per node, parents first. Cases of formats only if nodes or a resource type are selected."""
     workspace = Workspace(arguments.project)
     names = select(workspace.graph, arguments.selection.select, arguments.selection.exclude)
     with_cases = bool(arguments.selection.select or arguments.resource_type)
 
     def is_listed(node: Node) -> bool:
-        of_type = arguments.resource_type in (None, node.resource_type)
-        return of_type and (with_cases or not isinstance(node.subject, Case))
+        is_of_type = arguments.resource_type in (None, node.resource_type)
+        return is_of_type and (with_cases or not isinstance(node.subject, Case))
 
     for node in workspace.in_order(names, is_listed):
         report.payload(_line(node, arguments.output))
@@ -58,7 +58,7 @@ def _properties(node: Node) -> dict[str, object]:
 
 
 def check(arguments: ProjectArguments, report: Report) -> int:
-    """Reads and compiles everything; mistakes are raised before this returns, all of them at once."""
+    """Reads and compiles everything; raises all mistakes at once."""
     from runner.commands.formats import check_formats, format_printer
     from runner.compile.nodes import compile_nodes
 
@@ -83,7 +83,7 @@ def check(arguments: ProjectArguments, report: Report) -> int:
 
 
 def compile_(arguments: CompileArguments, report: Report) -> int:
-    """Writes target/compiled and says where, or prints the SQL."""
+    """Writes target/compiled and prints the paths, or prints the SQL."""
     from runner.compile.nodes import compile_nodes
 
     workspace = Workspace(arguments.project)

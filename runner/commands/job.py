@@ -1,4 +1,4 @@
-"""A run: the session of Spark that it needs, the tables that it holds, and what it leaves in target/."""
+"""A run: its Spark session, the tables that it locks, and the files that it writes to target/."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """Nodes to work on, and the SQL of all that this takes. Others who find its tables held are told `command`."""
+    """Nodes to work on, and the SQL that this needs. Other runs that find its tables locked report `command`."""
 
     workspace: Workspace
     command: str
@@ -52,8 +52,8 @@ class Job:
 
 
 def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) -> int:
-    """Does the work in a session that holds the tables of the job; writes and says how it went. Returns the exit code;
-    raises Interrupted once that is written.
+    """Does the work in a session, with the tables of the job locked; writes and reports the results. Returns the exit
+    code; raises Interrupted after the results are written.
     """
     project, graph = job.workspace.project, job.workspace.graph
     artifacts.write_compiled(project, graph, job.compiled)
@@ -61,16 +61,16 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     interrupted: Interrupted | None = None
     run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     with _locks(project, job.command) as locks:
-        locks.take(job.tables, lambda session: _ended(project.target, session))
-        with open_spark(project.target, spark_log(project)) as spark:  # the first moment a JVM exists
+        locks.take(job.tables, lambda session: _end(project.target, session))
+        with open_spark(project.target, spark_log(project)) as spark:  # before this there is no JVM
             if spark.process:
                 locks.jvm(spark.process)
             if spark.server_session:
                 locks.session(spark.server_session)
             try:
                 results = work(parts_of(job, spark, run_id))
-            except Interrupted as broken_off:
-                results, interrupted = broken_off.results, broken_off
+            except Interrupted as error:
+                results, interrupted = error.results, error
     artifacts.write_results(project, graph, run_id, results)
     report.done(results)
     if interrupted:
@@ -105,14 +105,14 @@ def spark_log(project: Project) -> Path:
 
 
 def _locks(project: Project, command: str) -> TableLocks:
-    """Beside the tables; for tables that lie elsewhere, on this machine."""
+    """Locks beside the tables; if these are not on this machine, in the target path."""
     target = project.target
     folder = project.target_path / "locks" if is_uri(target.path) else Path(target.at("_locks"))
     return TableLocks(folder, command, target.name)
 
 
-def _ended(target: Target, session: Session) -> bool:
-    """Ends a session that a dead client has left; False if it is in another server."""
+def _end(target: Target, session: Session) -> bool:
+    """Ends a session that a dead client has left; False if it is on another server."""
     if not target.remote:
         return False
     from runner.engine.connect import end_session

@@ -1,4 +1,4 @@
-"""maintain: few large files in tables, and nothing in them that nobody needs any more."""
+"""maintain: compacts tables and removes what is no longer needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def maintain(arguments: MaintainArguments, report: Report) -> int:
-    """Looks after the tables that were chosen."""
+    """Maintains the selected tables."""
     for flag, days in (("--keep-days", arguments.keep_days), ("--history-days", arguments.history_days)):
         if days is not None and days < 0:
             raise RunnerError("usage", f'"{flag}" must be a number of days, not "{days}"')
@@ -24,10 +24,10 @@ def maintain(arguments: MaintainArguments, report: Report) -> int:
     nodes = workspace.chosen(arguments.selection, lambda node: bool(node.model and node.model.is_table))
     job = Job.of(workspace, "maintain", nodes)
 
-    def look_after(parts: Parts) -> list[Result]:
+    def work(parts: Parts) -> list[Result]:
         from runner.run.execute import maintain as maintain_nodes
 
         maintenance = parts.maintenance(arguments.keep_days, arguments.history_days)
         return maintain_nodes(nodes, maintenance, report, job.compiled_path)
 
-    return run_locked(job, report, look_after)
+    return run_locked(job, report, work)

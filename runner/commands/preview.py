@@ -1,4 +1,4 @@
-"""show and parse: the rows of a model, and what a file of messages becomes."""
+"""show and parse: the rows of a model, and the changelog rows of a file of messages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = ("row", "ddl", "control", "dead_letter")
 
 
 def show(arguments: ShowArguments, report: Report) -> int:
-    """The first rows of a model, from what is in the tables now."""
+    """Prints the first rows of a model, from the tables as they are now."""
     workspace = Workspace(arguments.project)
     node = _inline(workspace, arguments.inline) if arguments.inline else _one_model(workspace, arguments)
     workspace.graph = Graph({**workspace.graph.nodes, node.name: node})
@@ -68,7 +68,7 @@ def _one_model(workspace: Workspace, arguments: ShowArguments) -> Node:
 
 
 def _inline(workspace: Workspace, text: str) -> Node:
-    """The query of --inline as a model, which reads what it names with or without ref()."""
+    """The query of --inline as a model, which reads the models that it names with or without ref()."""
     sql, reading = workspace.templates.expand(text, Where(Path("--inline")))
     read = tables_read(sql, [name for name, node in workspace.graph.nodes.items() if node.model])
     return Node("inline", "model", Model(SqlText(sql), "view"), tuple(dict.fromkeys([*reading.parents, *read])))
@@ -78,7 +78,7 @@ def _inline(workspace: Workspace, text: str) -> Node:
 
 
 def parse(arguments: ParseArguments, report: Report) -> int:
-    """What a file of messages becomes: a table on a terminal, else one JSON object a row."""
+    """Prints the changelog rows of a file of messages: a table on a terminal, else one JSON object per row."""
     query = _query_of(arguments)
     messages, lines = _messages(arguments.file, query.encoding)
     rows = _rows(query, messages, f"{arguments.format}_messages")
@@ -104,7 +104,7 @@ def _query_of(arguments: ParseArguments) -> FormatQuery:
 
 
 def _rows(query: FormatQuery, messages: list[FileMessage], view: str) -> list[dict[str, Any]]:
-    """The rows of messages, in the order in which these stand in the file."""
+    """The rows of messages, in the order of the file."""
     folder = Path(tempfile.gettempdir()) / "runner-parse"
     with open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log") as spark:
         from runner.engine.messages import messages_view
@@ -116,7 +116,7 @@ def _rows(query: FormatQuery, messages: list[FileMessage], view: str) -> list[di
 
 
 def _messages(file: str, encoding: str) -> tuple[list[FileMessage], list[int]]:
-    """The messages of a file, and for each the line where it begins, or its number where there are no lines."""
+    """The messages of a file, and for each the line where it begins, or its number if the file has no lines."""
     from runner.functions.avro.files import FileMessage
     from runner.run.documents import messages_of, split_messages
 

@@ -1,4 +1,4 @@
-"""run, test, build: what was chosen is executed, parents first, or landed until a signal comes."""
+"""run, test, build: run the selected nodes, parents first, or land messages until a signal comes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(arguments: RunArguments, report: Report) -> int:
         return _run_continuously(arguments, report)
     if arguments.trigger:
         hint = f"runner run --continuous --trigger {arguments.trigger}"
-        raise RunnerError("usage", "--trigger goes with --continuous", hint=hint)
+        raise RunnerError("usage", "--trigger is only for --continuous", hint=hint)
     return _execute("run", arguments, report, lambda node: node.model is not None)
 
 
@@ -46,14 +46,14 @@ def test(arguments: RunArguments, report: Report) -> int:
 
 
 def build(arguments: RunArguments, report: Report) -> int:
-    """Builds models and runs their tests, in order."""
+    """Lands new messages, builds models and runs tests, in order."""
     return _execute("build", arguments, report, lambda node: node.resource_type != "source")
 
 
 def _execute(command: str, arguments: RunArguments, report: Report, wanted: Wanted) -> int:
-    """Runs what was selected, in order, and says how it went."""
+    """Runs the selected nodes, in order, and reports the results."""
     if arguments.threads < 1:
-        raise RunnerError("usage", f'"--threads" must be a number from 1, not "{arguments.threads}"')
+        raise RunnerError("usage", f'"--threads" must be at least 1, not "{arguments.threads}"')
     workspace = Workspace(arguments.project)
     job = Job.of(workspace, command, _with_tests(workspace, arguments, wanted), arguments.full_refresh)
 
@@ -74,7 +74,7 @@ def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail
 
 
 def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
-    """The chosen nodes of a kind, and the tests of the models that were chosen."""
+    """The nodes to run: those that are selected, and the tests of selected models."""
     graph, selection = workspace.graph, arguments.selection
     chosen = select(graph, selection.select, selection.exclude)
     excluded = select(graph, selection.exclude) if selection.exclude else set()
@@ -90,7 +90,7 @@ def _is_test(node: Node) -> bool:
 
 
 def _run_continuously(arguments: RunArguments, report: Report) -> int:
-    """Lands the chosen sources until a signal comes."""
+    """Lands the selected sources until a signal comes."""
     interval = spark_interval(arguments.trigger or TRIGGER)
     workspace = Workspace(arguments.project)
     models = workspace.chosen(arguments.selection, lambda node: node.model is not None)
@@ -98,7 +98,7 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
     others = [node.name for node in models if not (node.model and node.model.source)]
     nodes = workspace.chosen(arguments.selection, lambda node: bool(node.model and node.model.source))
     if others:
-        report.say(f"only sources are landed continuously, and left out are: {', '.join(others)}")
+        report.say(f"only sources are landed continuously; left out: {', '.join(others)}")
     job = Job.of(workspace, "run --continuous", nodes, arguments.full_refresh)
 
     def land(parts: Parts) -> list[Result]:

@@ -1,4 +1,4 @@
-"""What most commands begin with: the project, its graph, and what was chosen of it."""
+"""What most commands begin with: the project, its graph, and the selected nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Wanted = Callable[[Node], bool]
 
 
 def read_project_of(arguments: ProjectArguments) -> Project:
-    """The project that is asked for; raises all mistakes in its project.yml."""
+    """The project of the arguments; raises all mistakes in its project.yml."""
     return read_project(arguments.project_dir, arguments.target, arguments.variables, arguments.target_path)
 
 
@@ -35,11 +35,11 @@ class Workspace:
         self.formats = FormatFolders(self.project.format_folders)
 
     def chosen(self, selection: Selection, wanted: Wanted = lambda node: True) -> list[Node]:
-        """The chosen nodes of a kind, parents first; raises if there is none."""
+        """The selected nodes that are wanted, parents first; raises `selector-empty` if there are none."""
         nodes = self.in_order(select(self.graph, selection.select, selection.exclude), wanted)
         if not nodes:
-            what = selection.text or "the project"
-            message = f'nothing to do: "{what}" holds nothing that this command works on'
+            subject = f'"{selection.text}" selects' if selection.text else "the project has"
+            message = f"nothing to do: {subject} nothing that this command works on"
             raise RunnerError("selector-empty", message, hint="runner ls shows what there is")
         return nodes
 

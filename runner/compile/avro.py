@@ -1,4 +1,4 @@
-"""A format in Avro -> the function that reads its records: what is read of a message, and the SQL type it comes in."""
+"""A format in Avro -> the function that reads its records: what it reads, and the SQL type that it returns."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def avro_function(source: str, spec: Format) -> AvroFunction:
     """The function for a source's messages; raises `schema-field` for what its schemas do not have. Its name depends on
     what it does.
     """
-    # Of equal slots the first counts, with its place.
+    # Equal slots are one; errors point to the first.
     wanted: dict[Slot, FieldPath] = {}
     for path, slot in (*_field_slots(spec), *_image_slots(spec)):
         wanted.setdefault(slot, path)

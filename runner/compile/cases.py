@@ -1,4 +1,4 @@
-"""Cases of formats: their files, read, and the queries that they test."""
+"""Cases of formats -> their messages and rows, and the queries that they test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runner.zones import read_zone
 
 CASE_KEYS = ("about", "source", "rows")
 SOURCE_KEYS = ("zone", "format", "tables", "schema")
-# Encoding -> how files of messages beside cases end: messages that are not text are lines of base64.
+# Encoding -> the extension of the file with a case's messages; messages that are not text are lines of base64.
 ENDINGS = {"json": "jsonl", "avro": "base64"}
 
 
@@ -26,7 +26,7 @@ class Cases:
         self.queries: dict[tuple[str, str], FormatQuery] = {}
 
     def compile(self, case: Case) -> CompiledCase:
-        """The case of a `NAME.rows.yml` and the messages beside it; raises what is wrong with it or its format."""
+        """The case of a `NAME.rows.yml` and the messages beside it; raises mistakes in it or its format."""
         yaml = read_yaml(case.path).only(CASE_KEYS)
         query = self._query(case.format, yaml)
         name = case.path.name.removesuffix(".rows.yml")

@@ -1,4 +1,4 @@
-"""Types of columns: where a message tells them, and the reader of each."""
+"""Types of columns: where a message states them, and the reader of each."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class TypesPlace:
 
 @dataclass(frozen=True)
 class TypeCase:
-    """The readers of one table of types: reader -> type names. It is for messages in which a value fits `text`, or if
-    that is None for all others.
+    """The readers of one table of types: reader -> type names. It is for messages in which a value matches `text`,
+    or, if that is None, for all others.
     """
 
     text: str | None
@@ -48,7 +48,7 @@ class TypeReaders:
 
 
 def types_places(spec: Format) -> Iterator[TypesPlace]:
-    """The places at which a message tells the types of columns."""
+    """The places where a message states the types of columns."""
     images = image_paths(spec)
     types = spec.types
     for path in types.at if types else ():
@@ -67,7 +67,7 @@ def _form(spec: Format, types: Types, is_in_image: bool) -> str:
 
 
 def type_readers(spec: Format, zone: Zone | None) -> TypeReaders | None:
-    """The readers by a column's type; None if messages tell no types, or all values are canonical as sent."""
+    """The readers by a column's type; None if messages state no types, or all values are canonical as sent."""
     if spec.types is None or not spec.types.at or not spec.types.tables:
         return None
     tables = spec.types.tables

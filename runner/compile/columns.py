@@ -10,7 +10,7 @@ from runner.spec.words import TEXT_COLUMNS, TIME_COLUMNS, Field, FieldPath, Form
 
 @dataclass(frozen=True)
 class Column:
-    """Where a column comes from: `value`, but for messages with a verdict in `by_verdict` the value there."""
+    """Where a column comes from: `value`, or for messages with a verdict in `by_verdict` the value there."""
 
     name: str
     is_time: bool
@@ -30,7 +30,7 @@ class OrderNumber:
 
 @dataclass(frozen=True)
 class MetaEntry:
-    """An entry of `meta`. If it comes from members of the rows, these are `members`, and `column` holds their text."""
+    """An entry of `meta`. If it comes from members of rows, `members` names them and `column` holds their text."""
 
     name: str
     value: Value
@@ -53,7 +53,7 @@ def make_columns(spec: Format) -> dict[str, Column]:
 
 
 def order_numbers(spec: Format) -> Iterator[OrderNumber]:
-    """The numbers that the position is made of, the most significant first."""
+    """The numbers of the position, the most significant first."""
     for value in spec.seq:
         first = value[0] if len(value) == 1 and isinstance(value[0], Field) else Field(FieldPath())
         yield from (OrderNumber(value, first.reader, index, first.count) for index in range(first.count))

@@ -1,4 +1,4 @@
-"""What compiling gives: data only."""
+"""The results of compiling: data only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.functions.avro.layout import AvroFunction
 
 @dataclass(frozen=True)
 class FormatQuery:
-    """The SELECT that a format compiles to, and the functions that it calls beside those of every session."""
+    """The SELECT that a format compiles to, and the functions that it calls besides those of every session."""
 
     sql: str
     encoding: str
@@ -22,7 +22,7 @@ class FormatQuery:
 @dataclass(frozen=True)
 class CompiledNode:
     """The SQL of a model or data test, and the functions that it calls. `increment` is the SQL of an incremental model
-    once its table is there.
+    once its table exists.
     """
 
     sql: str

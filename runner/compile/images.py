@@ -1,4 +1,4 @@
-"""Row changes and their images: where they lie in a message, grouped as the macros print them."""
+"""Row changes and their images: where they are in a message, grouped as the macros print them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.spec.words import FieldPath, Format, Image, Line
 # Language of an image -> the functions that read it: one for documents, one for patches.
 TEXT_FUNCTIONS = {"mongo_shell": ("shell_document", "shell_patch")}
 
-# The types that the places of JSON images are read as, when they are read again to see what is there instead of a row.
+# The types as which the places of JSON images are read again, to see what is there instead of a row.
 REREAD_TYPES = ("string", "array<string>", "map<string,string>")
 
 
@@ -39,7 +39,7 @@ class SentImage:
 
 @dataclass(frozen=True)
 class RowImage:
-    """Where an image lies: the first of `paths` that holds a row. In Avro `columns` are the maps of these images; for a
+    """Where an image is: the first of `paths` that holds a row. In Avro `columns` are the maps of these images; for a
     text `text_column` is what its function returned.
     """
 
@@ -127,7 +127,7 @@ def make_images(spec: Format) -> Images:
 
 
 def row_image(image: Image, is_avro: bool) -> RowImage:
-    """Where an image lies, with the columns that compiled SQL reads it from."""
+    """Where an image is, with the columns that compiled SQL reads it from."""
     text_column = _text_column(image.at[0], _text_function(image)) if image.text else None
     return RowImage(image.at, tuple(_sent_column(path) for path in image.at) if is_avro else (), text_column)
 

@@ -34,7 +34,7 @@ def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFo
 
 
 def with_queries_read(graph: Graph, nodes: Collection[Node]) -> list[Node]:
-    """The nodes, and all models upstream whose SQL a run may need: of the tables of sources it needs none."""
+    """The nodes, and the models upstream whose SQL a run may need: not those that land messages."""
     names = {node.name for node in nodes}
     upstream = (graph.nodes[name] for name in graph.upstream(names) - names)
     return [*nodes, *(node for node in upstream if node.model and not node.model.source)]

@@ -74,7 +74,7 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class Plan:
-    """What compiled SQL for one source says.
+    """What the macros print for one source.
 
     `reads` is column -> type without parameters, of the messages; `functions` are the functions that are not Spark's.
     `exact`: whether numbers are put in quotes to keep their digits. `fields` is the tree of what is read of a JSON
@@ -108,7 +108,7 @@ class Plan:
 
 
 def make_plan(source: str, spec: Format, zone_name: str | None, settings: Iterable[TableSettings] = ()) -> Plan:
-    """The plan for one source; its zone counts before the format's. Raises `types-unknown`, `schema-field` and
+    """The plan for one source; its zone overrides the format's. Raises `types-unknown`, `schema-field` and
     `spec-conflict`.
     """
     zone = make_zone(zone_name or spec.zone)

@@ -1,1 +1,1 @@
-"""All that knows Spark: sessions, messages, tables, checkpoints, locks."""
+"""Everything that works with Spark: sessions, messages, tables, checkpoints, locks."""

@@ -1,4 +1,4 @@
-"""Tables and views by name in the target's catalog: there people find them without this project."""
+"""Publishing tables and views in the target's catalog, where people find them by name without this project."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from runner.engine.errors import QueryFailed
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 
-# What catalogs say that hold no views: Spark's own words, and Iceberg's.
+# Errors of catalogs that cannot hold views, in Spark's words and in Iceberg's.
 NO_VIEWS = re.compile(r"MISSING_CATALOG_ABILITY|view is not supported by catalog")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A model as the catalog gets it: `view_sql` is its query if it is a view, None for a table."""
+    """A model to publish. `view_sql` is its query if it is a view, None for a table."""
 
     name: str
     view_sql: str | None = None
@@ -25,9 +25,9 @@ class Entry:
 
 
 class CatalogPublisher:
-    """Makes tables and views known in the target's catalog, and before a view what it reads. Without a catalog it does
-    nothing. `entries_of` gives the entry of a model, and before that of a view those of all models that it reads,
-    parents first.
+    """Publishes tables and views in the target's catalog, and before a view what it reads. Without a catalog it does
+    nothing. `entries_of` gives the entry of a model; before that of a view those of all models that it reads, parents
+    first.
     """
 
     def __init__(self, spark: Spark, tables: Tables, entries_of: Callable[[str], Iterable[Entry]]) -> None:
@@ -38,7 +38,7 @@ class CatalogPublisher:
         self.publishing = Lock()
 
     def publish(self, name: str) -> None:
-        """Makes known a model that was just built, whether or not it was known before."""
+        """Publishes a model that was just built, even if it was published before."""
         if not self.tables.target.catalog:
             return
         with self.publishing:

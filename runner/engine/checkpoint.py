@@ -1,4 +1,4 @@
-"""A stream's checkpoint: what was read, and what the runner has noted in its folder."""
+"""A stream's checkpoint: what was read, and what the runner records in its folder."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ RETENTION = "_retention.json"
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What has landed rows: `sha256` is of the compiled SQL, which changes with the spec, its type tables and the
-    macros; `reach` says how far the source is read.
+    """What made the rows that landed. `sha256` is that of the compiled SQL, which changes with the spec, its type
+    tables and the macros; `reach` says where reading of the source ends.
     """
 
     format: str
@@ -55,27 +55,27 @@ class Checkpoint:
         return max(self._numbers("offsets"), default=-1)
 
     def fingerprint(self) -> Fingerprint | None:
-        noted = self._noted(FINGERPRINT)
-        return Fingerprint(**noted) if noted else None
+        recorded = self._recorded(FINGERPRINT)
+        return Fingerprint(**recorded) if recorded else None
 
     def write_fingerprint(self, fingerprint: Fingerprint) -> None:
-        self._note(FINGERPRINT, asdict(fingerprint))
+        self._record(FINGERPRINT, asdict(fingerprint))
 
     def topic_ids(self) -> Mapping[str, str]:
         """The ids of the topics that were read: a topic that is deleted and created again has another."""
-        return self._noted(TOPIC_IDS) or {}
+        return self._recorded(TOPIC_IDS) or {}
 
     def write_topic_ids(self, ids: Mapping[str, str]) -> None:
         if ids != self.topic_ids():
-            self._note(TOPIC_IDS, dict(sorted(ids.items())))
+            self._record(TOPIC_IDS, dict(sorted(ids.items())))
 
     def kept_since(self) -> date | None:
-        """The day since which landed rows were kept, older ones were removed; None if none were removed."""
-        noted = self._noted(RETENTION)
-        return date.fromisoformat(noted["landed_since"]) if noted else None
+        """The day before which landed rows were removed; None if none were removed."""
+        recorded = self._recorded(RETENTION)
+        return date.fromisoformat(recorded["landed_since"]) if recorded else None
 
     def keep_since(self, day: date) -> None:
-        self._note(RETENTION, {"landed_since": f"{day}"})
+        self._record(RETENTION, {"landed_since": f"{day}"})
 
     def committed_files(self) -> dict[str, datetime]:
         """The files that committed batches have read, with the times of their last change; the names are those in
@@ -107,15 +107,15 @@ class Checkpoint:
         return _offsets(self._lines(f"{self.folder}/offsets/{newest}")[2]) if newest >= 0 else {}
 
     def next_offsets(self) -> Offsets:
-        """Where reading goes on."""
+        """Where reading continues."""
         return self.committed_offsets() or self.first_offsets()
 
-    def _noted(self, name: str) -> Any:
-        """What was noted next to Spark's own files; None if nothing was."""
+    def _recorded(self, name: str) -> Any:
+        """What was recorded next to Spark's own files; None if nothing was."""
         path = f"{self.folder}/{name}"
         return json.loads(self.files.read(path)) if self.files.exists(path) else None
 
-    def _note(self, name: str, value: Mapping[str, str]) -> None:
+    def _record(self, name: str, value: Mapping[str, str]) -> None:
         self.files.write(f"{self.folder}/{name}", json.dumps(value) + "\n")
 
     def _numbers(self, folder: str) -> list[int]:

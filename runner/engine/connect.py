@@ -1,4 +1,4 @@
-"""Sessions in a server of Spark Connect."""
+"""Sessions on a Spark Connect server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def connected(remote: str) -> tuple[SparkSession, Session]:
 
 
 def end_session(remote: str, left: Session) -> bool:
-    """Ends a session that its client has left, and returns True when its streams have stopped; False if it is in
+    """Ends a session that its client has left, and returns True when its streams have stopped; False if it is on
     another server.
     """
     if left.server != server_of(remote):
@@ -89,10 +89,10 @@ def _explained(remote: str) -> Iterator[None]:
             hint="pip install 'changelog-runner[connect]'",
         ) from None
     except PySparkException as error:
-        said = CAUSE.search(str(error))
-        text = said[1] if said else str(error).split("\n")[0]
+        cause = CAUSE.search(str(error))
+        text = cause[1] if cause else str(error).split("\n")[0]
         raise RunnerError(
             "target-remote",
-            f'no server of Spark Connect answers at "{server_of(remote)}": {text}',
+            f'no Spark Connect server answers at "{server_of(remote)}": {text}',
             hint='start it, or correct "remote" of the target (sc://HOST:PORT)',
         ) from None

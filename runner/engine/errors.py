@@ -25,7 +25,7 @@ class SparkGone(QueryFailed):
 
 @contextmanager
 def query_errors() -> Iterator[None]:
-    """Raises what Spark raises as QueryFailed."""
+    """Raises Spark's errors as QueryFailed."""
     try:
         yield
     except PySparkException as error:
@@ -50,7 +50,7 @@ def _query_failed(error: PySparkException) -> QueryFailed:
 
 
 def _innermost(error: Any) -> str:
-    """What the first cause of an error in Java says."""
+    """The message of the first cause of an error in Java."""
     while error.getCause() is not None:
         error = error.getCause()
     return str(error.toString()).split("\n")[0]

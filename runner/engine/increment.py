@@ -1,4 +1,4 @@
-"""What an increment makes of a table's columns, and what it refuses."""
+"""The columns of a table after an increment, and what an increment refuses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def columns_after(
     if retyped or (on_schema_change == "fail" and (new or gone)) or (on_schema_change == "ignore" and gone):
         changes = [
             f"{what} {', '.join(which)}"
-            for what, which in (("new:", new), ("gone:", gone), ("of another type:", retyped))
+            for what, which in (("new:", new), ("gone:", gone), ("with another type:", retyped))
             if which
         ]
         raise QueryFailed(
@@ -38,7 +38,7 @@ def columns_after(
 
 
 def as_written(column: str, others: Iterable[str]) -> str:
-    """A column as others write it, which may differ in case.
+    """A column as it is written among others, which may differ in case.
 
     >>> as_written("id", ["Id", "n"]), as_written("x", ["Id"])
     ('Id', 'x')
@@ -48,11 +48,11 @@ def as_written(column: str, others: Iterable[str]) -> str:
 
 @contextmanager
 def duplicate_keys_explained() -> Iterator[None]:
-    """Keeps only what a person needs of an error about two rows with one key."""
+    """Shortens an error about two rows with one key to what the user needs."""
     try:
         yield
     except QueryFailed as failure:
-        said = TWO_ROWS_OF_ONE_KEY.search(failure.message)
-        if not said:
+        found = TWO_ROWS_OF_ONE_KEY.search(failure.message)
+        if not found:
             raise
-        raise QueryFailed(f"{said[0]}: a unique key must tell the rows of one run apart") from failure
+        raise QueryFailed(f"{found[0]}: a unique key must tell the rows of one run apart") from failure

@@ -20,12 +20,12 @@ from runner.project.topics import REACH_OPTIONS, without_secrets
 RANGES = "topic string, partition int, first bigint, next bigint"
 OFFSETS = "topic string, partition int, offset bigint"
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
-# Kafka's own client tries for a minute, and Spark three times, before either says that a server does not answer.
+# By default Kafka's client waits a minute for a server that does not answer, and Spark tries three times.
 PATIENCE_SECONDS = 15
 
 
 def read_kafka(reader: Any, options: Mapping[str, str]) -> DataFrame:
-    """The messages of topics, by a reader of Spark's for streams or for what exists now."""
+    """The messages of topics, with a Spark reader for a stream or for a batch."""
     try:
         with query_errors():
             frame: DataFrame = reader.format("kafka").options(**options).load()
@@ -138,16 +138,16 @@ def _offsets(admin: Any, partitions: Iterable[Any], which: Any) -> Offsets:
 
 @contextmanager
 def _admin_client(spark: Spark, topics: Topics) -> Iterator[Any]:
-    """Kafka's client for administration, with the settings that the connector would give it. What it raises in the
-    block comes as QueryFailed.
+    """Kafka's client for administration, with the settings that the connector would give it. Errors in the block
+    are raised as QueryFailed.
     """
-    patience = str(PATIENCE_SECONDS * 1000)
+    timeout = str(PATIENCE_SECONDS * 1000)
     given = {key[len("kafka.") :]: value for key, value in topics.options.items() if key.lower().startswith("kafka.")}
     jvm, admin = spark.jvm, None
     try:
         with query_errors():
             settings = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(
-                {"request.timeout.ms": patience, "default.api.timeout.ms": patience, **given}
+                {"request.timeout.ms": timeout, "default.api.timeout.ms": timeout, **given}
             )
             settings = (
                 jvm.org.apache.spark.kafka010.KafkaConfigUpdater("runner", settings)
@@ -165,8 +165,8 @@ def _admin_client(spark: Spark, topics: Topics) -> Iterator[Any]:
 
 
 def _refusal(text: str, topics: Topics) -> str:
-    kind, _, said = text.partition(": ")
-    what = said if kind.endswith("Exception") and said else text
+    kind, _, rest = text.partition(": ")
+    what = rest if kind.endswith("Exception") and rest else text
     if kind.endswith(("TimeoutException", "ConfigException")):
         return (
             f'Kafka does not answer at {_servers(topics)}: is "servers" right, can this machine reach them, '

@@ -39,7 +39,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Session:
-    """A session of `user` in a server of Spark Connect, which continues to write after its client has died."""
+    """A session of `user` on a Spark Connect server, which continues to write after its client has died."""
 
     server: str
     user: str
@@ -252,7 +252,7 @@ def _held(table: str, holder: Holder | None) -> RunnerError:
     if holder is None:
         return RunnerError(
             "target-held",
-            f'"{table}" is being written by an unknown process, which has not said who it is',
+            f'"{table}" is being written by an unknown process',
             hint="wait for it, or select other models",
         )
     since = holder.since.replace("T", " ").replace("Z", " UTC")

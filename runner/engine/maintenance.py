@@ -1,4 +1,4 @@
-"""Maintenance: tables of few large files, without what nobody needs any more."""
+"""Maintenance: compacting tables and removing what is no longer needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Maintenance:
     history_days: int
 
     def maintain(self, name: str, is_changelog: bool) -> tuple[str, ...]:
-        """Maintains a model's table; returns what a person should know."""
+        """Maintains a model's table; returns notes for the user."""
         storage = self.tables.storage
         if not (storage.has_changelog(name) if is_changelog else storage.has_table(name)):
             return ("not built yet",)
@@ -38,7 +38,7 @@ class Maintenance:
         checkpoint = self.tables.checkpoint(name)
         if checkpoint.newest_plan > checkpoint.newest_commit:
             raise QueryFailed(
-                f'the last run of "{name}" was interrupted, and has to be finished first: runner run -s {name}'
+                f'the last run of "{name}" was interrupted and has to be finished first: runner run -s {name}'
             )
 
     def _remove_old_rows(self, name: str, keep_days: int) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class Maintenance:
                 f"--keep-days needs a target with the storage {others}"
             )
         since = datetime.now(timezone.utc).date() - timedelta(days=keep_days)
-        # Noted first: the test `conserved` must know what is about to go.
+        # Recorded first: the test `conserved` must know what is about to be removed.
         self.tables.checkpoint(name).keep_since(since)
         self.tables.storage.remove_rows(name, f"{since}")
-        return (f"rows that landed before {since} are removed",)
+        return (f"rows that landed before {since} were removed",)

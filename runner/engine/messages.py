@@ -1,4 +1,4 @@
-"""Views of messages: of a source's, as a stream or as they are now, and of given ones."""
+"""Views of messages: of those of a source, as a stream or a batch, and of given ones."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def _scan(spark: Spark, messages: Messages, reads: Mapping[str, str], streaming:
     if messages.topics:
         options = dict(messages.topics.options)
         if not streaming and options.get("startingOffsets") == "latest":
-            options["startingOffsets"] = "earliest"  # of messages that exist now, none comes after the latest
+            options["startingOffsets"] = "earliest"  # in a batch, there is nothing after the latest
         return read_kafka(reader, options)
     reader = reader.format(STORED_AS[messages.kind])
     # Otherwise files older than the newest one by more than maxFileAge would be left out silently.
     frame: DataFrame = reader.schema(reads["scanned"]).option("maxFileAge", "36500d").load(_pattern(messages.path))
     if messages.kind != "binary_files":
         return frame
-    usual = messages.schemas
+    known_schemas = messages.schemas
     files = frame.select("_metadata.file_path", F.unix_millis("modificationTime"), _content(messages.path))
-    return files.mapInArrow(lambda batches: udfs.messages_of_files(batches, usual), udfs.MESSAGE_SQL_TYPE)
+    return files.mapInArrow(lambda batches: udfs.messages_of_files(batches, known_schemas), udfs.MESSAGE_SQL_TYPE)
 
 
 def messages_view(spark: Spark, messages: Iterable[FileMessage], encoding: str, view: str) -> None:

@@ -146,7 +146,7 @@ class Spark:
         self.in_server.append(self.session)
 
     def _set_all(self) -> None:
-        # In a server nothing was set when the JVM started.
+        # On a server nothing was set when its JVM started.
         self._set({**(SETTINGS if self.target.remote else {}), **self.target.spark, **SQL_SETTINGS})
 
     def _set(self, settings: Mapping[str, str]) -> None:
@@ -302,20 +302,20 @@ def _start_explained(log: Path) -> Iterator[None]:
             yield
     except (QueryFailed, OSError) as failure:
         # Only the log says why a JVM did not start.
-        said = (
+        reason = (
             _first_reason(log.read_bytes()[known:].decode(errors="replace"))
             if "JAVA_GATEWAY_EXITED" in str(failure)
             else str(failure)
         )
         hint = (
-            "it needs Java 17 or later (from JAVA_HOME, or java in the path), and under spark in the target only "
-            f"settings that exist; {from_here(log)} has its whole output"
+            "Spark needs Java 17 or later (in JAVA_HOME or in PATH), and settings under spark must exist; "
+            f"{from_here(log)} has the whole output"
         )
-        raise RunnerError("spark-start", f"Spark did not start: {said}", hint=hint) from failure
+        raise RunnerError("spark-start", f"Spark did not start: {reason}", hint=hint) from failure
 
 
 # Lines that Java and Spark print at every start, and lines of stack traces.
-SAYS_NO_REASON = re.compile(r"\s|Picked up |WARNING: |Using |Setting |To adjust |\S+ \S+ (WARN|INFO) ")
+NOT_A_REASON = re.compile(r"\s|Picked up |WARNING: |Using |Setting |To adjust |\S+ \S+ (WARN|INFO) ")
 
 
 def _first_reason(text: str) -> str:
@@ -326,7 +326,7 @@ def _first_reason(text: str) -> str:
     'Exception in thread x.Bad: number'
     """
     return next(
-        (line for line in text.splitlines() if line and not SAYS_NO_REASON.match(line)), "Java ended without saying why"
+        (line for line in text.splitlines() if line and not NOT_A_REASON.match(line)), "Java ended and gave no reason"
     )
 
 

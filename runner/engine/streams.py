@@ -17,7 +17,7 @@ from runner.storage.data import Sink
 
 
 def changelog_stream(spark: Spark, sql: str, run_id: str) -> DataFrame:
-    """The rows of a source's query with the columns that a run adds; each batch says what it lands."""
+    """The rows of a source's query with the columns that a run adds; each batch reports what it lands."""
     with query_errors():
         frame = spark.query(sql).withColumns(
             {"run_id": F.lit(run_id), "loaded_at": F.current_timestamp(), "landed_on": F.current_date()}

@@ -1,4 +1,4 @@
-"""The tables of a target, in whatever storage: views of them, tables of models, changelogs that streams fill."""
+"""The tables of a target, in any storage: views of them, tables of models, changelogs that streams fill."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Tables:
         return Checkpoint(self.files, f"{self.target.at('_checkpoints')}/{name}")
 
     def is_torn(self, name: str) -> bool:
-        """Whether one of two records that must agree is gone: what is committed to a changelog, and what was read."""
+        """Whether only one is left of the two that belong together: a changelog with rows, and its checkpoint."""
         checkpoint = self.checkpoint(name)
         if checkpoint.is_there:
             return checkpoint.newest_commit >= 0 and not self.storage.has_changelog(name)
@@ -64,7 +64,7 @@ class Tables:
         return self._count(name)
 
     def apply_increment(self, name: str, sql: str, key: Iterable[str], on_schema_change: str) -> int:
-        """Takes the rows of a query into a table that exists: with a key they replace the rows with the same key,
+        """Adds the rows of a query to a table that exists: with a key they replace the rows with the same key,
         without one all are added. Returns the number of the table's rows then. If the query fails, the table keeps
         the rows that it had.
         """
@@ -97,6 +97,6 @@ class Tables:
         return streams.start(frame, name, self.checkpoint(name).folder, self.storage.sink(name), trigger)
 
     def forget(self, name: str) -> None:
-        """Removes a changelog and what was read for it. First the checkpoint: a changelog without one is refused."""
+        """Removes a changelog and its checkpoint; the checkpoint first, because a changelog without one is refused."""
         self.files.remove(self.checkpoint(name).folder)
         self.storage.drop_changelog(name)

@@ -1,4 +1,4 @@
-"""Values of queries as plain text, numbers, lists and dicts, plain values as Spark takes them, and types as SQL."""
+"""Values of queries as plain text, numbers, lists and dicts; plain values as Spark expects them; types as SQL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plain(value: Any, kind: T.DataType) -> Any:
 
 
 def observed(metrics: Row) -> dict[str, Any]:
-    """What was observed of a batch, by name. Spark Connect gives the values and their schema separately.
+    """The metrics of a batch, by name. Spark Connect gives the values and their schema separately.
 
     >>> observed(Row(rows=3)), observed(Row(values=[3], schema={"fields": [{"name": "rows"}]}))
     ({'rows': 3}, {'rows': 3})
@@ -95,7 +95,7 @@ def nullable(kind: T.DataType) -> Any:
 
 
 def typed(value: Any, kind: T.DataType) -> Any:
-    """A YAML value (text, None, list, dict) as Spark takes it for a type."""
+    """A YAML value (text, None, list, dict) as Spark expects it for a type."""
     if value is None:
         return None
     match kind:
@@ -103,8 +103,7 @@ def typed(value: Any, kind: T.DataType) -> Any:
             unknown = [key for key in value if key not in kind.names]
             if unknown:
                 raise QueryFailed(
-                    f'rows are given with a column "{unknown[0]}", which the input does not have: '
-                    f"{', '.join(kind.names)}"
+                    f'the given rows have a column "{unknown[0]}", and the input does not: {", ".join(kind.names)}'
                 )
             return Row(*(typed(value.get(f.name), f.dataType) for f in kind))
         case T.MapType():

@@ -1,1 +1,1 @@
-"""A project's files read into nodes, their graph, and what is selected of it."""
+"""A project's files -> nodes, their graph, and the nodes that a selector selects."""

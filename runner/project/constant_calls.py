@@ -1,4 +1,4 @@
-"""What a template calls, where that is known without rendering it: most models only name what they read."""
+"""The calls in a template, if they are known without rendering it: most models only name what they read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jinja2.nodes as syntax
 
 @dataclass(frozen=True)
 class Call:
-    """A call with constants, and the line where it stands."""
+    """A call with constant arguments, and its line."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -20,11 +20,11 @@ class Call:
 
 
 class _NotConstant(Exception):
-    """The template does something that only rendering can tell."""
+    """Only rendering shows what the template does."""
 
 
 def constant_calls(tree: syntax.Template, functions: Collection[str]) -> list[Call] | None:
-    """The calls in a template that does nothing but call these functions with constants, name `this`, and ask
+    """The calls in a template that only calls these functions with constants, names `this` and tests
     `is_incremental()`; None for any other template.
     """
     try:
@@ -34,12 +34,12 @@ def constant_calls(tree: syntax.Template, functions: Collection[str]) -> list[Ca
 
 
 def _calls_of_statement(node: syntax.Node, functions: Collection[str]) -> Iterator[Call]:
-    """All calls in a statement, in the order in which they stand."""
+    """All calls in a statement, in their order."""
     match node:
         case syntax.Output():
             for expression in node.nodes:
                 yield from _calls_of_expression(expression, functions)
-        case syntax.If() if _asks_if_incremental(node.test):
+        case syntax.If() if _is_incremental_test(node.test):
             for inner in (*node.body, *node.elif_, *node.else_):
                 yield from _calls_of_statement(inner, functions)
         case _:
@@ -62,10 +62,10 @@ def _calls_of_expression(expression: syntax.Expr, functions: Collection[str]) ->
     raise _NotConstant
 
 
-def _asks_if_incremental(test: syntax.Node) -> bool:
+def _is_incremental_test(test: syntax.Node) -> bool:
     match test:
         case syntax.Not():
-            return _asks_if_incremental(test.node)
+            return _is_incremental_test(test.node)
         case syntax.Call(node=syntax.Name(name="is_incremental"), args=[], kwargs=[]):
             return True
     return False

@@ -1,4 +1,4 @@
-"""Who reads whom: parents, children, order, cycles."""
+"""Which node reads which: parents, children, order, cycles."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Graph:
         problems.raise_if_any()
 
     def order(self) -> list[str]:
-        """Names, parents first; equals in the order of their names.
+        """The names of all nodes: parents first, otherwise in alphabetical order.
 
         >>> Graph.of({"a": ["b"], "b": ["a"]})
         Traceback (most recent call last):
@@ -78,9 +78,9 @@ class Graph:
 
     def _reach(self, names: set[str], step: Callable[[str], Iterable[str]], depth: int | None) -> set[str]:
         seen: set[str] = set()
-        edge = names
-        while edge and (depth is None or depth > 0):
-            edge = {m for n in edge for m in step(n)} - seen
-            seen |= edge
+        frontier = names
+        while frontier and (depth is None or depth > 0):
+            frontier = {m for n in frontier for m in step(n)} - seen
+            seen |= frontier
             depth = depth if depth is None else depth - 1
         return seen

@@ -1,4 +1,4 @@
-"""What a query reads: the only file that imports sqlglot. It analyses SQL and never changes what runs."""
+"""The tables that a query reads. Only this file imports sqlglot, to analyse SQL: it never changes the SQL that runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlglot import exp
 
 
 def tables_read(sql: str, known: Iterable[str]) -> list[str]:
-    """The known tables that a query reads; all of them that it mentions at all, if it cannot be parsed.
+    """The known tables that a query reads; if it cannot be parsed, those whose names appear in it.
 
     >>> tables_read("with a as (select 1) select * from a join `orders` on true", ["a", "orders", "changelog"])
     ['orders']

@@ -19,7 +19,7 @@ SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 @dataclass(frozen=True)
 class Catalog:
-    """Where people find tables and views by name: a catalog of Spark's, and the schema in it."""
+    """Where people find tables and views by name: a Spark catalog and a schema in it."""
 
     name: str
     schema: str
@@ -27,8 +27,8 @@ class Catalog:
 
 @dataclass(frozen=True)
 class Target:
-    """Where tables are kept, and how Spark is started for it. `path` is a folder or a URI, `spark` its settings,
-    `remote` a server of Spark Connect.
+    """Where tables are stored, and how Spark is started. `path` is a folder or a URI, `spark` the settings of Spark,
+    `remote` the address of a Spark Connect server.
     """
 
     name: str
@@ -44,9 +44,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Topics:
-    """What is read of Kafka: `options` are the connector's own, secrets among them. `ending` are the offsets (topic ->
-    partition -> offset) or
-    the instant (milliseconds) behind which messages are not the source's."""
+    """What is read from Kafka. `options` are those of the connector, including secrets. `ending` is where the source
+    ends: offsets (topic -> partition -> offset) or an instant in milliseconds. `by_time`: messages arrive in the order
+    of their timestamps.
+    """
 
     options: Mapping[str, str] = field(repr=False)
     ending: Mapping[str, Mapping[str, int]] | int | None = None
@@ -55,11 +56,11 @@ class Topics:
 
 @dataclass(frozen=True)
 class Messages:
-    """Where a source's messages are: `kind` is files (text, one message a line), table (Parquet with a column `value`)
-    or kafka, or one of these with
-    `binary_` before it: files of containers, lines of base64 or single messages, and the same table and topics. `path`
-    says where, for people too.
-    `schemas` are those that messages of containers need not bring with them."""
+    """Where a source's messages are. `kind` is files (text, one message per line), table (Parquet with a column
+    `value`) or kafka; or, for Avro, one of these after `binary_`: files are then containers, lines of base64 or single
+    messages. `path` is the place, also as people see it. Messages of a container carry its schema unless it is one of
+    `schemas`.
+    """
 
     kind: str
     path: str
@@ -68,13 +69,13 @@ class Messages:
 
     @property
     def reach(self) -> str:
-        """How far messages are read, where that has an end."""
+        """Where reading ends, as JSON; empty if it has no end."""
         return json.dumps(self.topics.ending) if self.topics and self.topics.ending is not None else ""
 
 
 @dataclass(frozen=True)
 class TableSettings:
-    """What a source says of a table whose messages do not: `columns` are column -> type."""
+    """What a source declares about a table because messages do not say it. `columns` are column -> type."""
 
     name: str
     key: tuple[str, ...] = ()
@@ -85,7 +86,7 @@ class TableSettings:
 
 @dataclass(frozen=True)
 class Source:
-    """Where messages of one format come from. `zone` is that of their local times."""
+    """Messages of one format, and where they come from. `zone` is the time zone of their local times."""
 
     name: str
     format: Format
@@ -113,7 +114,7 @@ class SqlFile:
 
 @dataclass(frozen=True)
 class SqlText:
-    """SQL that was given on the command line."""
+    """SQL from the command line."""
 
     text: str
 
@@ -131,8 +132,8 @@ class SourcesView:
 
 @dataclass(frozen=True)
 class Model:
-    """`query` is where its SQL comes from: a source, for a model that lands the messages of one. New rows of an
-    incremental model replace those with the same values of `unique_key`; without a key all are added.
+    """`query` is where its SQL comes from: for a model that lands messages, their source. New rows of an incremental
+    model replace rows with the same values of `unique_key`; without a key they are added to the others.
     `on_schema_change` says what happens when its columns have changed.
     """
 
@@ -148,7 +149,7 @@ class Model:
 
     @property
     def is_table(self) -> bool:
-        """Whether it is kept in a table that a run writes."""
+        """Whether a run writes it to a table."""
         return self.materialized != "view"
 
     @property
@@ -158,8 +159,8 @@ class Model:
 
 @dataclass(frozen=True)
 class DataTest:
-    """The macro `test_<kind>` returns the rows of `model` that fail. A test of what was read from a source has the
-    source.
+    """The macro `test_<kind>` returns the rows of `model` that fail. `source` is set for a test of what was read from
+    a source.
     """
 
     kind: str
@@ -180,8 +181,8 @@ class UnitTest:
 
 @dataclass(frozen=True)
 class Case:
-    """A unit test of a format: `path` is the `NAME.rows.yml` with the rows that the messages beside it must give. It is
-    read by who runs it.
+    """A unit test of a format. `path` is a file `NAME.rows.yml` with the rows that the format must make of the messages
+    beside it; it is read only when the case is compiled.
     """
 
     format: str
@@ -209,7 +210,7 @@ class Node:
 
     @property
     def model(self) -> Model | None:
-        """Its subject, if that is a model."""
+        """The subject, if it is a model."""
         return self.subject if isinstance(self.subject, Model) else None
 
 

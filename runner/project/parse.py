@@ -1,4 +1,4 @@
-"""The project's files -> nodes: sources and what is made from them, models, tests, cases. No SQL is made here."""
+"""The project's files -> nodes: sources and the models generated from them, models, tests, cases. Compiles no SQL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_templates(project: Project) -> Templates:
 
 
 def parse(project: Project, templates: Templates, problems: Problems) -> dict[str, Node]:
-    """All nodes of the project by name; mistakes are added to the problems, and what has some is left out."""
+    """All nodes of the project by name. Mistakes are added to `problems`, and nodes with mistakes are left out."""
     nodes = Nodes(project, problems)
     for source in project.sources:
         for node in _nodes_of_source(source):
@@ -48,7 +48,7 @@ def parse(project: Project, templates: Templates, problems: Problems) -> dict[st
         nodes.add(_conserved(source))
     for entry in (entry for file in files for entry in _unit_tests(file)):
         with problems.gathered():
-            # Of a model that could not be read nothing is known to test, and the mistake in it is said already.
+            # No test of a model that could not be read: the mistake in the model is already among the problems.
             if (test := tests.unit_test(entry, nodes.by_name)) is not None:
                 nodes.add(test)
     for path in sorted((project.root / "formats" / "cases").glob("*/*.rows.yml")):
@@ -70,7 +70,7 @@ class Nodes:
             self.problems.add(RunnerError("name-taken", message, node.where, by))
 
     def relative(self, path: Path) -> str:
-        """A path as nodes have it: from the project's folder."""
+        """A path as nodes have it: relative to the project's folder."""
         root = self.project.root
         return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
@@ -83,7 +83,7 @@ def _property_files(project: Project) -> list[Path]:
     return sorted((project.root / "models").rglob("*.yml"))
 
 
-# --- sources and what is made from them
+# --- sources and the models generated from them
 
 
 def _nodes_of_source(source: Source) -> tuple[Node, Node]:
@@ -140,7 +140,7 @@ def _conserved(source: Source) -> Node:
 
 
 def _case(path: Path, nodes: Nodes) -> Node:
-    """The case of a `NAME.rows.yml`, which is read by who runs it."""
+    """The case of a file `NAME.rows.yml`, which is read only when the case is compiled."""
     case = Case(path.parent.name, path)
     name = f"{case.format}.{path.name.removesuffix('.rows.yml')}"
     return Node(name, "unit_test", case, path=nodes.relative(path), format=case.format, where=Where(path, 1, 1))
@@ -160,13 +160,13 @@ def _unit_tests(file: Yaml) -> list[Yaml]:
 
 
 def _described(files: Iterable[Yaml], problems: Problems) -> dict[str, Yaml]:
-    """The properties of each model that has some."""
+    """The properties of models, by the names of the models."""
     out: dict[str, Yaml] = {}
     for entry in (entry for file in files for entry in entries(file, "models", MODEL_KEYS, problems)):
         first = out.setdefault(entry["name"].text(), entry)
         if first is not entry:
             message = f'the model "{entry["name"].value}" is described twice'
-            problems.add(entry.error("duplicate-key", message, f"also in {first.where()}"))
+            problems.add(entry.error("duplicate-key", message, f"also at {first.where()}"))
     return out
 
 
@@ -174,7 +174,7 @@ def _described(files: Iterable[Yaml], problems: Problems) -> dict[str, Yaml]:
 
 
 def _add_models(nodes: Nodes, templates: Templates, tests: Tests, described: dict[str, Yaml]) -> None:
-    """The models of files, those that the runner makes with what properties say of them, and the data tests of both."""
+    """Adds the models of files and the data tests of all models; gives generated models their properties."""
     for path in _model_files(nodes.project):
         properties = described.pop(path.stem, None)
         with nodes.problems.gathered():
@@ -200,7 +200,7 @@ def _add_data_tests(nodes: Nodes, tests: Tests, node: Node, properties: Yaml) ->
 
 
 def _data_tests(properties: Yaml) -> Iterable[tuple[str | None, Yaml]]:
-    """Each data test of a model with the column that it stands under."""
+    """Each data test of a model, and its column if it is the test of a column."""
     for entry in properties["data_tests"].as_list() if properties.get("data_tests") else ():
         yield None, entry
     for column in entries(properties, "columns", COLUMN_KEYS):
@@ -209,7 +209,7 @@ def _data_tests(properties: Yaml) -> Iterable[tuple[str | None, Yaml]]:
 
 
 def _model(nodes: Nodes, templates: Templates, path: Path, properties: Yaml | None) -> Node:
-    """The model of a file, with what project.yml, its properties and it itself say of it, the last counts."""
+    """The model of a file. Settings in the file override those in its properties, and these override project.yml."""
     reading = templates.read(path)
     own = read_settings(properties.get("config") if properties else None)
     config = {**_folder_config(nodes.project, path), **own, **reading.config}
@@ -239,7 +239,7 @@ def _check_together(config: dict[str, Any], path: Path) -> None:
 
 
 def _folder_config(project: Project, path: Path) -> dict[str, Any]:
-    """What project.yml says for the folders above a model, the nearest last; keys with a + are settings."""
+    """The settings in project.yml (keys with a +) for the folders above a model; those of the nearest folder win."""
     level: Any = project.model_config
     levels = [level]
     for folder in path.relative_to(project.root / "models").parts[:-1]:
@@ -249,9 +249,9 @@ def _folder_config(project: Project, path: Path) -> dict[str, Any]:
 
 
 def _with_properties(node: Node, properties: Yaml) -> Node:
-    """A model that no file was written for, with a description of the project's own."""
+    """A generated model with the description from its properties."""
     if properties.get("config"):
-        message = f'"{node.name}" is made by the runner, and its config cannot be changed'
+        message = f'"{node.name}" is generated by the runner, and its config cannot be changed'
         raise properties["config"].error("config-fixed", message)
     for column in entries(properties, "columns", COLUMN_KEYS):
         name = column["name"]

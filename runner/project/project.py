@@ -22,7 +22,7 @@ BUILT_IN = HERE / "builtin" if (HERE / "builtin").is_dir() else HERE.parent
 
 
 def find_project(start: Path) -> Path:
-    """The nearest folder upwards that has a project.yml."""
+    """The nearest folder with a project.yml, from `start` upwards."""
     for folder in (start.absolute(), *start.absolute().parents):
         if (folder / "project.yml").is_file():
             return folder
@@ -80,7 +80,7 @@ def built_in_folder(name: str) -> Path:
 
 
 def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
-    """The project's own folder of that name, if there is a project and it has one, then the built-in one."""
+    """The project's folder of that name, if there is a project that has one, then the built-in folder."""
     roots = [root] if root else []
     return tuple(
         dict.fromkeys(folder.resolve() for folder in [*(r / name for r in roots), BUILT_IN / name] if folder.is_dir())
@@ -94,6 +94,6 @@ def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, 
         return Target("local", str(root / "warehouse"))
     if targets is None or name not in targets.value:
         known = list(targets.value) if targets else ["local"]
-        asked_by = yaml.get("targets" if wanted else "target")
-        raise (asked_by or yaml).error("target-unknown", f'there is no target "{name}"', nearest_or_all(name, known))
+        named_at = yaml.get("targets" if wanted else "target")
+        raise (named_at or yaml).error("target-unknown", f'there is no target "{name}"', nearest_or_all(name, known))
     return read_target(name, targets[name], root, Filler(variables, None).text)

@@ -1,4 +1,4 @@
-"""Properties of models and tests, as YAML files beside them say them."""
+"""Properties of models and tests, read from YAML files beside the models."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect")
 
 
 def entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Problems | None = None) -> list[Yaml]:
+    """The entries of the list under a key, each with a name. Mistakes are added to `problems`, or raised without it."""
     if yaml is None or not yaml.get(key):
         return []
     out = []
@@ -43,7 +44,7 @@ def needed(yaml: Yaml, key: str) -> Yaml:
 
 
 def rows(yaml: Yaml) -> list[Any]:
-    """The rows of a test, each a mapping of columns to values."""
+    """The rows of a test: mappings of columns to values."""
     return [row.mapping().value for row in needed(yaml, "rows").list().elements()]
 
 

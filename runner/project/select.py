@@ -1,4 +1,4 @@
-"""Turn `--select` text into node names. Grammar: dbt's. Space = or, comma = and."""
+"""Text of `--select` -> names of nodes, with dbt's grammar: a space means or, a comma means and."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METHODS: dict[str, Callable[[Node, str], bool]] = {
     "resource_type": lambda node, value: node.resource_type == value,
 }
 
-# Method -> what of a node it compares with: the names to choose from where nothing matches.
+# Method -> the values of a node that it compares. If nothing matches, the hint suggests the nearest of them.
 COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
     "name": lambda node: [node.name] if node.resource_type != "source" else [],
     "file": lambda node: [PurePosixPath(node.path).name],
@@ -40,7 +40,7 @@ COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
 
 
 def select(graph: Graph, include: Iterable[str], exclude: Iterable[str] = ()) -> set[str]:
-    """Names of the nodes that are chosen: all of them if nothing is asked for.
+    """The names of the selected nodes: all nodes if `include` is empty.
 
     >>> g = Graph.of({"a": [], "b": ["a"], "c": ["b"], "d": []})
     >>> sorted(select(g, ["+b"])), sorted(select(g, ["a+1"])), sorted(select(g, ["@b"]))
@@ -92,8 +92,8 @@ def _matching(graph: Graph, text: str, method: str | None, value: str) -> set[st
 
 
 def _in_folder(node: Node, value: str) -> bool:
-    """Whether a value such as `staging` or `staging.orders.*` names folders in models/ above the model, or the model in
-    them.
+    """Whether a value such as `staging` or `staging.orders.*` names a folder in models/ that the model is in, or the
+    model with its folders.
     """
     parts, wanted = PurePosixPath(node.path).with_suffix("").parts[1:], value.split(".")
     return (

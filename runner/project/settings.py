@@ -1,4 +1,4 @@
-"""The settings of models: what project.yml, properties and the models themselves may say."""
+"""The settings of models, as project.yml, properties and the models themselves may give them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def check_setting(name: str, value: Any) -> None:
 
 
 def check_together(settings: dict[str, Any]) -> None:
-    """Raises RunnerError, without a place, for settings that mean nothing beside the others."""
+    """Raises RunnerError, without a place, for settings that have no meaning together with the others."""
     useless = [name for name in INCREMENTAL_SETTINGS if name in settings]
     if useless and settings.get("materialized") != "incremental":
         raise RunnerError(
             "setting-alone",
-            f'"{useless[0]}" means nothing for a model that is not incremental',
+            f'"{useless[0]}" has no meaning for a model that is not incremental',
             hint="materialized: incremental",
         )
 

@@ -41,8 +41,8 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
     if not name.replace("_", "").isalnum():
         raise yaml["name"].error(
             "source-name",
-            f'"{name}" is no name for a source',
-            "letters, digits and _ only: it becomes part of table names",
+            f'"{name}" cannot be the name of a source',
+            "use only letters, digits and _: the name becomes part of table names",
         )
     chosen = read_source_format(yaml["format"], formats, name, _schemas(yaml.get("schema"), root, filler))
     return Source(
@@ -79,24 +79,24 @@ def _schemas(yaml: Yaml | None, root: Path, filler: Filler) -> tuple[str, ...]:
 
 
 def read_source_format(yaml: Yaml, formats: FormatFolders, name: str, schemas: tuple[str, ...] = ()) -> Format:
-    """The format that a source names, or writes in place; the source's schemas count before the format's own. Raises
-    `schema-missing` if there are none.
+    """The format that a source names or defines itself, with the source's schemas in place of the format's. Raises
+    `schema-missing` if the format needs schemas and there are none.
     """
     spec = formats.read(name, formats.inline(yaml)) if isinstance(yaml.value, dict) else formats.load(yaml.text(), yaml)
     return with_schemas(spec, schemas, '"schema: FILE.avsc"', yaml.where())
 
 
 def with_schemas(spec: Format, schemas: tuple[str, ...], word: str, where: Where | None) -> Format:
-    """The format with the schemas that are given for its messages in place of its own; raises `schema-missing` if it
-    needs some, or takes none.
+    """The format with the given schemas, if any, in place of its own. Raises `schema-missing` if it needs schemas and
+    has none, or if it takes none.
     """
     if spec.message.encoding != "avro":
         if schemas:
             raise RunnerError(
                 "schema-missing",
-                f'messages of the format "{spec.name}" are no Avro, and have no schema',
+                f'messages of the format "{spec.name}" are not Avro and have no schema',
                 where,
-                f"leave out {word}",
+                f"remove {word}",
             )
         return spec
     if not schemas and not spec.message.schemas:
@@ -111,7 +111,7 @@ def with_schemas(spec: Format, schemas: tuple[str, ...], word: str, where: Where
 
 
 def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
-    """What a source says of its tables; a name may leave out what stands before the last dots."""
+    """What a source declares about its tables. A name may lack its first parts: `orders` for `shop.orders`."""
     problems = Problems()
     out: list[TableSettings] = []
     for entry in yaml.list().elements() if yaml else ():

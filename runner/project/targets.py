@@ -1,4 +1,4 @@
-"""`targets` of project.yml -> Target: where tables are kept, and the settings of Spark that they need."""
+"""`targets` of project.yml -> Target: where tables are stored, and the settings of Spark that they need."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from runner.storage.storage import Storage
 from runner.yaml_text import Yaml
 
 TARGET_KEYS = ("storage", "path", "catalog", "packages", "jars", "remote", "spark")
-# Spark's name for its own catalog, and the name of a catalog that a storage brings and a target does not name.
+# Spark's name for its own catalog, and the name of a storage's catalog if the target does not name it.
 SESSION_CATALOG, OWN_CATALOG = "spark_catalog", "lake"
-# What belongs to the server, not to a session in it.
+# Keys that belong to a server, not to a session in it.
 SERVER_KEYS = ("packages", "jars")
 
 Fill = Callable[[Yaml], str]
 
 
 def read_target(name: str, yaml: Yaml, root: Path, fill: Fill) -> Target:
-    """The target; raises RunnerError for what a target cannot be."""
+    """The target; raises RunnerError for mistakes in it."""
     yaml.only(TARGET_KEYS)
     storage = _storage(yaml.get("storage"))
     path = _path(yaml, root, fill)
@@ -59,12 +59,12 @@ def _check_remote(yaml: Yaml, path: str) -> None:
             "target-remote",
             f'a remote target needs a path that is the same on this machine and on the server, not "{path}"',
             yaml["path"].where(),
-            "mount it on both, or run with spark.master in place of remote",
+            "mount a folder on both, or use spark.master instead of remote",
         )
     for key in SERVER_KEYS:
         if yaml.get(key):
             raise yaml[key].error(
-                "target-remote", f'"{key}" of a remote target belong to the server', "start the server with them"
+                "target-remote", f'"{key}" cannot be set for a remote target', "start the server with them"
             )
     for key, value in yaml["spark"].mapping().items() if yaml.get("spark") else ():
         if not key.startswith("spark.sql."):
@@ -105,7 +105,7 @@ def _catalog(yaml: Yaml, storage: type[Storage], path: str, fill: Fill) -> tuple
 def _session_catalog(
     yaml: Yaml, storage: type[Storage], path: str, schema: str, given: dict[str, str]
 ) -> tuple[Catalog | None, Mapping[str, str]]:
-    """Spark's own catalog, where tables in folders may have names."""
+    """Spark's own catalog, in which tables in folders can have names."""
     entry = yaml.get("catalog")
     name = given.pop("name", SESSION_CATALOG)
     if entry and (name != SESSION_CATALOG or given):
@@ -122,11 +122,11 @@ def _session_catalog(
 def _own_catalog(
     yaml: Yaml, storage: type[Storage], path: str, schema: str, given: dict[str, str]
 ) -> tuple[Catalog | None, Mapping[str, str]]:
-    """The catalog that the tables lie in: each key but `name` and `schema` is one of the catalog's own."""
+    """The catalog that the tables are in. All keys except `name` and `schema` are settings of that catalog."""
     if not yaml.get("catalog"):
         raise yaml.error(
             "target-catalog",
-            f"tables in {storage.name} lie in a catalog, and the target has none",
+            f"tables in {storage.name} need a catalog, and the target has none",
             "catalog: {type: hadoop}",
         )
     name = given.pop("name", OWN_CATALOG)

@@ -1,4 +1,4 @@
-"""The templates of a project: what `ref`, `source`, `config` ... mean in them, and what a template says of its node."""
+"""The templates of a project: what `ref`, `source`, `config` ... do in them, and what each says about its node."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from runner.render import Renderer, Signature, name
 
 @dataclass
 class Reading:
-    """What a template says of its node: the nodes that it reads, and its settings."""
+    """What a template says about its node: the nodes that it reads, and its settings."""
 
     parents: list[str] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
 
 
 class Templates:
-    """Models and macros of a project. Not for several threads at a time, but for macros that name no models."""
+    """Models and macros of a project. Not safe for several threads, except for macros that name no models."""
 
     def __init__(self, project: Project, models: Iterable[str]) -> None:
         self.models = set(models)
@@ -42,10 +42,10 @@ class Templates:
         scope = {"target": project.target, "is_incremental": lambda: self.is_incremental}
         self.renderer = Renderer(project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope})
 
-    # --- what a template says of its node
+    # --- what a template says about its node
 
     def read(self, path: Path) -> Reading:
-        """What a model's file says, whether or not its table is there."""
+        """What a model's file says, for its first run and for later ones together."""
         calls = constant_calls(self.renderer.parse(path), self.functions)
         self.reading = Reading()
         if calls is None:
@@ -69,14 +69,14 @@ class Templates:
             raise RunnerError(e.code, e.message, Where(path, call.line), e.hint) from None
 
     def read_test(self, kind: str, model: str, arguments: Mapping[str, Any]) -> Reading:
-        """What a data test reads beside its model."""
+        """What a data test reads besides its model."""
         self.test_sql(kind, model, arguments)
         return self.reading
 
     # --- SQL
 
     def sql(self, path: Path, is_incremental: bool = False) -> str:
-        """The SQL of a model's file; `is_incremental` asks for the one that runs once there is a table."""
+        """The SQL of a model's file; with `is_incremental` the SQL that runs once its table exists."""
         self.reading, self.is_incremental = Reading(), is_incremental
         return self.renderer.render(path, {"this": name(path.stem)})
 
@@ -86,7 +86,7 @@ class Templates:
         return self.renderer.call(f"test_{kind}", model=name(model), **arguments)
 
     def expand(self, text: str, where: Where) -> tuple[str, Reading]:
-        """A text with its `{{ }}` filled in, and what it reads."""
+        """A text with its `{{ }}` filled in, and the nodes that it reads."""
         self.reading = Reading()
         return self.renderer.expand(text, where, {}), self.reading
 

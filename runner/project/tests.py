@@ -1,4 +1,4 @@
-"""Data tests and unit tests, as properties of models write them -> nodes."""
+"""Data tests and unit tests in the properties of models -> nodes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref
 from runner.project.templates import Templates
 from runner.yaml_text import Yaml
 
-# Made for each source, and for nothing else.
+# The data test that is generated for each source; models cannot have it.
 OF_SOURCES = "conserved"
 
 
 class Tests:
-    """Makes the nodes of tests. `taken` are the names of nodes so far; `relative` gives paths as nodes have them."""
+    """Creates the nodes of tests. `taken` are the names of nodes so far; `relative` gives paths as nodes have them."""
 
     def __init__(self, templates: Templates, taken: Collection[str], relative: Callable[[Path], str]) -> None:
         self.templates, self.taken, self.relative = templates, taken, relative
         self.signatures = {kind: one for kind, one in templates.tests().items() if kind != OF_SOURCES}
 
     def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node:
-        """A test such as `unique` of a model, and of a column of it if the test stands under one."""
+        """A test such as `unique` of a model, or of one of its columns."""
         kind, arguments, severity = test_call(entry, self.templates.models)
         if kind not in self.signatures:
             hint = nearest_or_all(kind, self.signatures)
@@ -41,17 +41,19 @@ class Tests:
         signature = self.signatures[kind]
         expected = [argument for argument in signature.arguments if argument != "model"]
         if named.keys() - set(expected) or signature.required - {"model", *named}:
-            hint = 'under "columns" the column is given' if "column" in expected and not column else ""
+            hint = (
+                'name the column, or put the test under it in "columns"' if "column" in expected and not column else ""
+            )
             takes, given = (", ".join(names) or "nothing" for names in (expected, named))
             raise entry.error("test-arguments", f'the data test "{kind}" takes {takes}, not {given}', hint)
 
     def _free(self, label: str) -> str:
-        """The label, with a number if a test of that name is there."""
+        """The label, with a number if the name is taken."""
         labels = itertools.chain([label], (f"{label}_{number}" for number in itertools.count(2)))
         return next(one for one in labels if one not in self.taken)
 
     def unit_test(self, entry: Yaml, nodes: Mapping[str, Node]) -> Node | None:
-        """A unit test; None if there is a file of its model, and it could not be read."""
+        """A unit test; None if its model exists but could not be read."""
         entry.only(UNIT_TEST_KEYS)
         for key in ("name", "model", "given", "expect"):
             if not entry.get(key):
@@ -72,7 +74,7 @@ class Tests:
 
 
 def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:
-    """The node of a model that can be tested: one that reads no messages itself."""
+    """The node of a model that can be tested: any model that does not land messages."""
     known = [name for name, node in nodes.items() if node.model and not node.model.source]
     if model not in known:
         hint = nearest_or_all(model, known)

@@ -1,4 +1,4 @@
-"""`kafka` of a source -> Topics: what is read of Kafka, and the connector's options for it."""
+"""`kafka` of a source -> Topics: what is read from Kafka, and the connector's options for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.yaml_text import Yaml
 
 KAFKA_KEYS = ("servers", "topics", "pattern", "starting", "ending", "batch", "allow_loss", "arrival", "options")
 ARRIVALS = ("offset", "timestamp")
-# What of the connector's options the other keys say.
+# Options of the connector that cannot be given as such -> the key to use instead.
 OWN_OPTIONS = {
     "kafka.bootstrap.servers": "servers",
     "subscribe": "topics",
@@ -30,19 +30,19 @@ OWN_OPTIONS = {
     "includeHeaders": "",
 }
 
-# Of these, what says which messages are read, and not where or how.
+# Those of them that say which messages are read, not where or how.
 REACH_OPTIONS = tuple(option for option, word in OWN_OPTIONS.items() if word not in ("servers", ""))
 
-# What stands behind the source's own options. Messages of transactions that were aborted are no messages.
+# The defaults of options. Messages of aborted transactions are not read.
 USUAL_OPTIONS = {"includeHeaders": "true", "kafka.isolation.level": "read_committed"}
-# Options with these words in their names are not to be shown.
+# Options with these words in their names must not be shown.
 SECRETS = ("password", "secret", "jaas", "token", "credential", "keystore.key", "certificate")
 
 Fill = Callable[[Yaml], str]
 
 
 def read_topics(yaml: Yaml, fill: Fill) -> tuple[Topics, str]:
-    """What is read, and where that is in words."""
+    """What is read, and a description of the place for people."""
     yaml.only(KAFKA_KEYS)
     if not yaml.get("servers"):
         raise yaml.error("kafka-missing", 'messages in Kafka need "servers"', "servers: broker-1:9092,broker-2:9092")
@@ -65,7 +65,7 @@ def read_topics(yaml: Yaml, fill: Fill) -> tuple[Topics, str]:
     return Topics(options, _ending(yaml.get("ending"), fill), by_time), f"{topics} at {servers}"
 
 
-def _choice(yaml: Yaml, key: str, words: tuple[str, ...], otherwise: str) -> str:
+def _choice(yaml: Yaml, key: str, words: tuple[str, ...], default: str) -> str:
     value = yaml.get(key)
     if value and value.text() not in words:
         raise value.error(
@@ -73,7 +73,7 @@ def _choice(yaml: Yaml, key: str, words: tuple[str, ...], otherwise: str) -> str
             f'"{key}" must be one of {", ".join(words)}, not {value.kind()}',
             nearest_or_all(value.text(), words),
         )
-    return value.text() if value else otherwise
+    return value.text() if value else default
 
 
 def _starting(yaml: Yaml | None, fill: Fill) -> dict[str, str]:
@@ -131,29 +131,29 @@ def _instant(yaml: Yaml, text: str, words: str) -> int:
 
 
 def _options(yaml: Yaml | None, fill: Fill) -> dict[str, str]:
-    """Options of the connector that no other key says, such as those of security."""
+    """Options of the connector that have no key of their own, such as those of security."""
     out = {}
     for key, value in yaml.mapping().items() if yaml else ():
         own = {option.lower(): word for option, word in OWN_OPTIONS.items()}.get(key.lower())
         if own is not None:
             raise value.error(
                 "kafka-option",
-                f'"{key}" is not an option to give',
-                f'say it with "{own}"' if own else "headers are always read",
+                f'"{key}" cannot be given as an option',
+                f'use the key "{own}"' if own else "headers are always read",
             )
         out[key] = fill(value)
     return out
 
 
 def without_secrets(text: str, topics: Topics) -> str:
-    """What Kafka or Spark says, with secrets among the options blotted out.
+    """A message of Kafka or Spark in which the secrets among the options are masked.
 
     >>> topics = Topics({"kafka.ssl.key.password": "tr0ut", "kafka.client.id": "loader"})
     >>> without_secrets("loader: no key for tr0ut", topics)
     'loader: no key for ***'
     """
     if "JAAS" in text:
-        # It names words of the option that it took for names, and they may be pieces of a password.
+        # Such a message quotes words of the option, which may be parts of a password.
         return 'the option "kafka.sasl.jaas.config" cannot be read: is a quote or the semicolon at its end missing?'
     for key, value in topics.options.items():
         if value and any(word in key for word in SECRETS):

@@ -1,4 +1,4 @@
-"""Variables, of the project and of the environment, and the `{{ }}` of YAML files that they fill."""
+"""Variables of the project and of the environment, and the `{{ }}` in YAML files that use them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.yaml_text import Yaml
 
 
 def env_var(name: str, default: str | None = None) -> str:
-    """A variable of the environment, for secrets and machines; raises if it is not set and has no default."""
+    """An environment variable, for secrets and settings of a machine; raises if it is not set and has no default."""
     value = os.environ.get(name, default)
     if value is None:
         raise RunnerError("env-var-missing", f'the environment variable "{name}" is not set')
@@ -29,7 +29,7 @@ def variable(variables: Mapping[str, str], name: str, default: str | None = None
         raise RunnerError(
             "var-missing",
             f'the variable "{name}" is not set',
-            hint=near or 'give it under "vars" in project.yml or with --vars',
+            hint=near or 'set it under "vars" in project.yml or with --vars',
         )
     return value
 
@@ -51,5 +51,5 @@ class Filler:
 
 
 def texts_of(yaml: Yaml | None) -> dict[str, str]:
-    """A mapping of names to texts; nothing, where nothing is written."""
+    """A mapping of names to texts; empty if there is none."""
     return {key: value.text() for key, value in yaml.mapping().items()} if yaml else {}

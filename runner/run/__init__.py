@@ -1,1 +1,1 @@
-"""The work on chosen nodes: landing, building, testing, their order, and the results."""
+"""Running selected nodes: landing, building and testing, their order, and the results."""

@@ -1,4 +1,4 @@
-"""Rows that came against rows that were expected, as lines that a person can read."""
+"""The differences between rows and expected rows, as lines that a person can read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Left out of the rows of a case: what depends on the run, and what every row of it has in common.
+# Left out of the rows of cases: columns that depend on the run, or are the same in all rows of a case.
 NOT_IN_CASES = ("source", "format", "origin", "detail", "run_id", "loaded_at", "landed_on")
 
 
@@ -42,7 +42,7 @@ def as_text(value: Any) -> Any:
 
 
 def in_order(got: list[Mapping[str, Any]], expected: list[Mapping[str, Any]]) -> list[str]:
-    """The differences of two lists of rows, row by row.
+    """The differences between two lists of rows, row by row.
 
     >>> in_order([{"a": "1"}], [{"a": "2"}, {"a": "3"}])
     ['row 0: a: got "1", expected "2"', 'row 1: missing: {"a": "3"}']
@@ -62,7 +62,7 @@ def in_any_order(got: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[st
     """The rows that only one of two lists has.
 
     >>> in_any_order([{"a": "1"}, {"a": "2"}], [{"a": "2"}, {"a": "3"}])
-    ['- expected, and missing: {"a": "3"}', '+ not expected: {"a": "1"}']
+    ['- missing: {"a": "3"}', '+ not expected: {"a": "1"}']
     """
     left = [_json(as_text(row)) for row in got]
     missing = []
@@ -71,7 +71,7 @@ def in_any_order(got: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[st
         if text in left:
             left.remove(text)
         else:
-            missing.append(f"- expected, and missing: {text}")
+            missing.append(f"- missing: {text}")
     return missing + [f"+ not expected: {text}" for text in left]
 
 

@@ -1,5 +1,5 @@
-"""Streams that land what comes until they are stopped: a batch each interval, and a line for each batch that has landed
-messages.
+"""Streams that land messages as they arrive until they are stopped: one batch per interval, and a line of output for
+each batch that has landed messages.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from runner.run.landing import Landing
 from runner.run.results import Batch, Result
 from runner.run.schedule import Listener
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 QUIET_SECONDS = 60.0
-# Spark keeps what it says of so many batches of a stream; of older ones only sums are kept here, so that weeks take no
-# more memory than minutes.
+# Spark keeps the progress of this many batches of a stream. Of older batches only sums are kept here: memory does not
+# grow with time.
 PROGRESS_KEPT = 50
 PROGRESS_SETTING = "spark.sql.streaming.numRecentProgressUpdates"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -39,22 +39,22 @@ class Watcher(Listener, Protocol):
 
 
 class StopSignals:
-    """Counts the signals to stop; a third does what it would do without this."""
+    """Counts the signals to stop. From the third on, they have their usual effect again."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def __enter__(self) -> StopSignals:
-        # Spark has a handler of its own, which cancels the batch in flight.
-        self._before = {number: signal.signal(number, self._heard) for number in SIGNALS}
+        # Spark's own handler would cancel the batch in flight.
+        self._before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _heard(self, *_: object) -> None:
-        # Nothing is said or raised here: the main thread may be in the middle of a line, or of a call to the JVM.
+    def _on_signal(self, *_: object) -> None:
+        # Nothing is printed or raised here: the main thread may be in the middle of a line, or of a call to the JVM.
         self.count += 1
         if self.count > 1:
             self.__exit__()
@@ -62,8 +62,8 @@ class StopSignals:
 
 @dataclass
 class Stream:
-    """A stream that runs: `newest` is its newest batch that was looked at, `awaited` the newest one when it was to
-    stop.
+    """A running stream. `newest` is the newest batch that was seen, `awaited` the newest one when the stream was asked
+    to stop.
     """
 
     node: Node
@@ -80,7 +80,7 @@ class Stream:
     counted: Counter[str] = field(default_factory=Counter)
 
     def new_batches(self) -> Iterator[Batch]:
-        """The batches that ended since the last look, each once."""
+        """The batches that have ended since the last call, each once."""
         last = self.query.lastProgress
         if last is None or last.batchId == self.newest:
             return
@@ -101,11 +101,11 @@ class Stream:
         return batch
 
     def stop(self, at_once: bool) -> bool:
-        """Stops the stream between two batches, or at once; False if a batch is in flight that may end."""
+        """Stops the stream between two batches, or at once; False if it goes on until the batch in flight ends."""
         status = self.query.status
         self.awaited = (self.newest if self.newest is not None else -1) if self.awaited is None else self.awaited
-        # Behind a backlog one batch follows the other: that the awaited one has ended shows only in that there is a
-        # newer one.
+        # With a backlog the next batch begins at once, and the trigger stays active: only a batch newer than `awaited`
+        # shows that the batch in flight has ended.
         if status["isTriggerActive"] and not at_once and (self.newest is None or self.newest <= self.awaited):
             return False
         self.is_stopped = True
@@ -115,7 +115,7 @@ class Stream:
 
 @dataclass
 class Continuous:
-    """One run of streams in one session, each with a batch an interval such as `10 seconds`."""
+    """One run of streams in one session. `interval` is the time from batch to batch, such as `10 seconds`."""
 
     spark: Spark
     landing: Landing
@@ -127,13 +127,13 @@ class Continuous:
     running: list[Stream] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     signals: StopSignals = field(default_factory=StopSignals)
-    said_at: float = 0.0
+    reported_at: float = 0.0
 
     def run(self, nodes: list[tuple[Node, Source]]) -> list[Result]:
-        """Lands the sources of models until a signal comes or all have failed; the results, one a model."""
-        self.total, self.said_at = len(nodes), time.monotonic()
-        # Spark looks at the setting again with each batch.
-        with self.signals, self._little_kept():
+        """Lands the sources of models until a signal comes or all have failed; returns one result per model."""
+        self.total, self.reported_at = len(nodes), time.monotonic()
+        # Spark reads the setting again with each batch.
+        with self.signals, self._limited_progress():
             for number, (node, source) in enumerate(nodes, 1):
                 if self._must_stop():
                     why = "because the run was stopped"
@@ -145,12 +145,12 @@ class Continuous:
                 self._look()
                 if self._must_stop():
                     self._stop(at_once=self.signals.count > 1)
-                self._say_that_it_is_quiet()
-                time.sleep(LOOK_SECONDS if self.running else 0)
+                self._report_if_idle()
+                time.sleep(POLL_SECONDS if self.running else 0)
         return self.results
 
     @contextmanager
-    def _little_kept(self) -> Iterator[None]:
+    def _limited_progress(self) -> Iterator[None]:
         with suppress(SparkGone), query_errors(), self.spark.setting(PROGRESS_SETTING, str(PROGRESS_KEPT)):
             yield
 
@@ -172,14 +172,14 @@ class Continuous:
             self.watcher.say(f"{node.name}: {note}")
 
     def _look(self) -> None:
-        """Says what batches have landed and which streams have ended."""
+        """Reports the batches and the streams that have ended."""
         for stream in list(self.running):
             try:
                 with self.landing.explained(stream.source):
-                    # First of all: the progress that is read behind it is then the last there will be.
+                    # Must come before the progress is read: after a stream has ended, its progress is complete.
                     has_ended = not stream.query.isActive
                     for batch in stream.new_batches():
-                        self._say(stream, batch)
+                        self._report(stream, batch)
                     if has_ended and not stream.is_stopped:
                         stream.query.awaitTermination()
             except QueryFailed as failure:
@@ -188,31 +188,31 @@ class Continuous:
                 if has_ended:
                     self._ended(stream, _success(stream))
 
-    def _say(self, stream: Stream, batch: Batch) -> None:
+    def _report(self, stream: Stream, batch: Batch) -> None:
         if not batch.landed.messages:
             return
         self.watcher.progress(stream.node.name, batch)
-        self.said_at = time.monotonic()
+        self.reported_at = time.monotonic()
         if not stream.is_published:
             stream.is_published = True
             self._publish(stream)
 
     def _publish(self, stream: Stream) -> None:
-        """Makes the table known as soon as it has rows. Where the catalog cannot, messages land all the same."""
+        """Publishes the table as soon as it has rows. If the catalog refuses it, messages land all the same."""
         try:
             self.publisher.publish(stream.node.name)
         except QueryFailed as failure:
             stream.notes += (failure.message,)
             self.watcher.say(f"{stream.node.name}: {failure.message}")
 
-    def _say_that_it_is_quiet(self) -> None:
-        if time.monotonic() - self.said_at < QUIET_SECONDS:
+    def _report_if_idle(self) -> None:
+        if time.monotonic() - self.reported_at < QUIET_SECONDS:
             return
-        self.said_at = time.monotonic()
-        # Who fails to answer is found at the next look.
+        self.reported_at = time.monotonic()
+        # A stream that does not answer is found at the next poll.
         with suppress(QueryFailed), query_errors():
             states = [(stream, stream.query.status) for stream in self.running]
-            # Spark looks for something to read in a trigger too.
+            # A trigger is also active while Spark looks for messages.
             busy = [
                 stream.node.name for stream, status in states if status["isTriggerActive"] and status["isDataAvailable"]
             ]
@@ -234,9 +234,9 @@ class Continuous:
                 self._failed(stream, failure)
 
     def _failed(self, stream: Stream, failure: QueryFailed) -> None:
-        """Whoever ends a service may end its JVM at the same time: that is a stop at once."""
+        """Ends a stream. It has not failed if its JVM was stopped along with the runner, as service managers do."""
         if isinstance(failure, SparkGone) and self.signals.count:
-            stream.notes += ("its JVM was ended too: the next run lands what was in flight",)
+            stream.notes += ("its JVM was stopped too: the next run lands the batch that was in flight",)
             self._ended(stream, _success(stream))
         else:
             self._ended(stream, failed(stream.node, failure, self.compiled_path(stream.node)))
@@ -252,7 +252,7 @@ class Continuous:
     def _finish(self, node: Node, number: int, result: Result) -> None:
         self.results.append(result)
         self.watcher.finished(node, result, number, self.total)
-        self.said_at = time.monotonic()
+        self.reported_at = time.monotonic()
 
 
 def _success(stream: Stream) -> Result:
@@ -261,7 +261,7 @@ def _success(stream: Stream) -> Result:
 
 def lag(sources: Iterable[Any]) -> int | None:
     """
-    The messages between where a batch ended and where its topics ended; None for sources without topics.
+    The number of messages between the end of a batch and the end of its topics; None for sources without topics.
 
     >>> lag([{"endOffset": {"t": {"0": 5, "1": 2}}, "latestOffset": {"t": {"0": 8, "1": 2, "2": 4}}}])
     7
@@ -280,7 +280,7 @@ def _offsets(value: Any) -> Any:
 
 
 def _distance(end: Any, latest: Any) -> int:
-    """A partition that is not in the batch has come since, and is all to be read."""
+    """A partition that is not in the batch was added later: all of its messages are still to be read."""
     return sum(
         offset - (end or {}).get(topic, {}).get(partition, 0)
         for topic, partitions in latest.items()

@@ -1,4 +1,4 @@
-"""The messages of a file: JSON Lines, JSON documents printed over several lines, or records of Avro."""
+"""The messages of a file: JSON Lines, JSON documents of several lines each, or Avro records."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from runner.functions.avro.files import FileMessage, messages_of_file
 
 @dataclass(frozen=True)
 class Message:
-    """`line` counts from 1 and is where the message begins."""
+    """`line` is where the message begins, from 1."""
 
     text: bytes
     line: int
 
 
 def messages_of(name: str, content: bytes, encoding: str) -> list[FileMessage]:
-    """The messages of a file with one message a line, or of one in Avro."""
+    """The messages of a file with one message per line, or of a file in Avro."""
     if encoding == "avro":
         return list(messages_of_file(name, content))
     return [FileMessage(0, 0, line.rstrip(b"\r")) for line in content.split(b"\n") if line.strip(b" \t\r")]
 
 
 def split_messages(text: bytes) -> list[Message]:
-    r"""The messages of a file: its lines that are not blank, or whole documents if the first line does not close its
-    own.
+    r"""The messages of a file: its lines that are not blank or, if the first line holds only the beginning of a
+    document, whole documents.
 
     >>> [m.text for m in split_messages(b'{"a":1}\n\n{"a":2}\n')]
     [b'{"a":1}', b'{"a":2}']
@@ -42,7 +42,7 @@ def _lines(lines: list[bytes]) -> list[Message]:
 
 
 def _is_open(line: bytes) -> bool:
-    """Whether a line begins an object and no document ends in it."""
+    """Whether a line holds only the beginning of an object."""
     text = line.decode("utf-8", "replace").strip()
     if not text.startswith("{"):
         return False
@@ -54,7 +54,7 @@ def _is_open(line: bytes) -> bool:
 
 
 def _documents(lines: list[bytes]) -> list[Message]:
-    """Documents, each from its line to the one where it closes; what never closes is one message to the end."""
+    """Documents, from the line where each begins to the line where it ends. One that does not end takes the rest."""
     out: list[Message] = []
     start, depth, in_text = None, 0, False
     for number, line in enumerate(lines):
@@ -71,7 +71,7 @@ def _documents(lines: list[bytes]) -> list[Message]:
 
 
 def _depth_after(line: bytes, depth: int, in_text: bool) -> tuple[int, bool]:
-    """How deep in brackets, and whether in a text, a document is at the end of a line."""
+    """How many brackets are open after a line of a document, and whether a text is open."""
     escaped = False
     for byte in line:
         if escaped:

@@ -1,4 +1,4 @@
-"""What each kind of node does when its turn comes, and what is said where a query fails."""
+"""How each kind of node is run, and the result of a query that fails."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Execution:
     compiled_path: PathOf
 
     def run(self, node: Node) -> Result:
-        """How one node went."""
+        """Runs one node."""
         return timed(node, self._run, self.compiled_path)
 
     def _run(self, node: Node) -> Result:
@@ -48,7 +48,7 @@ class Execution:
 def maintain(
     nodes: Iterable[Node], maintenance: Maintenance, listener: Listener, compiled_path: PathOf
 ) -> list[Result]:
-    """Looks after the tables of models, one after the other."""
+    """Maintains the tables of models, one after the other."""
     chosen = list(nodes)
     results: list[Result] = []
     for number, node in enumerate(chosen, 1):
@@ -65,7 +65,7 @@ def _maintained(node: Node, maintenance: Maintenance) -> Result:
 
 
 def timed(node: Node, action: Callable[[Node], Result], compiled_path: PathOf) -> Result:
-    """What an action has come to, with the seconds that it took; a query that fails is a result too."""
+    """The result of an action, with the seconds that it took; a query that fails is a result too."""
     began = time.monotonic()
     try:
         result = action(node)

@@ -23,10 +23,10 @@ from runner.engine.tables import Tables
 from runner.project.nodes import Messages, Source, Topics
 from runner.project.topics import without_secrets
 
-ALL_THAT_IS_NEW = {"availableNow": True}
-# How the connector says that messages are gone, without saying which.
+ALL_NEW = {"availableNow": True}
+# The connector's words for lost messages; it does not say which are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
-# So many of several things are named.
+# Of a long list, this many items are shown.
 SHOWN = 5
 Reads = Callable[[Messages], Mapping[str, str]]
 
@@ -43,21 +43,21 @@ class Landing:
     full_refresh: bool = False
 
     def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
-        """Lands what is new, and says what a person should know of it."""
-        query, notes = self.start(source, ALL_THAT_IS_NEW)
+        """Lands new messages; returns what has landed, and notes for the user."""
+        query, notes = self.start(source, ALL_NEW)
         with self.explained(source):
             query.awaitTermination()
         return landed(query.recentProgress), notes
 
     def start(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
-        """Starts the stream of a source; returns Spark's query and what a person should know."""
+        """Starts the stream of a source; returns Spark's query, and notes for the user."""
         model, compiled = source.model, self.compiled.nodes[source.model]
         if self.full_refresh:
             self.tables.forget(model)
         if self.tables.is_torn(model):
             raise QueryFailed(
-                f'"{model}" has lost its checkpoint or its list of committed files, so what was read is not known: '
-                "--full-refresh reads all again"
+                f'"{model}" has lost its checkpoint or its list of committed files, so it is not known what was read: '
+                "--full-refresh reads everything again"
             )
         notes = self._notes(source, compiled.sql)
         self.read_source(source, streaming=True)
@@ -65,34 +65,32 @@ class Landing:
         if source.messages.topics:
             notes += self._lost(source)
             with self.explained(source):
-                self._finish_begun(model, compiled.sql)
+                self._finish_batch(model, compiled.sql)
         return self.tables.start(model, compiled.sql, self.run_id, trigger), notes
 
     def read_source(self, source: Source, streaming: bool = False) -> None:
-        """Makes the view of a source's messages."""
+        """Creates the view of a source's messages."""
         messages = source.messages
         source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", streaming)
 
-    def _finish_begun(self, model: str, sql: str) -> None:
-        """Lands what a run has begun to land and not finished."""
+    def _finish_batch(self, model: str, sql: str) -> None:
+        """Lands the batch that a run has begun and not finished."""
         checkpoint = self.tables.checkpoint(model)
         begun = checkpoint.newest_plan
         if begun <= checkpoint.newest_commit:
             return
-        query = self.tables.start(model, sql, self.run_id, ALL_THAT_IS_NEW)
+        query = self.tables.start(model, sql, self.run_id, ALL_NEW)
         try:
             with query_errors():
                 query.awaitTermination()
         except QueryFailed:
-            # Once such a batch is committed, the connector fails over a statistic of its own that it has not got.
+            # After it commits such a batch, the connector fails because it lacks one of its own statistics.
             if checkpoint.newest_commit < begun:
                 raise
 
     @contextmanager
     def explained(self, source: Source) -> Iterator[None]:
-        """Raises what Spark raises as QueryFailed; where messages were lost before they were read, with what was
-        lost.
-        """
+        """Raises Spark's errors as QueryFailed; if messages were lost before they were read, the error says which."""
         try:
             with query_errors():
                 yield
@@ -107,7 +105,7 @@ class Landing:
             raise QueryFailed(without_secrets(failure.message, topics), failure.line, failure.column) from None
 
     def _lost(self, source: Source) -> tuple[str, ...]:
-        """Notes on messages that Kafka lost before they were read; raises QueryFailed unless the source allows it."""
+        """Notes on messages that Kafka lost before they were read; raises QueryFailed unless the source allows loss."""
         checkpoint, topics = self.tables.checkpoint(source.model), source.messages.topics
         now = topics_now(self.spark, topics, checkpoint.next_offsets()) if topics else None
         if now is None or topics is None:
@@ -120,32 +118,32 @@ class Landing:
         if lost and topics.options["failOnDataLoss"] == "true":
             raise QueryFailed(
                 f"messages that were not read yet are gone from Kafka: {enumeration(lost)}; "
-                "--full-refresh lands what is there, or allow_loss: true goes on without them"
+                "--full-refresh lands what is still there, or allow_loss: true goes on without them"
             )
         checkpoint.write_topic_ids({**known, **now.ids})
         return (f"messages were gone from Kafka before they were read: {enumeration(lost)}",) if lost else ()
 
     def _notes(self, source: Source, sql: str) -> tuple[str, ...]:
-        """What a person should know before a source is landed; raises QueryFailed if its end was moved."""
+        """Notes for the user before a source is landed; raises QueryFailed if the end of the source has changed."""
         checkpoint, name = self.tables.checkpoint(source.model), source.format.name
         now, then = Fingerprint.of(name, sql, source.messages.reach), checkpoint.fingerprint()
         if then is None or not checkpoint.is_there:
             checkpoint.write_fingerprint(now)
         elif then.reach != now.reach:
             raise QueryFailed(
-                f'the end of "{source.name}" was moved since messages were landed, '
-                "and what was passed over would stay out: --full-refresh reads all again"
+                f'the end of "{source.name}" has changed since messages landed, '
+                "and messages that were skipped then would be missing: --full-refresh reads everything again"
             )
         elif then != now:
-            changed = f'what the format "{name}" makes of a message has changed since rows were landed'
-            return (f"{changed}: --full-refresh lands all of them again",)
+            changed = f'the compiled SQL of the format "{name}" has changed since rows landed'
+            return (f"{changed}: --full-refresh lands all rows again",)
         if not checkpoint.is_there and not source.messages.topics and not _any_file(source.messages.path):
             return (f'no file matches "{source.messages.path}"',)
         return ()
 
 
 def _named_offsets(topics: Topics) -> Offsets:
-    """The offsets at which reading begins, where the source names them."""
+    """The offsets at which reading begins, if the source names them."""
     starting = topics.options.get("startingOffsets", "")
     offsets: Offsets = json.loads(starting) if starting.startswith("{") else {}
     return offsets

@@ -1,4 +1,4 @@
-"""Building models: messages landed, views, tables."""
+"""Building models: landing messages, creating views, writing tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Models:
     publisher: CatalogPublisher
 
     def build(self, node: Node, model: Model) -> Result:
-        """Builds a model and makes it known to the catalog; raises QueryFailed."""
+        """Builds a model and publishes it in the catalog; raises QueryFailed."""
         result = self._land(node, model.source) if model.source else self._build(node, model)
         self.publisher.publish(node.name)
         return result

@@ -1,4 +1,4 @@
-"""The parts of a run, each made of those that it needs when it is first asked for."""
+"""The parts of a run. Each is created when it is first used, from those that it needs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from runner.run.views import Views
 
 @dataclass(frozen=True)
 class Parts:
-    """Of one run in one session. `macro` prints SQL, `reads` gives the expressions that read messages of a kind."""
+    """The parts of one run in one session. `macro` prints SQL, `reads` gives the expressions that read messages of
+    a kind.
+    """
 
     graph: Graph
     compiled: Compiled
@@ -51,7 +53,7 @@ class Parts:
         return CatalogPublisher(self.spark, self.tables, self._catalog_entries)
 
     def _catalog_entries(self, name: str) -> list[Entry]:
-        """What the catalog gets of a model; before a view all models that it reads, parents first."""
+        """The catalog entry of a model; before that of a view those of all models that it reads, parents first."""
         model = self.graph.nodes[name].model
         names = {name} if model and model.is_table else {name, *self.graph.upstream({name})}
         nodes = [self.graph.nodes[one] for one in self.graph.order() if one in names]
@@ -61,13 +63,13 @@ class Parts:
         return Entry(name, None if model.is_table else self.compiled.nodes[name].sql, model.source is not None)
 
     def execution(self, compiled_path: PathOf) -> Execution:
-        """What runs one node after the other, in any thread."""
+        """What runs single nodes, in any thread."""
         recount = Recount(self.spark, self.tables, self.reads)
         models = Models(self.compiled, self.tables, self.views, self.landing, self.publisher)
         return Execution(models, TestRuns(self.compiled, self.spark, self.views, recount), compiled_path)
 
     def continuous(self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool) -> Continuous:
-        """What lands sources until it is stopped."""
+        """What lands sources until a signal comes."""
         return Continuous(self.spark, self.landing, self.publisher, compiled_path, watcher, interval, fail_fast)
 
     def maintenance(self, keep_days: int | None, history_days: int) -> Maintenance:

@@ -1,4 +1,4 @@
-"""Counting again what was read, and comparing it with what has landed: what the data test `conserved` reads."""
+"""Counting again the messages that were read, to compare them with those that landed: for the data test `conserved`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECOUNTED = (
 
 @dataclass(frozen=True)
 class Recount:
-    """Makes the views `<source>_read_again`, and for files `<source>_gone`. `reads` gives the expressions that read
+    """Creates the views `<source>_read_again` and, for files, `<source>_gone`. `reads` gives the expressions that read
     messages of a kind.
     """
 
@@ -33,29 +33,31 @@ class Recount:
     reads: Reads
 
     def views(self, source: Source) -> tuple[str, ...]:
-        """Counts what of the messages that were read is still there; returns notes on what cannot be counted."""
+        """Counts the messages that were read and still exist; returns notes on those that cannot be counted."""
         topics = source.messages.topics
         return self._topics(source, topics) if topics else self._files(source)
 
     def _files(self, source: Source) -> tuple[str, ...]:
         checkpoint = self.tables.checkpoint(source.model)
         files, since = checkpoint.committed_files(), checkpoint.kept_since()
-        there = [file for file in files if _is_there(file)]
-        gone = sorted(files.keys() - set(there))
-        file_counts_view(self.spark, source.messages, self.reads(source.messages), there, f"{source.name}_read_again")
+        remaining = [file for file in files if _exists(file)]
+        gone = sorted(files.keys() - set(remaining))
+        file_counts_view(
+            self.spark, source.messages, self.reads(source.messages), remaining, f"{source.name}_read_again"
+        )
         notes: list[str] = []
         if gone:
-            of = f"{len(gone)} of {len(files)} files that were read are gone"
-            notes.append(f"{of}, so their messages cannot be counted again: {gone[0]}")
+            counts = f"{len(gone)} of {len(files)} files that were read are gone"
+            notes.append(f"{counts}, so their messages cannot be counted again: {gone[0]}")
         removed = self._removed(source, checkpoint, since) if since else []
         if removed:
-            of = f"{len(removed)} of {len(files)} files may have landed before {since}"
-            notes.append(f"{of}, whose rows were removed: {removed[0]}")
+            counts = f"{len(removed)} of {len(files)} files may have landed before {since}"
+            notes.append(f"{counts}, and rows from before that day were removed: {removed[0]}")
         self.spark.rows_view(f"{source.name}_gone", [(file,) for file in [*gone, *removed]], "value string")
         return tuple(notes)
 
     def _removed(self, source: Source, checkpoint: Checkpoint, since: date) -> list[str]:
-        """The files whose rows may have been removed with all that landed before a day."""
+        """The files whose rows may have been removed because they landed before a day."""
         landed = {row["file"] for row in self.spark.rows(self.tables.macro("landed_files", source))[1]}
         files = checkpoint.committed_files()
         return [file for file, changed in files.items() if file not in landed and changed.date() < since]
@@ -72,14 +74,14 @@ class Recount:
         removed = [f"{row['removed']} of {row['place']}" for row in rows if row["removed"]]
         if not removed:
             return ()
-        return (f"messages that landed are not in Kafka any more, and cannot be counted again: {enumeration(removed)}",)
+        return (f"messages that landed are no longer in Kafka and cannot be counted again: {enumeration(removed)}",)
 
     def _same_topics_now(self, topics: Topics, checkpoint: Checkpoint) -> TopicsNow | None:
-        """What the broker has of the topics that were read, without those that were created again since."""
+        """What the broker has of the topics that were read, except those that were deleted and created again."""
         now, known = topics_now(self.spark, topics, checkpoint.next_offsets()), checkpoint.topic_ids()
         return now and now.only([topic for topic, id_ in now.ids.items() if known.get(topic, id_) == id_])
 
 
-def _is_there(file: str) -> bool:
+def _exists(file: str) -> bool:
     """Whether a file is still there; True for one that only Spark can look up."""
     return not file.startswith("file:") or Path(local_path(file)).is_file()

@@ -1,4 +1,4 @@
-"""How nodes went: data only."""
+"""The results of nodes and batches: data only."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ FAILED = ("error", "fail")
 
 @dataclass(frozen=True)
 class Result:
-    """How one node went; `status` is success, error, skipped, pass, warn or fail. `failures` counts rows that fail a
-    test, `rows` what was
-    written: messages and rows by kind of a source, rows of a table."""
+    """The result of one node. `status` is success, error, skipped, pass, warn or fail. `failures` is the number of rows
+    that fail a test; `rows` are the numbers of what was written: for a source messages and rows by kind, for a table
+    rows.
+    """
 
     name: str
     resource_type: str
@@ -31,7 +32,7 @@ class Result:
 
 
 class Interrupted(KeyboardInterrupt):
-    """A person ended a run before its end; `results` has one for each node that was to run."""
+    """The user ended a run early. `results` has one result for each node that was to run."""
 
     def __init__(self, results: list[Result]) -> None:
         super().__init__()
@@ -40,8 +41,8 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Batch:
-    """What a batch has landed; `behind` counts the messages that were there when it began and that it left to later
-    ones, None if that is not known.
+    """What a batch has landed. `behind` is the number of messages that existed when it began and that it left to later
+    batches, None if that is not known.
     """
 
     number: int

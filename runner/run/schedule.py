@@ -1,5 +1,5 @@
-"""Runs what was chosen, parents first, several nodes at a time. A failure skips what depends on it, and the rest goes
-on.
+"""Runs selected nodes, parents first, several at a time. After a failure, nodes that depend on it are skipped and the
+others still run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, Model, Node, UnitTest
 from runner.run.results import Interrupted, Result
 
-LOOK_AGAIN_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 
 class Listener(Protocol):
@@ -25,8 +25,8 @@ class Listener(Protocol):
 
 
 def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, str]) -> dict[str, list[str]]:
-    """For each node that will run, those that must have ended before: its parents, the unit tests of a model, the data
-    tests of what it reads. Of the cases with the same query (`queries`: case -> query), the first by name.
+    """Each node that will run -> the nodes that must have ended before: its parents, the unit tests of a model, the
+    data tests of what it reads. Of cases with the same query (`queries`: case -> query), the first by name runs first.
     """
     chosen = {name for name in names if graph.nodes[name].resource_type != "source"}
     before: dict[str, set[str]] = {name: graph.upstream({name}) & chosen for name in chosen}
@@ -48,14 +48,14 @@ def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, 
 
 @dataclass
 class Schedule:
-    """One run over chosen nodes. `do` runs one, in any thread; `cut` ends what runs in all of them. The listener is
-    called in the thread that runs the schedule. `queries` are those of cases, by their names.
+    """One run of selected nodes. `do` runs one, in any thread; `cancel` ends what runs in all threads. The listener is
+    called in the thread that runs the schedule. `queries` maps the names of cases to their queries.
     """
 
     graph: Graph
     names: Iterable[str]
     do: Callable[[Node], Result]
-    cut: Callable[[], None]
+    cancel: Callable[[], None]
     listener: Listener
     threads: int = 1
     fail_fast: bool = False
@@ -72,8 +72,8 @@ class Schedule:
         self.blocked: dict[str, str] = {}
 
     def run(self) -> list[Result]:
-        """The results, one a node, in the order in which they came; raises Interrupted with them if a person ends the
-        run.
+        """Runs the nodes; returns their results in the order in which they ended. Raises Interrupted, with the results,
+        on Ctrl-C.
         """
         self.sorter.prepare()
         with ThreadPoolExecutor(self.threads) as pool:
@@ -105,8 +105,8 @@ class Schedule:
             node, number, _ = self.running.pop(future)
             self._ended(node, number, result)
             if result.has_failed:
-                hindered = self.left if self.fail_fast else depending(self.graph, node)
-                self.blocked |= {name: f'because "{node.name}" failed' for name in hindered if name not in self.blocked}
+                skipped = self.left if self.fail_fast else depending(self.graph, node)
+                self.blocked |= {name: f'because "{node.name}" failed' for name in skipped if name not in self.blocked}
 
     def _ended(self, node: Node, number: int, result: Result) -> None:
         self.results.append(result)
@@ -115,8 +115,8 @@ class Schedule:
 
     def _interrupt(self) -> None:
         while wait(self.running, timeout=0).not_done:
-            self.cut()
-            wait(self.running, timeout=LOOK_AGAIN_SECONDS)
+            self.cancel()
+            wait(self.running, timeout=POLL_SECONDS)
         for node, number, began in self.running.values():
             self._ended(
                 node,
@@ -130,7 +130,7 @@ class Schedule:
 
 
 def depending(graph: Graph, node: Node) -> set[str]:
-    """What must not run after a node failed. After a test: the models that read the tested one, and their tests."""
+    """The nodes to skip after a node has failed. After a test: the models that read the tested one, and their tests."""
     match node.subject:
         case Model():
             below = graph.downstream({node.name})

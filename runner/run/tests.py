@@ -1,6 +1,4 @@
-"""Running tests: data tests on what is in the tables, unit tests and cases of formats on rows and messages of their
-own.
-"""
+"""Running tests: data tests on tables, unit tests on given rows, cases of formats on given messages."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ Row = Mapping[str, Any]
 
 @dataclass
 class TestRuns:
-    """Runs the tests of one run. Cases that share a query share the job that runs it."""
+    """Runs the tests of one run. The query of several cases runs once for all of them."""
 
     compiled: Compiled
     spark: Spark
@@ -48,7 +46,7 @@ class TestRuns:
         return Result(node.name, "test", status, message, (*notes, *shown), failures)
 
     def unit_test(self, node: Node, test: UnitTest) -> Result:
-        """Passes if the model makes the expected rows of the given ones, in any order."""
+        """Passes if the model makes the expected rows from the given ones, in any order."""
         session = self.spark.fresh()
         self.views.prepare_shapes(test.model)
         for name, rows in test.given.items():
@@ -57,12 +55,12 @@ class TestRuns:
         named = list(dict.fromkeys(key for row in test.expect for key in row)) or columns
         unknown = [column for column in named if column not in columns]
         if unknown:
-            has = ", ".join(columns)
-            raise QueryFailed(f'rows are expected with a column "{unknown[0]}", which the model does not have: {has}')
+            known = ", ".join(columns)
+            raise QueryFailed(f'the expected rows have a column "{unknown[0]}", and the model does not: {known}')
         return _compared(node, in_any_order(_only(named, got), _only(named, test.expect)))
 
     def case(self, node: Node) -> Result:
-        """Passes if the format makes the expected rows of the messages, in their order."""
+        """Passes if the format makes the expected rows from the messages, in the same order."""
         case = self.compiled.cases[node.name]
         sql = case.query.sql
         if sql not in self.case_rows:
@@ -70,7 +68,7 @@ class TestRuns:
         return _compared(node, in_order(self.case_rows[sql][node.name], case.rows))
 
     def _rows_of_cases(self, sql: str) -> dict[str, list[Row]]:
-        """The rows of all cases that share a query, from one job."""
+        """The rows of all cases that share a query, which runs once."""
         sharing = {name: case for name, case in self.compiled.cases.items() if case.query.sql == sql}
         owners: list[str] = []
         messages: list[FileMessage] = []

@@ -1,4 +1,4 @@
-"""The views that a run's queries read, by the names of nodes."""
+"""The views that the queries of a run read, with the names of nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runner.project.nodes import Model, Node, Source
 
 @dataclass
 class Views:
-    """The views of one run, which all its threads share. `read_source` makes the view of a source's messages."""
+    """The views of one run, which all its threads share. `read_source` creates the view of a source's messages."""
 
     graph: Graph
     compiled: Compiled
@@ -27,15 +27,15 @@ class Views:
     making: threading.RLock = field(default_factory=threading.RLock)
 
     def prepare(self, name: str) -> None:
-        """Makes the views of all that a node reads, where this run has not made them."""
+        """Creates the views that a node reads, unless this run has already created them."""
         self._make_all(self._needed(name, lambda model: not model.is_table), self.make)
 
     def prepare_shapes(self, name: str) -> None:
-        """The same for their columns alone: the query of a table stands in for the table, which may not be built."""
+        """The same if only their columns matter: a table may not be built yet, so the view is that of its query."""
         self._make_all(self._needed(name, lambda model: model.source is None), self._make_shape)
 
     def make(self, node: Node) -> None:
-        """Makes the view of a node as the last run has left it; raises QueryFailed for a table that was never built."""
+        """Creates the view of a node as it is now; raises QueryFailed for a table that was never built."""
         match node.subject:
             case Source() as source:
                 self.read_source(source)
@@ -48,7 +48,7 @@ class Views:
                     raise QueryFailed(f'"{node.name}" has not been built yet: runner run -s {node.name}')
 
     def was_made(self, name: str) -> None:
-        """Notes that the view of a node shows what this run has built."""
+        """Records that the view of a node shows what this run has built."""
         with self.making:
             self.made.add(name)
 
@@ -56,7 +56,7 @@ class Views:
         with self.making:
             for name in [name for name in self.graph.order() if name in needed - self.made]:
                 make(self.graph.nodes[name])
-                # Not before: a node without a view must be refused each time that it is asked for.
+                # Only now: a node whose view cannot be created must fail for each node that reads it.
                 self.made.add(name)
 
     def _make_shape(self, node: Node) -> None:
@@ -66,12 +66,12 @@ class Views:
             self.make(node)
 
     def _needed(self, name: str, is_query: Callable[[Model], bool]) -> set[str]:
-        """What a node needs to be read: for a table only itself, for a query also what it reads in turn."""
+        """The nodes whose views a node needs: its parents and, if a parent is a query, what that reads in turn."""
         needed: set[str] = set()
         model = self.graph.nodes[name].model
-        edge = set() if model and model.source else set(self.graph.nodes[name].parents)
-        while edge:
-            needed |= edge
-            queries = {one for one in edge if (model := self.graph.nodes[one].model) and is_query(model)}
-            edge = {parent for one in queries for parent in self.graph.nodes[one].parents} - needed
+        frontier = set() if model and model.source else set(self.graph.nodes[name].parents)
+        while frontier:
+            needed |= frontier
+            queries = {one for one in frontier if (model := self.graph.nodes[one].model) and is_query(model)}
+            frontier = {parent for one in queries for parent in self.graph.nodes[one].parents} - needed
         return needed

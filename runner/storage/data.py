@@ -1,4 +1,4 @@
-"""What storages are given and what they answer: data only."""
+"""What storages take and return: data only."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Increment:
 
 @dataclass(frozen=True)
 class Cutoff:
-    """The instant some days before `now`: states of a table before it need not stay readable."""
+    """The instant some days before `now`: older states of a table need not stay readable."""
 
     days: int
     now: datetime

@@ -10,7 +10,7 @@ from runner.storage.data import Cutoff, Sink
 from runner.storage.session import Publisher
 from runner.storage.table_format import TableFormat
 
-# Delta takes names with these characters, and drops columns, only in tables that map columns to other names in files.
+# Delta allows names with these characters, and dropping columns, only in tables with column mapping.
 NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
 COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
 
@@ -19,7 +19,7 @@ class Delta(TableFormat):
     name = "delta"
     extension = "io.delta.sql.DeltaSparkSessionExtension"
     session_catalog = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-    # Statistics of maps and structs cost more than writing does, and no query asks for them.
+    # Statistics of maps and structs cost more than writing does, and no query uses them.
     changelog_properties: ClassVar[Mapping[str, str]] = {
         "delta.dataSkippingStatsColumns": "op,db_name,schema_name,table_name,key_text,event_time,loaded_at"
     }
@@ -50,14 +50,14 @@ class Delta(TableFormat):
         publisher.do(self.macro("folder_published", self.target, name, self.name))
 
     def maintain(self, name: str, is_changelog: bool, cutoff: Cutoff) -> tuple[str, ...]:
-        # Delta keeps a week of history unless this says that nothing else writes, which the run's lock ensures.
+        # Without this setting Delta keeps a week of history. The run's lock makes it safe: no other run writes here.
         with self.session.setting("spark.databricks.delta.retentionDurationCheck.enabled", "false"):
             return super().maintain(name, is_changelog, cutoff)
 
 
 def needs_mapping(columns: Mapping[str, str]) -> bool:
     """
-    Whether the name of a column, or of a field in its type, is one that Delta takes only with column mapping.
+    Whether the name of a column, or of a field in its type, is one that Delta allows only with column mapping.
 
     >>> needs_mapping({"a.b": "int"}), needs_mapping({"a": "struct<`b`:array<struct<`c d`:int>>>"})
     (False, True)

@@ -1,4 +1,4 @@
-"""Tables in Apache Iceberg, which lie in a catalog."""
+"""Tables in Apache Iceberg, which are in a catalog."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Iceberg(TableFormat):
     extension = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     own_catalog = "org.apache.iceberg.spark.SparkCatalog"
     types_kept_as: ClassVar[Mapping[str, str]] = {"tinyint": "int", "smallint": "int"}
-    # Tasks write what they have read: rows are not sorted by partition before.
+    # Tasks write the rows that they read, without sorting them by partition first.
     changelog_properties: ClassVar[Mapping[str, str]] = {
         "write.distribution-mode": "none",
         "write.spark.fanout.enabled": "true",

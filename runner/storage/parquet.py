@@ -9,13 +9,13 @@ from runner.storage.data import Cutoff, Increment, Sink
 from runner.storage.session import FileSystem, Publisher
 from runner.storage.storage import Storage
 
-# The ends of the names of folders: of a table that is being written, and of one that is being replaced.
+# Suffixes of folders: of a table that is being written, and of one that is being replaced.
 BUILDING, REPLACED = ".building", ".replaced"
 
 
 class Parquet(Storage):
     """A changelog is a folder that Spark's stream writes, with Spark's log of committed files. Every other table is
-    written whole, next to the old one, which it then replaces.
+    written as a whole next to the old one, and then replaces it.
     """
 
     name = "parquet"
@@ -33,8 +33,8 @@ class Parquet(Storage):
         return self.has_changelog(name)
 
     def _place(self, name: str) -> str | None:
-        """The name of the folder that a table is in: not its own if a run died between moving the old table away and
-        moving the new one there.
+        """The name of the folder that a table is in. It is not the table's if a run died after it had moved the old
+        table away and before it moved the new one there.
         """
         return next(
             (place for place in (name, f"{name}{BUILDING}") if self.files.exists(f"{self.target.at(place)}/_SUCCESS")),
@@ -79,7 +79,7 @@ class Parquet(Storage):
     # --- changelogs
 
     def create_changelog(self, name: str) -> None:
-        """Nothing: the stream creates its folder."""
+        """Does nothing: the stream creates its folder."""
 
     def sink(self, name: str) -> Sink:
         return Sink("parquet", path=self.target.at(name), partitioned_by=("kind", "landed_on"))
@@ -90,7 +90,7 @@ class Parquet(Storage):
         publisher.view(name, self._changelog_rows(name) if is_changelog else self.macro("all_rows", self.table(name)))
 
     def _changelog_rows(self, name: str) -> str:
-        # Without a file of rows Spark does not know the columns of a folder.
+        # Spark takes the columns of a folder from its files.
         has_files = any(entry.startswith("kind=") for entry in self.files.names(self.target.at(name)))
         return self.macro("changelog_rows", self.table(name)) if has_files else self.macro("no_rows")
 
@@ -99,19 +99,19 @@ class Parquet(Storage):
     def maintain(self, name: str, is_changelog: bool, cutoff: Cutoff) -> tuple[str, ...]:
         """Removes files of interrupted runs, which Spark does not read but other tools do."""
         if not is_changelog:
-            return ("written whole each time: nothing to do",)
+            return ("rewritten as a whole by each run: nothing to do",)
         left = uncommitted_files(self.files, self.target.at(name))
         for path in left:
             self.files.remove(path)
         return (
             f"{len(left)} files of interrupted runs removed; "
-            "files of a Parquet folder are not compacted, see the targets delta and iceberg",
+            "files of a Parquet folder are not compacted, those of delta and iceberg are",
         )
 
 
 def uncommitted_files(files: FileSystem, root: str) -> list[str]:
-    """The files of a Parquet folder that no committed batch has written, with their checksums; only while nothing
-    writes there.
+    """The files of a Parquet folder that no committed batch has written, with their checksum files. Only valid while
+    nothing writes there.
     """
     committed = {
         name

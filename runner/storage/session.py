@@ -1,4 +1,4 @@
-"""What a storage works with: a session of Spark, a file system, the target's place. Interfaces only."""
+"""What a storage works with: a Spark session, a file system, the place of its target. Interfaces only."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol
 
 # Prints the SQL of a macro, given its name and its arguments.
 Macro = Callable[..., str]
-# The types of a table's columns in SQL -> the properties that such a table needs.
+# Column -> type in SQL: gives the properties that such a table needs.
 Properties = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
 class Session(Protocol):
-    """A session of Spark. Tables are named as SQL names them."""
+    """A Spark session. Tables have the names that SQL uses."""
 
     def do(self, sql: str) -> None:
         """Runs a statement for its effect."""
@@ -59,7 +59,7 @@ class FileSystem(Protocol):
 
 
 class CatalogSchema(Protocol):
-    """A catalog of Spark's, and the schema in it."""
+    """A Spark catalog and a schema in it."""
 
     @property
     def name(self) -> str: ...
@@ -75,11 +75,11 @@ class Place(Protocol):
     def catalog(self) -> CatalogSchema | None: ...
 
     def at(self, name: str) -> str:
-        """The path of what has this name in the target."""
+        """The path of the table or folder with this name."""
 
 
 class Publisher(Protocol):
-    """Makes tables known in the target's catalog."""
+    """Publishes tables in the target's catalog."""
 
     def do(self, sql: str) -> None:
         """Runs a statement in the catalog's schema."""

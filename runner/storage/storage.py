@@ -1,4 +1,4 @@
-"""The base class of storages: what every storage is asked."""
+"""The base class of storages: what every storage can do."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Storage(ABC):
     """
 
     name: ClassVar[str]
-    """What a target calls the storage, and Spark the format of its tables."""
+    """The name of the storage in targets, and of its tables' format in Spark."""
 
     extension: ClassVar[str] = ""
     """The class that extends Spark for it."""
 
     session_catalog: ClassVar[str] = ""
-    """The class that takes the place of Spark's own catalog, for tables in folders."""
+    """The class that replaces Spark's own catalog, for tables in folders."""
 
     own_catalog: ClassVar[str] = ""
-    """The class of the catalog that its tables lie in, which the target must then have; nothing for folders."""
+    """The class of the catalog that its tables are in, which the target must then have; empty for folders."""
 
     types_kept_as: ClassVar[Mapping[str, str]] = {}
-    """Types in SQL that it does not have -> those that columns get in their place."""
+    """Types in SQL that it does not have -> the types that columns get instead."""
 
     removes_rows: ClassVar[bool] = False
     """Whether rows can be removed from a changelog."""
@@ -75,7 +75,7 @@ class Storage(ABC):
 
     @abstractmethod
     def recover(self, name: str) -> None:
-        """Finishes what a run that died has left half done; comes before a table is read in order to be written."""
+        """Completes what a run has left half done when it died. Must run before a table is read to be rewritten."""
 
     @abstractmethod
     def replace(self, name: str, sql: str) -> None:
@@ -83,13 +83,13 @@ class Storage(ABC):
 
     @abstractmethod
     def apply_increment(self, name: str, increment: Increment) -> None:
-        """Takes new rows into a table that exists. If their query fails, the table keeps the rows that it had."""
+        """Adds new rows to a table that exists. If their query fails, the table keeps the rows that it had."""
 
     # --- changelogs
 
     @abstractmethod
     def create_changelog(self, name: str) -> None:
-        """Creates a changelog without rows if a stream needs one that exists."""
+        """Creates an empty changelog if a stream needs one that exists."""
 
     @abstractmethod
     def sink(self, name: str) -> Sink:
@@ -110,14 +110,14 @@ class Storage(ABC):
 
     @abstractmethod
     def publish(self, name: str, is_changelog: bool, publisher: Publisher) -> None:
-        """Makes a table known in the target's catalog."""
+        """Publishes a table in the target's catalog."""
 
     # --- maintenance
 
     @abstractmethod
     def maintain(self, name: str, is_changelog: bool, cutoff: Cutoff) -> tuple[str, ...]:
-        """Compacts a table and removes what nobody reads; returns what a person should know. Only while nothing else
-        writes the table.
+        """Compacts a table and removes what is no longer needed; returns notes for the user. Must run only while
+        nothing else writes the table.
         """
 
     def remove_rows(self, name: str, before: str) -> None:

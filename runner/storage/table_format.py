@@ -19,12 +19,12 @@ class TableFormat(Storage):
     """The properties of a changelog's table."""
 
     maintenance: ClassVar[tuple[str, ...]]
-    """The macros of what is done to a table in maintenance, in this order."""
+    """The macros that maintenance runs on a table, in this order."""
 
     # --- tables of models
 
     def recover(self, name: str) -> None:
-        """Nothing: what a run that died did not commit is not in the table."""
+        """Does nothing: what a run that died did not commit is not in the table."""
 
     def replace(self, name: str, sql: str) -> None:
         self.create_schema()
@@ -42,7 +42,7 @@ class TableFormat(Storage):
             if increment.key
             else self.macro("added", table, increment.rows, increment.columns, increment.taken)
         )
-        # Runs last: values are gone with their column.
+        # Last: a dropped column takes its values with it.
         self.drop_columns(name, increment.dropped)
 
     def add_columns(self, name: str, columns: Mapping[str, str]) -> None:
