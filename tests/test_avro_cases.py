@@ -30,7 +30,11 @@ ANY_ORDER = {
             "type": [
                 "null", "int", "long", "float", "double", "bytes", "string",
                 {"type": "record", "name": "A", "fields": [{"name": "x", "type": "int"}]},
-                {"type": "record", "name": "B", "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": "int", "default": 3}]},
+                {
+                    "type": "record",
+                    "name": "B",
+                    "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": "int", "default": 3}],
+                },
                 {"type": "enum", "name": "E", "symbols": ["S", "T"]},
                 {"type": "array", "items": ["null", "A"]},
                 {"type": "map", "values": "B"},

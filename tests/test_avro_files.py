@@ -60,6 +60,12 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+def nested_record(number: int) -> dict[str, object]:
+    """A record of one field, whose type is the record with the number before."""
+    kind = f"r{number - 1}" if number else "long"
+    return {"type": "record", "name": f"r{number}", "fields": [{"name": "f", "type": kind}]}
+
+
 def header(schema: str = DECLARED, codec: str | None = "null", mark: bytes = MARK, **others: bytes) -> bytes:
     meta = {"avro.schema": schema.encode(), **({} if codec is None else {"avro.codec": codec.encode()}), **others}
     entries = b"".join(text_bytes(key) + long_bytes(len(value)) + value for key, value in meta.items())
@@ -298,14 +304,31 @@ def test_a_wrong_mark() -> None:
         (header(codec="lz4") + block(2, b"\0\0\0\0\0\0"), "lz4 is not known or missing"),
         (header(codec="") + block(2, b"\0\0\0\0\0\0"), " is not known or missing"),
         (header().replace(b"null", b"\xff\xff\xff\xff", 1) + block(1, b"\0"), "codec can't decode"),
-        (header().replace(b"avro.codec\x08null", b"avro.codec\x08\xff\xfe\xfd\xfc") + block(1, b"\0"), "codec can't decode"),
+        (
+            header().replace(b"avro.codec\x08null", b"avro.codec\x08\xff\xfe\xfd\xfc") + block(1, b"\0"),
+            "codec can't decode",
+        ),
         (header(schema="no JSON") + block(2, b"\0\0\0\0\0\0"), "it is not JSON"),
         (header(schema='"string"') + block(2, b"\0\0\0\0\0\0"), "it does not describe a record"),
-        (header(schema='{"type": "record", "name": "r", "fields": [{"name": "f", "type": "unknown"}]}') + block(2, b"\0\0"), "not defined before"),
-        (header(schema='{"type": "record", "name": "r", "fields": [{"name": "\\ud800", "type": "int"}]}') + block(1, b"\0"), "half a surrogate pair"),
+        (
+            header(schema='{"type": "record", "name": "r", "fields": [{"name": "f", "type": "unknown"}]}')
+            + block(2, b"\0\0"),
+            "not defined before",
+        ),
+        (
+            header(schema='{"type": "record", "name": "r", "fields": [{"name": "\\ud800", "type": "int"}]}')
+            + block(1, b"\0"),
+            "half a surrogate pair",
+        ),
         (header(schema="{" * 100_000) + block(2, b"\0\0"), "it is not JSON"),
-        (header(schema=json.dumps([{"type": "record", "name": f"r{n}", "fields": [{"name": "f", "type": f"r{n - 1}" if n else "long"}]} for n in range(1000)])) + block(1, b"\0"), "it does not describe a record"),
-        (header().replace(b"avro.schema", b"avro_schema") + block(2, b"\0\0\0\0\0\0"), "avro.schema is not known or missing"),
+        (
+            header(schema=json.dumps([nested_record(number) for number in range(1000)])) + block(1, b"\0"),
+            "it does not describe a record",
+        ),
+        (
+            header().replace(b"avro.schema", b"avro_schema") + block(2, b"\0\0\0\0\0\0"),
+            "avro.schema is not known or missing",
+        ),
         (b"Obj\x01", "it ends too early"),
         (b"Obj\x01\0" + MARK[:15], "it ends too early"),
         (b"Obj\x01" + long_bytes(2**60) + b"\x02a\x02b", "items, with"),

@@ -183,7 +183,7 @@ def test_damaged_values(first_seed: int) -> None:
         for _ in range(12):
             data = mutated(draw, encoded(made.parsed, made.value())[:4000])
             value, end, why = attempt(read, data)
-            _, skipped, _ = attempt(lambda data, position: (None, skip(data, position)), data)
+            _, skipped, _ = attempt(lambda data, position, skip=skip: (None, skip(data, position)), data)
             if end == len(data):
                 assert repr(value) == repr(decoded(made.parsed, data)), seed
             found = decode(draw.randbytes(layout.skip_bytes) + data)
@@ -413,7 +413,8 @@ def test_numbers_of_all_sizes() -> None:
 
 
 OLD = '{"type": "record", "name": "m", "fields": [{"name": "id", "type": "long"}]}'
-NEW = '{"type": "record", "name": "m", "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"]}]}'
+NEW = """{"type": "record", "name": "m", "fields": [
+  {"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"]}]}"""
 BOTH = (Slot(("id",), "text"), Slot(("note",), "text"))
 
 
@@ -683,12 +684,30 @@ LIST, NULLABLE_LIST = {"type": "array", "items": COLUMN}, ["null", {"type": "arr
         ({"type": "array", "items": ["null", "long"]}, [1, None], "", "texts", None),
         ("long", 7, "", "numbers", None),
         ("string", "7", "", "number", None),
-        ({"type": "map", "values": {"type": "array", "items": "bytes"}}, {"a": [b"\0\xff"]}, "", "map", {"a": '["AP8="]'}),
+        (
+            {"type": "map", "values": {"type": "array", "items": "bytes"}},
+            {"a": [b"\0\xff"]},
+            "",
+            "map",
+            {"a": '["AP8="]'},
+        ),
         # values by position, and rows
-        ({"type": "array", "items": ["null", "string", "long"]}, [None, "a", 5], "", "positional", ([None, "a", "5"], (), ())),
+        (
+            {"type": "array", "items": ["null", "string", "long"]},
+            [None, "a", 5],
+            "",
+            "positional",
+            ([None, "a", "5"], (), ()),
+        ),
         ({"type": "array", "items": ["null", "string"]}, [], "", "positional", ([], (), ())),
         (["null", {"type": "array", "items": "string"}], None, "", "positional", None),
-        ({"type": "map", "values": ["null", "string", "boolean"]}, {"a": None, "b": "x", "c": True}, "", "row", ({"a": None, "b": "x", "c": "true"}, (), ())),
+        (
+            {"type": "map", "values": ["null", "string", "boolean"]},
+            {"a": None, "b": "x", "c": True},
+            "",
+            "row",
+            ({"a": None, "b": "x", "c": "true"}, (), ()),
+        ),
         ("string", "x", "", "row", None),
     ],
 )  # fmt: skip

@@ -63,7 +63,10 @@ def fastavro_takes(written: Any) -> bool:
         ({"type": {"type": "array", "items": "long"}}, Array(LONG)),
         ({"type": ["null", "long"]}, OneOf((NULL, LONG))),
         ({"type": ENUM}, Enum("E", ("A", "B"))),
-        ({"type": "array", "items": {"type": "map", "values": ["null", {"type": "long"}]}}, Array(Map(OneOf((NULL, LONG))))),
+        (
+            {"type": "array", "items": {"type": "map", "values": ["null", {"type": "long"}]}},
+            Array(Map(OneOf((NULL, LONG)))),
+        ),
         (ENUM, Enum("E", ("A", "B"))),
         ({**ENUM, "name": "x.y.E"}, Enum("E", ("A", "B"))),
         ({**ENUM, "symbols": [f"S{n}" for n in range(100)]}, Enum("E", tuple(f"S{n}" for n in range(100)))),
@@ -309,7 +312,8 @@ def test_what_is_no_schema_though_fastavro_takes_it(written: Any, words: str) ->
             "it holds half a surrogate pair",
         ),
         (
-            '{"type": "record", "name": "r", "fields": [{"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["a\\udfff"]}}]}',
+            '{"type": "record", "name": "r", "fields": '
+            '[{"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["a\\udfff"]}}]}',
             "it holds half a surrogate pair",
         ),
     ],

@@ -206,7 +206,8 @@ def test_formats_show_names_the_file_of_each_key(project, runner) -> None:
 
 
 def test_a_format_written_at_its_source(project, runner) -> None:
-    inline = "sources:\n  - name: shop\n    files: in/*\n    format: {extends: canal, op: {by: opType}, zone: Asia/Shanghai}\n"
+    written = "{extends: canal, op: {by: opType}, zone: Asia/Shanghai}"
+    inline = f"sources:\n  - name: shop\n    files: in/*\n    format: {written}\n"
     project({"project.yml": inline})
     sql = runner("compile", "-s", "shop_to_changelog", "-q").out
     assert "opType" in sql and "Asia/Shanghai" in sql

@@ -134,7 +134,10 @@ COMMANDS_WITHOUT_SPARK = [
 
 def loaded_by(folder: Path, words: list[str]) -> set[str]:
     """The modules that are loaded when a command has ended."""
-    code = "import sys; from runner.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\nfinally: print('loaded', *sys.modules)"
+    code = (
+        "import sys; from runner.cli import main\n"
+        "try: main(sys.argv[1:])\nexcept SystemExit: pass\nfinally: print('loaded', *sys.modules)"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", code, *words], cwd=folder, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )

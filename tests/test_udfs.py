@@ -136,7 +136,12 @@ VALUES = [
     (f"ObjectId( '{IDENTIFIER}' )", "objectId", IDENTIFIER, f'{{"$oid":"{IDENTIFIER}"}}'),
     (f'new ObjectId ("{IDENTIFIER}")', "objectId", IDENTIFIER, f'{{"$oid":"{IDENTIFIER}"}}'),
     ('ISODate("2023-05-17T09:18:31.439Z")', "date", "2023-05-17T09:18:31.439Z", '{"$date":"2023-05-17T09:18:31.439Z"}'),
-    ('ISODate("2023-05-17T17:18:31.500+08:00")', "date", "2023-05-17T09:18:31.5Z", '{"$date":"2023-05-17T09:18:31.5Z"}'),
+    (
+        'ISODate("2023-05-17T17:18:31.500+08:00")',
+        "date",
+        "2023-05-17T09:18:31.5Z",
+        '{"$date":"2023-05-17T09:18:31.5Z"}',
+    ),
     ('ISODate("2023-05-17T03:48:31-0530")', "date", "2023-05-17T09:18:31Z", '{"$date":"2023-05-17T09:18:31Z"}'),
     ('ISODate("2023-05-17T01:18:31+08")', "date", "2023-05-16T17:18:31Z", '{"$date":"2023-05-16T17:18:31Z"}'),
     ('ISODate("2023-05-17T09:18:31.000")', "date", "2023-05-17T09:18:31Z", '{"$date":"2023-05-17T09:18:31Z"}'),
@@ -167,7 +172,12 @@ VALUES = [
     ("[ ]", "array", "[]", "[]"),
     ("{ a : 1 , 'b' : [ 1 , null ] }", "object", '{"a":1,"b":[1,null]}', '{"a":1,"b":[1,null]}'),
     ('{"$oid": "x", "a\\"b": 1.50}', "object", r'{"$oid":"x","a\"b":1.50}', r'{"$oid":"x","a\"b":1.50}'),
-    ("[[NumberLong(5)], {a: MinKey}]", "array", '[[{"$numberLong":"5"}],{"a":{"$minKey":1}}]', '[[{"$numberLong":"5"}],{"a":{"$minKey":1}}]'),
+    (
+        "[[NumberLong(5)], {a: MinKey}]",
+        "array",
+        '[[{"$numberLong":"5"}],{"a":{"$minKey":1}}]',
+        '[[{"$numberLong":"5"}],{"a":{"$minKey":1}}]',
+    ),
 ]  # fmt: skip
 
 # Constructors that nobody knows, or whose arguments do not fit them: their own text, and the type.
