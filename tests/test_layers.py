@@ -5,6 +5,7 @@ functions stay small.
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 import subprocess
@@ -58,12 +59,18 @@ def package_of(module: str) -> str:
     return "base" if name in BASE else name
 
 
+@functools.cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))
 
 
-def imports(path: Path) -> Iterator[str]:
+@functools.cache
+def imports(path: Path) -> frozenset[str]:
     """All modules that a file imports, wherever in it the import stands."""
+    return frozenset(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom):
             yield node.module or ""
@@ -74,7 +81,10 @@ def imports(path: Path) -> Iterator[str]:
 
 def own_imports(path: Path) -> set[str]:
     """The modules of the project that a file imports."""
-    return set(imports(path)) & {module_of(other) for other in MODULES}
+    return imports(path) & NAMES
+
+
+NAMES = frozenset(module_of(path) for path in MODULES)
 
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
