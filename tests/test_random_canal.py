@@ -25,7 +25,7 @@ def test_random_messages(spark: object, zone: str | None, seed: int) -> None:
     session = spark.fresh()
     messages_view(session, [FileMessage(0, 0, message) for message in messages], "json", "canal_messages")
     renderer = Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str})
-    query = compile_format(renderer, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
+    query = compile_format(renderer.call, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
     got: dict[int, list[dict]] = {}
     for row in sorted(session.rows(query.sql)[1], key=lambda r: (r["seq"]["arrival"], r["seq"]["row"])):
         got.setdefault(row["seq"]["arrival"][0], []).append(_comparable(row))
