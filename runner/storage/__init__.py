@@ -1,0 +1,1 @@
+"""How tables are kept, one class per storage; without a line that imports Spark."""
