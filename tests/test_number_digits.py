@@ -122,7 +122,7 @@ def test_digits_stay(spark: object) -> None:
     session = spark.fresh()
     messages_view(session, [FileMessage(0, 0, m.encode()) for m in messages], "json", "oms_default_messages")
     query = compile_format(
-        Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str}),
+        Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str}).call,
         FormatFolders((ROOT / "formats",)).load("oms_default"),
         "oms_default",
         None,
