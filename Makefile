@@ -1,12 +1,13 @@
 # On a fresh machine with Python >= 3.10 and Java >= 17, `make run` is all that is needed.
 SHELL := /bin/bash
 PYTHON ?=
+FORMAT ?= canal
 export PYTHON
 
-.PHONY: help setup jars run check quick test snapshots bench soak lock wheel clean
+.PHONY: help setup jars run check quick test snapshots bench bench-steps soak lock wheel clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' Makefile | sed -e 's/:.*## /: /' -e 's/^/make /'
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /: /' -e 's/^/make /'
 	@echo "make run PYTHON=python3.12 chooses the interpreter; JAVA_HOME chooses Java"
 
 setup: ## create .venv with the locked packages, if it is missing or out of date
@@ -50,6 +51,9 @@ snapshots: setup ## rewrite the compiled SQL in tests/compiled and the generated
 
 bench: jars ## measure speed
 	.venv/bin/python -m tests.bench
+
+bench-steps: jars ## measure each step of a format's SQL: make bench-steps FORMAT=canal
+	.venv/bin/python -m tests.bench_steps $(FORMAT)
 
 soak: jars ## the long tests
 	.venv/bin/python -m pytest -q -m soak
