@@ -108,12 +108,12 @@ def hold(begin) -> Callable[..., Run]:
     return start
 
 
-def locks(folder: Path, jvm_seconds: float = 5) -> TableLocks:
-    return TableLocks(folder, command="build", target="local", jvm_seconds=jvm_seconds)
+def locks(folder: Path, jvm_seconds: float = 5, settling_seconds: float = 0.5) -> TableLocks:
+    return TableLocks(folder, "build", "local", jvm_seconds, settling_seconds)
 
 
-def refused(folder: Path, *tables: str, jvm_seconds: float = 0.2) -> RunnerError:
-    with pytest.raises(RunnerError) as raised, locks(folder, jvm_seconds) as mine:
+def refused(folder: Path, *tables: str, jvm_seconds: float = 0.2, settling_seconds: float = 0.5) -> RunnerError:
+    with pytest.raises(RunnerError) as raised, locks(folder, jvm_seconds, settling_seconds) as mine:
         mine.take(tables)
     return raised.value
 
@@ -313,7 +313,7 @@ def test_a_record_that_says_nothing(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        error = refused(tmp_path, "orders")
+        error = refused(tmp_path, "orders", settling_seconds=0.05)
         assert error.message == '"orders" is being written by an unknown process'
         assert error.hint == "wait for it, or select other models"
     assert seconds_to_take(tmp_path, "orders") < 1

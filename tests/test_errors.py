@@ -11,18 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from runner.compile.compiled import FormatQuery
-from runner.compile.query import Print, compile_format
-from runner.spec.words import Format
-
 ROOT = Path(__file__).parent.parent
 PROJECT = "name: shop\nsources:\n  - {name: orders, format: canal, files: in/*.jsonl}\n"
 FORMAT = "about: x\nop:\n  by: type\n  cases: {I: insert}\nafter: data\n"
+# Commands that read as little as shows the mistake: `check` compiles all built-in formats too.
+CHECK_FORMAT = ("formats", "check", "g")
 
 
 @dataclass(frozen=True)
 class Case:
-    """`place` and `hint` are what stands behind `-->` and `hint:`, None where there is no such line; `says` is in the
+    """`place` and `hint` are what follows `-->` and `hint:`, None where there is no such line; `says` is in the
     message.
     """
 
@@ -31,15 +29,15 @@ class Case:
     hint: str | None
     says: str
     files: Mapping[str, str | bytes] = field(default_factory=dict)
-    words: tuple[str, ...] = ("check",)
+    words: tuple[str, ...] = ("compile",)
 
 
 def in_project(code: str, place: str | None, hint: str | None, says: str, text: str | bytes, *words: str) -> Case:
-    return Case(code, place, hint, says, {"project.yml": text}, words or ("check",))
+    return Case(code, place, hint, says, {"project.yml": text}, words or ("compile",))
 
 
 def in_format(code: str, place: str, hint: str | None, says: str, text: str) -> Case:
-    return Case(code, place, hint, says, {"formats/g.yml": text})
+    return Case(code, place, hint, says, {"formats/g.yml": text}, CHECK_FORMAT)
 
 
 def in_model(code: str, place: str, hint: str | None, says: str, sql: str | bytes, **files: str) -> Case:
@@ -64,9 +62,9 @@ def case_file(
     code: str, place: str, hint: str | None, says: str, rows: str, messages: str | None = "{}", folder: str = "g"
 ) -> Case:
     files = {"formats/g.yml": FORMAT, f"formats/cases/{folder}/a.rows.yml": rows}
-    return Case(
-        code, place, hint, says, {**files, f"formats/cases/{folder}/a.messages.jsonl": messages} if messages else files
-    )
+    if messages:
+        files[f"formats/cases/{folder}/a.messages.jsonl"] = messages
+    return Case(code, place, hint, says, files, ("check",))
 
 
 def in_target(code: str, place: str, hint: str | None, says: str, target: str) -> Case:
@@ -82,7 +80,9 @@ def in_avro(code: str, place: str, hint: str | None, says: str, schema: str, tex
         f"about: x\nop:\n  by: type\n  cases: {{I: insert}}\n\nafter: data\n"
         f"message: {{encoding: avro, schema: {schema}}}\n{more}"
     )
-    return Case(code, place, hint, says, {"formats/g.yml": spec, "formats/s.avsc": text, "formats/folder/x": ""})
+    return Case(
+        code, place, hint, says, {"formats/g.yml": spec, "formats/s.avsc": text, "formats/folder/x": ""}, CHECK_FORMAT
+    )
 
 
 POSITIONAL = """{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "names",
@@ -98,7 +98,8 @@ def by_position(says: str, image: str, records: str) -> Case:
         f"about: x\nop:\n  by: type\n  cases: {{I: insert}}\nafter: {{at: data, names: names, {image}}}\n"
         f"message: {{encoding: avro, schema: s.avsc}}\nrecords: {{{records}}}\n"
     )
-    return Case("schema-field", "formats/g.yml:1:1", None, says, {"formats/g.yml": spec, "formats/s.avsc": POSITIONAL})
+    files = {"formats/g.yml": spec, "formats/s.avsc": POSITIONAL}
+    return Case("schema-field", "formats/g.yml:1:1", None, says, files, CHECK_FORMAT)
 
 
 SOURCE = "sources: [{name: a, format: canal, files: x%s}]"
@@ -923,6 +924,7 @@ CASES = [
         'did you mean "integer"?',
         '"integr"',
         {"formats/g.yml": FORMAT + "types: {at: a, table: t}\n", "formats/types/t.yml": "integr: [int]\n"},
+        CHECK_FORMAT,
     ),
     Case(
         "spec-class",
@@ -933,6 +935,7 @@ CASES = [
             "formats/g.yml": FORMAT + "types: {at: a, table: t}\n",
             "formats/types/t.yml": "integer: [int]\nstring: [INT]\n",
         },
+        CHECK_FORMAT,
     ),
     case_file(
         "case-messages",
@@ -1138,27 +1141,6 @@ CASES = [
         ("compile", "--inline", "select * from {{ ref('changelogs') }}"),
     ),
 ]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def formats_compiled_once() -> Iterator[None]:
-    """`check` compiles all built-in formats, whatever the mistake is about. No setting turns that off, so what it calls
-    is patched: where a project has no macros of its own, a format that is compiled again is compiled as it was.
-    """
-    known: dict[str, tuple[object, FormatQuery]] = {}
-
-    def compile_once(macro: Print, spec: Format, name: str, zone: str | None) -> FormatQuery:
-        before = known.get(name)
-        if before and before[0] == spec and not Path("macros").exists():
-            return before[1]
-        made = compile_format(macro, spec, name, zone)
-        if not Path("macros").exists():
-            known[name] = (spec, made)
-        return made
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("runner.commands.formats.compile_format", compile_once)
-        yield
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{number}-{case.code}" for number, case in enumerate(CASES)])

@@ -76,8 +76,15 @@ class TableLocks:
     dies. A Spark session belongs inside the block: it must have stopped when the block ends without an error.
     """
 
-    def __init__(self, folder: Path, command: str, target: str, jvm_seconds: float = JVM_SECONDS) -> None:
-        self._folder, self._jvm_seconds = folder, jvm_seconds
+    def __init__(
+        self,
+        folder: Path,
+        command: str,
+        target: str,
+        jvm_seconds: float = JVM_SECONDS,
+        settling_seconds: float = SETTLING_SECONDS,
+    ) -> None:
+        self._folder, self._jvm_seconds, self._settling_seconds = folder, jvm_seconds, settling_seconds
         self._locked: dict[str, int] = {}
         self._me = _this_process(command, target)
 
@@ -135,7 +142,7 @@ class TableLocks:
             # Python opens files close-on-exec: no child keeps the lock.
             file = os.open(self._path(table), os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                _lock_file(table, file)
+                _lock_file(table, file, self._settling_seconds)
             except BaseException:
                 os.close(file)
                 raise
@@ -215,8 +222,8 @@ def _this_process(command: str, target: str) -> Holder:
     return Holder(user_name(), socket.gethostname(), os.getpid(), start_of(os.getpid()) or "", command, target, since)
 
 
-def _lock_file(table: str, file: int) -> None:
-    deadline = time.monotonic() + SETTLING_SECONDS
+def _lock_file(table: str, file: int, settling_seconds: float) -> None:
+    deadline = time.monotonic() + settling_seconds
     while True:
         try:
             return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
