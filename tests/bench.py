@@ -371,7 +371,7 @@ def command_figures() -> dict[str, float]:
     commands = {
         "cli.help_s": ["--help"],
         "cli.ls_s": ["ls"],
-        "cli.compile_s": ["compile", "-s", "canal_to_changelog", "-q"],
+        "cli.compile_s": ["compile", "-s", "shop_to_changelog", "-q"],
         "cli.check_s": ["check"],
     }
     return {
