@@ -34,8 +34,8 @@ check: setup ## formatting, lint and types of the Python code
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-quick: setup ## the tests that need no Java, in seconds
-	.venv/bin/python -m pytest -q -m "not spark and not soak"
+quick: setup ## the tests that need no Java, on all cores
+	.venv/bin/python -m pytest -q -n auto -m "not spark and not soak"
 
 # Tests start Java often and run many short queries: Java's second compiler and loading classes one by one would cost more time than they save.
 # With one compiler Java keeps 48 MB for compiled code; the one Spark of all tests fills them and then interprets all new code.

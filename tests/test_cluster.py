@@ -214,6 +214,7 @@ def test_what_a_killed_client_has_left_is_ended(tmp_path: Path, server: ConnectS
     assert len(rows(tmp_path / "connect/lines_to_changelog")) == 12
 
 
+@pytest.mark.spark  # it loads Spark's client, though it starts no Java
 def test_a_server_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
     write_project(tmp_path)
     port = free_port()
