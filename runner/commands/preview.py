@@ -37,7 +37,6 @@ def show(arguments: ShowArguments, report: Report) -> int:
     """Prints the first rows of a model, from the tables as they are now."""
     workspace = Workspace(arguments.project)
     node = _inline(workspace, arguments.inline) if arguments.inline else _one_model(workspace, arguments)
-    workspace.graph = Graph({**workspace.graph.nodes, node.name: node})
     job = Job.of(workspace, "show", [node])
     with open_spark(workspace.project.target, spark_log(workspace.project)) as spark:
         from runner.engine.errors import QueryFailed
@@ -68,10 +67,12 @@ def _one_model(workspace: Workspace, arguments: ShowArguments) -> Node:
 
 
 def _inline(workspace: Workspace, text: str) -> Node:
-    """The query of --inline as a model, which reads the models that it names with or without ref()."""
+    """The query of --inline as a model of the graph, which reads the models that it names with or without ref()."""
     sql, reading = workspace.templates.expand(text, Where(Path("--inline")))
     read = tables_read(sql, [name for name, node in workspace.graph.nodes.items() if node.model])
-    return Node("inline", "model", Model(SqlText(sql), "view"), tuple(dict.fromkeys([*reading.parents, *read])))
+    node = Node("inline", "model", Model(SqlText(sql), "view"), tuple(dict.fromkeys([*reading.parents, *read])))
+    workspace.graph = Graph({**workspace.graph.nodes, node.name: node})
+    return node
 
 
 # --- parse

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runner.errors import Problems, RunnerError, Where
 from runner.project.nodes import Messages, Source, TableSettings
+from runner.project.properties import optional_text
 from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of
 from runner.spec.formats import FormatFolders
@@ -50,7 +51,7 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
         chosen,
         _messages(yaml, name, chosen, root, filler),
         read_zone(yaml.get("zone")),
-        _optional(yaml.get("description")),
+        optional_text(yaml.get("description")),
         yaml.where(),
         read_tables(yaml.get("tables")),
     )
@@ -127,10 +128,6 @@ def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
             )
     problems.raise_if_any()
     return tuple(out)
-
-
-def _optional(yaml: Yaml | None) -> str:
-    return yaml.text() if yaml else ""
 
 
 def _unique(sources: list[Source]) -> None:
