@@ -74,7 +74,7 @@ class Renderer:
         )
         self.environment.filters |= {"sql_text": sql_text, "sql_inner": sql_inner, "name": name}
         self.environment.globals |= {"name": name, "text": sql_text, "macro": self._macro, **globals_}
-        *own, self.built_in = macro_folders
+        *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}
         self.loaded: dict[Path, Mapping[str, Any]] = {}
         self.parsed: dict[Path, list[jinja2.nodes.Macro]] = {}
@@ -155,8 +155,13 @@ class Renderer:
             raise _mistake(e, where, self.environment) from e
 
 
+def function_folder(folder: Path) -> Path:
+    """The folder in a folder of macros whose files are SQL functions, not macros."""
+    return folder / "functions"
+
+
 def _sql_files(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.sql"))
+    return sorted(path for path in folder.rglob("*.sql") if not path.is_relative_to(function_folder(folder)))
 
 
 def _check_replaceable(node: jinja2.nodes.Macro, path: Path) -> None:

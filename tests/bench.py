@@ -259,7 +259,7 @@ def measure(format_name: str, figure: str) -> None:
     compiled = job.compiled.nodes[f"{format_name}_to_changelog"]
     (source,) = [source for source in job.workspace.project.sources if source.name == format_name]
     macro = job.workspace.templates.call
-    with Spark(job.workspace.project.target, WORK / "spark.log") as spark:
+    with Spark(job.workspace.project.target, WORK / "spark.log", job.library) as spark:
         source_view(spark, source.messages, reads(macro, source.messages), f"{format_name}_messages", streaming=False)
         spark.register(compiled.functions)
         actions = {"sql": lambda: _noop(spark, compiled.sql), "run": lambda: _land(spark, job, source)}

@@ -183,7 +183,7 @@ def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool =
     from runner.report import Report
 
     job = bench_job(project, names, target, full_refresh)
-    with Spark(job.workspace.project.target, project / "spark.log") as spark:
+    with Spark(job.workspace.project.target, project / "spark.log", job.library) as spark:
         parts = parts_of(job, spark, "bench")
         began = time.perf_counter()
         results = execute_nodes(job, parts, Report(quiet=True), threads)

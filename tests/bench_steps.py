@@ -114,7 +114,7 @@ def main(format_name: str) -> None:
     view, expressions = f"{format_name}_messages", reads(job.workspace.templates.call, source.messages)
     with Spark(project.target, WORK / "spark.log") as spark:
         source_view(spark, source.messages, expressions, view, streaming=False)
-        spark.register(compiled.functions)
+        spark.register(compiled.functions, compiled.sql_functions)
         steps = [Step("(scan)", f"select * from `{view}`"), *(Step(*one) for one in steps_of(compiled.sql))]
         messages = spark.count(f"select * from `{view}`")
         measure(spark, steps)

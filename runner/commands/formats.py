@@ -24,7 +24,7 @@ def formats(arguments: FormatsArguments, report: Report) -> int:
             for name in folders.names():
                 report.payload(f"{name.ljust(24)} {folders.about(name)}")
         case "check":
-            checked = check_formats(arguments.project, format_printer(arguments.project), arguments.name)
+            checked = check_formats(arguments.project, format_renderer(arguments.project).call, arguments.name)
             report.payload(f"all good: {len(checked)} format{'s' if len(checked) != 1 else ''}")
         case _:
             for line in _shown(folders, arguments.name):
@@ -32,9 +32,9 @@ def formats(arguments: FormatsArguments, report: Report) -> int:
     return 0
 
 
-def format_printer(arguments: ProjectArguments) -> Print:
-    """Prints macros for formats that are compiled without a project."""
-    return Renderer(folders_of(arguments, "macros"), {**MACRO_GLOBALS, "ref": str}).call
+def format_renderer(arguments: ProjectArguments) -> Renderer:
+    """Renders macros for formats that are compiled without a project."""
+    return Renderer(folders_of(arguments, "macros"), {**MACRO_GLOBALS, "ref": str})
 
 
 def check_formats(arguments: ProjectArguments, macro: Print, only: str | None = None) -> list[str]:

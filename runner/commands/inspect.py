@@ -59,7 +59,8 @@ def _properties(node: Node) -> dict[str, object]:
 
 def check(arguments: ProjectArguments, report: Report) -> int:
     """Reads and compiles everything; raises all mistakes at once."""
-    from runner.commands.formats import check_formats, format_printer
+    from runner.commands.formats import check_formats, format_renderer
+    from runner.compile.library import Library
     from runner.compile.nodes import compile_nodes
 
     problems = Problems()
@@ -69,10 +70,13 @@ def check(arguments: ProjectArguments, report: Report) -> int:
         project = read_project_of(arguments)
         templates = read_templates(project)
         nodes = parse(project, templates, problems)
-        compile_nodes(nodes.values(), templates, FormatFolders(project.format_folders))
+        library = Library(templates.renderer)
+        with problems.gathered():
+            library.all()
+        compile_nodes(nodes.values(), templates, FormatFolders(project.format_folders), library)
     formats: list[str] = []
     with problems.gathered():
-        formats = check_formats(arguments, templates.call if templates else format_printer(arguments))
+        formats = check_formats(arguments, (templates or format_renderer(arguments)).call)
     problems.raise_if_any()
     Graph(nodes)
     counts = Counter(node.resource_type for node in nodes.values())
@@ -84,6 +88,7 @@ def check(arguments: ProjectArguments, report: Report) -> int:
 
 def compile_(arguments: CompileArguments, report: Report) -> int:
     """Writes target/compiled and prints the paths, or prints the SQL."""
+    from runner.compile.library import Library
     from runner.compile.nodes import compile_nodes
 
     workspace = Workspace(arguments.project)
@@ -91,7 +96,8 @@ def compile_(arguments: CompileArguments, report: Report) -> int:
         report.payload(workspace.templates.expand(arguments.inline, Where(Path("--inline")))[0])
         return 0
     nodes = workspace.chosen(arguments.selection, lambda node: isinstance(node.subject, (Model, DataTest)))
-    compiled = compile_nodes(nodes, workspace.templates, workspace.formats)
+    library = Library(workspace.templates.renderer)
+    compiled = compile_nodes(nodes, workspace.templates, workspace.formats, library)
     artifacts.write_compiled(workspace.project, workspace.graph, compiled)
     artifacts.write_manifest(workspace.project, workspace.graph, compiled)
     settings = workspace.templates.call("runnable") if arguments.runnable else ""

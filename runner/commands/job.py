@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from runner import artifacts
 from runner.commands.workspace import Workspace
 from runner.compile.compiled import Compiled
+from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes, with_queries_read
 from runner.compile.query import reads
 from runner.engine.locks import Session, TableLocks
@@ -33,14 +34,16 @@ class Job:
     command: str
     nodes: list[Node]
     compiled: Compiled
+    library: Library
     full_refresh: bool = False
 
     @classmethod
     def of(cls, workspace: Workspace, command: str, nodes: list[Node], full_refresh: bool = False) -> Job:
         """The job, compiled; raises all mistakes in what it compiles."""
         needed = with_queries_read(workspace.graph, nodes)
-        compiled = compile_nodes(needed, workspace.templates, workspace.formats)
-        return cls(workspace, command, nodes, compiled, full_refresh)
+        library = Library(workspace.templates.renderer)
+        compiled = compile_nodes(needed, workspace.templates, workspace.formats, library)
+        return cls(workspace, command, nodes, compiled, library, full_refresh)
 
     @property
     def tables(self) -> list[str]:
@@ -62,7 +65,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     with _locks(project, job.command) as locks:
         locks.take(job.tables, lambda session: _end(project.target, session))
-        with open_spark(project.target, spark_log(project)) as spark:  # before this there is no JVM
+        with open_spark(project.target, spark_log(project), job.library) as spark:  # before this there is no JVM
             if spark.process:
                 locks.jvm(spark.process)
             if spark.server_session:
@@ -94,10 +97,10 @@ def parts_of(job: Job, spark: Spark, run_id: str = "") -> Parts:
     )
 
 
-def open_spark(target: Target, log: Path) -> Spark:
+def open_spark(target: Target, log: Path, library: Library) -> Spark:
     from runner.engine.session import Spark
 
-    return Spark(target, log)
+    return Spark(target, log, library)
 
 
 def spark_log(project: Project) -> Path:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.commands.arguments import ParseArguments, ShowArguments
-from runner.commands.formats import format_printer
+from runner.commands.formats import format_renderer
 from runner.commands.job import Job, open_spark, parts_of, spark_log
 from runner.commands.workspace import Workspace, folders_of
 from runner.compile.compiled import FormatQuery
-from runner.compile.query import compile_format
+from runner.compile.library import Library
+from runner.compile.query import Print, compile_format
 from runner.contract import COLUMNS, RUN_COLUMNS
 from runner.errors import RunnerError, Where, did_you_mean
 from runner.project.graph import Graph
@@ -38,7 +39,7 @@ def show(arguments: ShowArguments, report: Report) -> int:
     workspace = Workspace(arguments.project)
     node = _inline(workspace, arguments.inline) if arguments.inline else _one_model(workspace, arguments)
     job = Job.of(workspace, "show", [node])
-    with open_spark(workspace.project.target, spark_log(workspace.project)) as spark:
+    with open_spark(workspace.project.target, spark_log(workspace.project), job.library) as spark:
         from runner.engine.errors import QueryFailed
 
         parts = parts_of(job, spark)
@@ -80,9 +81,11 @@ def _inline(workspace: Workspace, text: str) -> Node:
 
 def parse(arguments: ParseArguments, report: Report) -> int:
     """Prints the changelog rows of a file of messages: a table on a terminal, else one JSON object per row."""
-    query = _query_of(arguments)
+    renderer = format_renderer(arguments.project)
+    library = Library(renderer)
+    query = library.complete(_query_of(arguments, renderer.call))
     messages, lines = _messages(arguments.file, query.encoding)
-    rows = _rows(query, messages, f"{arguments.format}_messages")
+    rows = _rows(query, messages, f"{arguments.format}_messages", library)
     rows = [row for row in rows if not arguments.kind or row["kind"] == arguments.kind]
     shown = rows[: arguments.limit] if arguments.limit is not None else rows
     if arguments.output == "json" or (arguments.output is None and not report.stdout.isatty()):
@@ -96,22 +99,22 @@ def parse(arguments: ParseArguments, report: Report) -> int:
     return 0
 
 
-def _query_of(arguments: ParseArguments) -> FormatQuery:
+def _query_of(arguments: ParseArguments, macro: Print) -> FormatQuery:
     folders = FormatFolders(folders_of(arguments.project, "formats"))
     schemas = tuple(read_schema(path, None) for path in arguments.schemas)
     spec = with_schemas(folders.load(arguments.format), schemas, "--schema FILE.avsc", None)
     zone = read_zone(Yaml(arguments.zone, {(): Where(Path("--zone"))}))
-    return compile_format(format_printer(arguments.project), spec, arguments.format, zone)
+    return compile_format(macro, spec, arguments.format, zone)
 
 
-def _rows(query: FormatQuery, messages: list[FileMessage], view: str) -> list[dict[str, Any]]:
+def _rows(query: FormatQuery, messages: list[FileMessage], view: str, library: Library) -> list[dict[str, Any]]:
     """The rows of messages, in the order of the file."""
     folder = Path(tempfile.gettempdir()) / "runner-parse"
-    with open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log") as spark:
+    with open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log", library) as spark:
         from runner.engine.messages import messages_view
 
         messages_view(spark, messages, query.encoding, view)
-        spark.register(query.functions)
+        spark.register(query.functions, query.sql_functions)
         _, rows = spark.rows(query.sql)
     return sorted(rows, key=lambda row: (row["seq"]["arrival"], row["seq"]["row"]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runner.compile.compiled import CompiledCase, FormatQuery
+from runner.compile.library import Library
 from runner.compile.query import Print, compile_format
 from runner.project.nodes import Case
 from runner.project.properties import rows
@@ -21,8 +22,8 @@ ENDINGS = {"json": "jsonl", "avro": "base64"}
 class Cases:
     """Compiles the query of each format once for all cases with the same settings."""
 
-    def __init__(self, macro: Print, formats: FormatFolders) -> None:
-        self.macro, self.formats = macro, formats
+    def __init__(self, macro: Print, formats: FormatFolders, library: Library) -> None:
+        self.macro, self.formats, self.library = macro, formats, library
         self.queries: dict[tuple[str, str], FormatQuery] = {}
 
     def compile(self, case: Case) -> CompiledCase:
@@ -43,5 +44,6 @@ class Cases:
             written = source.get("format") or Yaml(format_name, case.places)
             spec = read_source_format(written, self.formats, format_name, schemas)
             zone, tables = read_zone(source.get("zone")), read_tables(source.get("tables"))
-            self.queries[settings] = compile_format(self.macro, spec, format_name, zone, tables)
+            query = compile_format(self.macro, spec, format_name, zone, tables)
+            self.queries[settings] = self.library.complete(query)
         return self.queries[settings]

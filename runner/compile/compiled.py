@@ -8,26 +8,32 @@ from pathlib import Path
 from typing import Any
 
 from runner.functions.avro.layout import AvroFunction
+from runner.project.sql_functions import SqlFunction
 
 
 @dataclass(frozen=True)
 class FormatQuery:
-    """The SELECT that a format compiles to, and the functions that it calls besides those of every session."""
+    """The SELECT that a format compiles to, and the functions that only it calls: `functions` read messages,
+    `sql_functions` are all SQL functions that it needs, in the order in which they must be made.
+    """
 
     sql: str
     encoding: str
     functions: tuple[AvroFunction, ...] = ()
+    sql_functions: tuple[SqlFunction, ...] = ()
 
 
 @dataclass(frozen=True)
 class CompiledNode:
-    """The SQL of a model or data test, and the functions that it calls. `increment` is the SQL of an incremental model
-    once its table exists.
+    """The SQL of a model or data test, and the functions that it calls: `functions` read messages, `sql_functions` are
+    all SQL functions that it needs, in the order in which they must be made. `increment` is the SQL of an incremental
+    model once its table exists.
     """
 
     sql: str
     functions: tuple[AvroFunction, ...] = ()
     increment: str | None = None
+    sql_functions: tuple[SqlFunction, ...] = ()
 
 
 @dataclass(frozen=True)

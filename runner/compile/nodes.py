@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from runner.compile.cases import Cases
 from runner.compile.compiled import Compiled, CompiledCase, CompiledNode
+from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.errors import Problems, RunnerError
 from runner.project.graph import Graph
@@ -14,9 +16,9 @@ from runner.project.templates import Templates
 from runner.spec.formats import FormatFolders
 
 
-def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFolders) -> Compiled:
+def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFolders, library: Library) -> Compiled:
     """The SQL of these nodes; raises all mistakes at once."""
-    compiler = Compiler(templates, formats)
+    compiler = Compiler(templates, formats, library)
     problems = Problems()
     compiled: dict[str, CompiledNode] = {}
     cases: dict[str, CompiledCase] = {}
@@ -24,9 +26,9 @@ def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFo
         with problems.gathered():
             match node.subject:
                 case Model() as model:
-                    compiled[node.name] = compiler.model(model, node)
+                    compiled[node.name] = compiler.with_functions(compiler.model(model, node))
                 case DataTest() as test:
-                    compiled[node.name] = compiler.data_test(test)
+                    compiled[node.name] = compiler.with_functions(compiler.data_test(test))
                 case Case() as case:
                     cases[node.name] = compiler.cases.compile(case)
     problems.raise_if_any()
@@ -43,16 +45,21 @@ def with_queries_read(graph: Graph, nodes: Collection[Node]) -> list[Node]:
 class Compiler:
     """Compiles the subjects of nodes."""
 
-    def __init__(self, templates: Templates, formats: FormatFolders) -> None:
-        self.templates = templates
-        self.cases = Cases(templates.call, formats)
+    def __init__(self, templates: Templates, formats: FormatFolders, library: Library) -> None:
+        self.templates, self.library = templates, library
+        self.cases = Cases(templates.call, formats, library)
+
+    def with_functions(self, node: CompiledNode) -> CompiledNode:
+        """The node with all SQL functions that it needs; before, it has those that only it calls."""
+        texts = f"{node.sql}\n{node.increment or ''}"
+        return replace(node, sql_functions=self.library.called_by(texts, node.sql_functions))
 
     def model(self, model: Model, node: Node) -> CompiledNode:
         """The SQL of a model; raises `model-empty` for a file without any."""
         match model.query:
             case Source(format=spec, name=name, zone=zone, tables=tables):
                 query = compile_format(self.templates.call, spec, name, zone, tables)
-                return CompiledNode(query.sql, query.functions)
+                return CompiledNode(query.sql, query.functions, sql_functions=query.sql_functions)
             case SourcesView(name=name, sources=sources):
                 return CompiledNode(self.templates.call(f"view_{name}", sources))
             case SqlText(text=text):

@@ -7,29 +7,23 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from runner import functions
 from runner.contract import SQL_SETTINGS, schema
 from runner.engine.connect import connected
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
+from runner.engine.functions import MessageFunction, NoFunctions, SessionFunctions, SqlFunctions
 from runner.engine.locks import Session
 from runner.engine.values import column_types, nullable, plain, typed
 from runner.errors import RunnerError, from_here
-from runner.functions import udfs
-from runner.functions.avro.layout import Layout
 from runner.project.nodes import Target
+from runner.project.sql_functions import SqlFunction
 from runner.storage.session import Properties
-
-# This project is not installed on executors: its functions travel to them with the query, as a whole.
-cloudpickle.register_pickle_by_value(functions)  # type: ignore[no-untyped-call]  # pyspark's copy has no types
 
 SETTINGS = {
     "spark.master": "local[*]",
@@ -70,31 +64,10 @@ LOCAL_SETTINGS = {
 }
 
 
-class MessageFunction(Protocol):
-    """A function that reads messages in Avro: `fields` and `images` are trees of names with the numbers of the layout's
-    slots at their ends, `sql_type` is the type of what it returns.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def layout(self) -> Layout: ...
-
-    @property
-    def fields(self) -> Mapping[str, Any]: ...
-
-    @property
-    def images(self) -> Mapping[str, Any]: ...
-
-    @property
-    def sql_type(self) -> str: ...
-
-
 class Spark:
     """A session for one run. Its views are not visible to other sessions of the same JVM."""
 
-    def __init__(self, target: Target, log: Path) -> None:
+    def __init__(self, target: Target, log: Path, library: SqlFunctions | None = None) -> None:
         # A session of Spark Connect and one in this process's JVM do not know each other.
         started = None if target.remote else SparkSession.getActiveSession()
         self.target = target
@@ -107,7 +80,7 @@ class Spark:
             self._connect(target.remote)
         else:
             self.session = _started(target, log)
-        self._set_all()
+        self._prepare(library or NoFunctions())
         logging.getLogger("SQLQueryContextLogger").disabled = True
 
     def __enter__(self) -> Spark:
@@ -132,20 +105,30 @@ class Spark:
 
     def fresh(self) -> Spark:
         """Another session in the same JVM or server, without views."""
+        return self._another(self.library)
+
+    def without_library(self) -> Spark:
+        """The same, where queries find only the SQL functions that a catalog keeps."""
+        return self._another(NoFunctions())
+
+    def _another(self, library: SqlFunctions) -> Spark:
         out = object.__new__(Spark)
         out.target, out.owns_jvm, out.in_server = self.target, False, self.in_server
         if self.target.remote:
             out._connect(self.target.remote)
         else:
             out.session, out.server_session = self.session.newSession(), None
-        out._set_all()
+        out._prepare(library)
         return out
 
     def _connect(self, remote: str) -> None:
         self.session, self.server_session = connected(remote)
         self.in_server.append(self.session)
 
-    def _set_all(self) -> None:
+    def _prepare(self, library: SqlFunctions) -> None:
+        """Completes a session that was just opened."""
+        self.library = library
+        self.functions = SessionFunctions(self.session, library, bool(self.target.remote))
         # On a server nothing was set when its JVM started.
         self._set({**(SETTINGS if self.target.remote else {}), **self.target.spark, **SQL_SETTINGS})
 
@@ -255,22 +238,14 @@ class Spark:
 
     def query(self, sql: str) -> DataFrame:
         """The query, in a session that has the functions it calls."""
-        for name, (function, kind) in udfs.FUNCTIONS.items():
-            if f"{name}(" in sql and not self.session.catalog.functionExists(name):
-                self._register(name, function, kind)
+        self.functions.prepare(sql)
         return self.session.sql(sql)
 
-    def register(self, functions: Iterable[MessageFunction]) -> None:
-        """Registers functions that only some queries call."""
+    def register(self, readers: Iterable[MessageFunction], functions: Iterable[SqlFunction] = ()) -> None:
+        """Makes functions that only some queries call: those in Python that read messages, and SQL functions."""
         with query_errors():
-            for one in functions:
-                if not self.session.catalog.functionExists(one.name):
-                    trees = {name: tree for name, tree in (("fields", one.fields), ("images", one.images)) if tree}
-                    self._register(one.name, udfs.avro_reader(one.layout, trees), one.sql_type)
-
-    def _register(self, name: str, function: Callable[..., Any], kind: str) -> None:
-        # pyspark's types do not know arrow_udf yet.
-        self.session.udf.register(name, F.arrow_udf(function, kind))  # type: ignore[attr-defined]
+            self.functions.register(readers)
+            self.functions.make(functions)
 
 
 def _started(target: Target, log: Path) -> SparkSession:

@@ -20,6 +20,7 @@ from runner.functions.avro.files import content_of, count_messages, messages_of_
 from runner.functions.avro.layout import Layout, Slot, SlotTree
 from runner.functions.avro.messages import Found, message_decoder
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
+from runner.functions.signatures import PYTHON_FUNCTIONS
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
 DOCUMENT = pa.struct(
@@ -74,12 +75,14 @@ def _structs(documents: list[ShellDocument]) -> pa.Array:
     return pa.array(rows, DOCUMENT)
 
 
-DOCUMENT_SQL_TYPE = "struct<values map<string,string>, types map<string,string>, removed array<string>, reason string>"
 # Name in SQL -> function, and the type that it returns.
 FUNCTIONS = {
-    "java_bytes": (java_bytes_of, "map<string,string>"),
-    "shell_document": (shell_documents, DOCUMENT_SQL_TYPE),
-    "shell_patch": (shell_patches, DOCUMENT_SQL_TYPE),
+    name: (function, PYTHON_FUNCTIONS[name].returns)
+    for name, function in (
+        ("java_bytes", java_bytes_of),
+        ("shell_document", shell_documents),
+        ("shell_patch", shell_patches),
+    )
 }
 
 

@@ -61,7 +61,7 @@ class Landing:
             )
         notes = self._notes(source, compiled.sql)
         self.read_source(source, streaming=True)
-        self.spark.register(compiled.functions)
+        self.spark.register(compiled.functions, compiled.sql_functions)
         if source.messages.topics:
             notes += self._lost(source)
             with self.explained(source):

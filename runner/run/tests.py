@@ -79,7 +79,7 @@ class TestRuns:
         first = next(iter(sharing.values()))
         session = self.spark.fresh()
         messages_view(session, messages, first.query.encoding, first.view)
-        session.register(first.query.functions)
+        session.register(first.query.functions, first.query.sql_functions)
         out: dict[str, list[dict[str, Any]]] = {name: [] for name in sharing}
         for row in session.rows(sql)[1]:
             out[owners[row["seq"]["arrival"][0]]].append(row)

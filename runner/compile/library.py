@@ -1,0 +1,140 @@
+"""The library of SQL functions: those of this project and those of the user's, and which of them a query needs."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from runner.compile.compiled import FormatQuery
+from runner.errors import Problems, RunnerError
+from runner.files import read_text
+from runner.functions.signatures import PYTHON_FUNCTIONS
+from runner.project.sql_functions import SqlFunction, distinct, read_functions
+from runner.render import Renderer, function_folder
+from runner.sql_text import names_called
+
+# Calls do not quote a name, and a name of the library is the same in every case.
+NAME = re.compile("[a-z_][a-z0-9_]*")
+BUILT_IN_NAME = re.compile(r"^create function (\w+)", re.MULTILINE)
+
+
+class Library:
+    """The functions in the files of `functions/` in all folders of macros. Nothing is read before the first question;
+    then the user's files are, so that mistakes in functions that nothing calls are reported too, while a built-in file
+    is read when one of its functions is called. Safe for several threads.
+    """
+
+    def __init__(self, renderer: Renderer) -> None:
+        self.renderer = renderer
+        self.reading = threading.RLock()
+        self.functions: dict[str, SqlFunction] = {}
+        # The files of built-in functions that were not read yet, by the names of their functions.
+        self.unread: dict[str, Path] | None = None
+
+    def called_by(self, sql: str, own: Iterable[SqlFunction] = ()) -> tuple[SqlFunction, ...]:
+        """The functions that SQL calls, directly or through others, each once, in the order in which they must be made.
+        All functions in `own`, which belong to this SQL alone and may call each other, are among them, in the order
+        given. Raises `function-cycle` for functions that call each other in a circle.
+        """
+        with self.reading:
+            self._begin()
+            given = list(own)
+            for function in given:
+                self._check_free(function)
+            groups = [[*self._needed(function.calls), function] for function in given]
+            return distinct([*groups, self._needed(names_called(sql))])
+
+    def complete(self, query: FormatQuery) -> FormatQuery:
+        """A format's query with all SQL functions that it needs; before, it has those that only it calls."""
+        return replace(query, sql_functions=self.called_by(query.sql, query.sql_functions))
+
+    def all(self) -> list[SqlFunction]:
+        """All functions, by name; raises all mistakes in them."""
+        with self.reading:
+            self._begin()
+            for name in list(self.unread or ()):
+                self._function(name)
+            for function in self.functions.values():
+                self._needed(function.calls | {function.name})
+            return [self.functions[name] for name in sorted(self.functions)]
+
+    def created(self, function: SqlFunction) -> str:
+        """The statement that makes a function of a session; it fails if the session has one of this name."""
+        return self.renderer.call("temporary_function", function)
+
+    def dropped(self, function: SqlFunction) -> str:
+        """The statement that removes the function of this name from a session."""
+        return self.renderer.call("temporary_function_dropped", function)
+
+    def _needed(self, names: Iterable[str]) -> list[SqlFunction]:
+        """The functions of the library among these names, each after those that it calls."""
+        out: dict[str, SqlFunction] = {}
+
+        def add(name: str, callers: tuple[str, ...]) -> None:
+            function = self._function(name)
+            if function is None or name in out:
+                return
+            if name in callers:
+                circle = " -> ".join([*callers[callers.index(name) :], name])
+                message = f"functions call each other in a circle: {circle}"
+                raise RunnerError("function-cycle", message, function.where)
+            for called in sorted(function.calls):
+                add(called, (*callers, name))
+            out[name] = function
+
+        for name in sorted(names):
+            add(name, ())
+        return list(out.values())
+
+    def _function(self, name: str) -> SqlFunction | None:
+        """The function of a name, if the library has one."""
+        if name not in self.functions and self.unread and name in self.unread:
+            self._add_file(self.unread[name])
+        return self.functions.get(name)
+
+    def _begin(self) -> None:
+        if self.unread is not None:
+            return
+        *own, built_in = self.renderer.folders
+        self.unread = {name: path for path in _files(built_in) for name in BUILT_IN_NAME.findall(read_text(path))}
+        problems = Problems()
+        for path in (path for folder in own for path in _files(folder)):
+            with problems.gathered():
+                self._add_file(path)
+        if problems.errors:
+            self.unread, self.functions = None, {}
+        problems.raise_if_any()
+
+    def _add_file(self, path: Path) -> None:
+        read = read_functions(self.renderer.render(path, {}), path, read_text(path))
+        for function in read:
+            self._check_free(function)
+            _check_name(function)
+            self.functions[function.name] = function
+
+    def _check_free(self, function: SqlFunction) -> None:
+        """Raises `function-taken` if another function has the name of this one."""
+        name = function.name.lower()
+        if name in PYTHON_FUNCTIONS:
+            raise _taken(function, "a function in Python of this project")
+        if self.unread and name in self.unread and self.unread[name] != function.where.path:
+            raise _taken(function, "a built-in function")
+        if name in self.functions:
+            raise _taken(function, f"the function at {self.functions[name].where}")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    yield from sorted(function_folder(folder).rglob("*.sql"))
+
+
+def _check_name(function: SqlFunction) -> None:
+    if not NAME.fullmatch(function.name):
+        message = f'"{function.name}" cannot be the name of a function, which calls do not quote'
+        raise RunnerError("function-syntax", message, function.where, "use a-z, 0-9 and _, and no digit at the start")
+
+
+def _taken(function: SqlFunction, by: str) -> RunnerError:
+    return RunnerError("function-taken", f'the name "{function.name}" is taken', function.where, f"it is {by}")

@@ -1,0 +1,170 @@
+"""The functions of one session that are not Spark's own: those in Python, and SQL functions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from pyspark import cloudpickle
+from pyspark.errors import UnsupportedOperationException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from runner import functions
+from runner.engine.errors import QueryFailed, SparkGone, query_errors
+from runner.errors import from_here
+from runner.functions import udfs
+from runner.functions.avro.layout import Layout
+from runner.project.sql_functions import SqlFunction
+from runner.sql_text import names_called
+
+NOT_READ = (
+    "the server cannot make SQL functions: one of its spark.sql.extensions does not read them, as Iceberg's up to 1.12"
+)
+
+TAKEN_BY_SPARK = "Spark has a function of this name, which calls would find instead"
+
+# This project is not installed on executors: its functions travel to them with the query, as a whole.
+cloudpickle.register_pickle_by_value(functions)  # type: ignore[no-untyped-call]  # pyspark's copy has no types
+
+
+class MessageFunction(Protocol):
+    """A function that reads messages in Avro: `fields` and `images` are trees of names with the numbers of the layout's
+    slots at their ends, `sql_type` is the type of what it returns.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def layout(self) -> Layout: ...
+
+    @property
+    def fields(self) -> Mapping[str, Any]: ...
+
+    @property
+    def images(self) -> Mapping[str, Any]: ...
+
+    @property
+    def sql_type(self) -> str: ...
+
+
+class SqlFunctions(Protocol):
+    """The SQL functions that queries may call."""
+
+    def called_by(self, sql: str) -> tuple[SqlFunction, ...]:
+        """The functions that SQL needs, in the order in which they must be made."""
+
+    def created(self, function: SqlFunction) -> str:
+        """The statement that makes a function of a session; it fails if the session has one of this name."""
+
+    def dropped(self, function: SqlFunction) -> str:
+        """The statement that removes the function of this name from a session."""
+
+
+class NoFunctions:
+    """For sessions in which queries call no SQL functions, or only those that a catalog keeps."""
+
+    def called_by(self, sql: str) -> tuple[SqlFunction, ...]:
+        return ()
+
+    def created(self, function: SqlFunction) -> str:
+        raise AssertionError(function.name)
+
+    def dropped(self, function: SqlFunction) -> str:
+        raise AssertionError(function.name)
+
+
+class SessionFunctions:
+    """Makes functions in a session when a query first needs them. All threads of a run share it."""
+
+    def __init__(self, session: SparkSession, library: SqlFunctions, is_remote: bool) -> None:
+        self.session, self.library, self.is_remote = session, library, is_remote
+        # Name -> what was made under this name.
+        self.made: dict[str, object] = {}
+        self.making = threading.RLock()
+
+    def prepare(self, sql: str) -> None:
+        """Makes what a query calls."""
+        self.make(self.library.called_by(sql))
+        self._make_python(names_called(sql))
+
+    def make(self, needed: Iterable[SqlFunction]) -> None:
+        """Makes functions, given in the order in which they must be made; those of the library that they call are
+        among them.
+        """
+        with self.making:
+            for function in needed:
+                if self.made.get(function.name) != function:
+                    self._make_python(function.calls)
+                    if function.name in self.made:
+                        self.session.sql(self.library.dropped(function))
+                    self._make(function)
+                    self.made[function.name] = function
+
+    def register(self, needed: Iterable[MessageFunction]) -> None:
+        """Makes the functions that read messages in Avro."""
+        with self.making:
+            for one in needed:
+                if self.made.get(one.name) != one:
+                    trees = {name: tree for name, tree in (("fields", one.fields), ("images", one.images)) if tree}
+                    self._register(one.name, udfs.avro_reader(one.layout, trees), one.sql_type)
+                    self.made[one.name] = one
+
+    def _make_python(self, names: Iterable[str]) -> None:
+        with self.making:
+            for name in (name for name in names if name in udfs.FUNCTIONS and name not in self.made):
+                self._register(name, *udfs.FUNCTIONS[name])
+                self.made[name] = udfs.FUNCTIONS[name]
+
+    def _register(self, name: str, function: Callable[..., Any], kind: str) -> None:
+        # pyspark's types do not know arrow_udf yet.
+        self.session.udf.register(name, F.arrow_udf(function, kind))  # type: ignore[attr-defined]
+
+    def _make(self, function: SqlFunction) -> None:
+        with _explained(function):
+            try:
+                self._create(function)
+            except UnsupportedOperationException:
+                if self.is_remote:
+                    raise QueryFailed(NOT_READ) from None
+                with spark_parser(self.session):
+                    self._create(function)
+
+    def _create(self, function: SqlFunction) -> None:
+        # Not collected: Spark would analyse the statement a second time.
+        self.session.sql(self.library.created(function))
+
+
+@contextmanager
+def _explained(function: SqlFunction) -> Iterator[None]:
+    """Raises what Spark says about a function as QueryFailed, with the place in the function's file."""
+    try:
+        with query_errors():
+            yield
+    except SparkGone:
+        raise
+    except QueryFailed as failure:
+        where = function.where
+        line = (where.line or 1) + (failure.line or 1) - 1
+        said = TAKEN_BY_SPARK if "ROUTINE_ALREADY_EXISTS" in failure.message else failure.message
+        raise QueryFailed(f'the SQL function "{function.name}" at {from_here(where.path)}:{line}: {said}') from None
+
+
+@contextmanager
+def spark_parser(session: SparkSession) -> Iterator[None]:
+    """Lets a session read SQL as Spark does, without its extensions, until the block ends. Iceberg's extension does not
+    pass on to Spark the arguments of functions, and so refuses `create function`; it reads calls of functions.
+    """
+    state = session._jsparkSession.sessionState()
+    parser = state.getClass().getDeclaredField("sqlParser")
+    parser.setAccessible(True)
+    extended = state.sqlParser()
+    assert session._jvm
+    parser.set(state, session._jvm.org.apache.spark.sql.execution.SparkSqlParser())
+    try:
+        yield
+    finally:
+        parser.set(state, extended)

@@ -1,0 +1,44 @@
+"""What the functions in Python are called in SQL, what they take and give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PythonFunction:
+    """`arguments` and `returns` are as SQL writes them; `module` is where the function is."""
+
+    name: str
+    arguments: str
+    returns: str
+    comment: str
+    module: str = "runner.functions.udfs"
+
+
+DOCUMENT = "struct<values map<string,string>, types map<string,string>, removed array<string>, reason string>"
+
+# Those of every session; what reads the Avro of one source is made when that source is compiled.
+PYTHON_FUNCTIONS = {
+    one.name: one
+    for one in (
+        PythonFunction(
+            "java_bytes",
+            "texts map<string,string>",
+            "map<string,string>",
+            "Each value, a list of numbers from -128 to 127, as the base64 of these bytes; null if it is no such list.",
+        ),
+        PythonFunction(
+            "shell_document",
+            "text string",
+            DOCUMENT,
+            "A document in the language of MongoDB's shell: its values as text, their types; or why it cannot be read.",
+        ),
+        PythonFunction(
+            "shell_patch",
+            "text string",
+            DOCUMENT,
+            "The same for an update by operators, with the members that it removes.",
+        ),
+    )
+}
