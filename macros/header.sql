@@ -8,9 +8,3 @@
 -- zone       {{ plan.zone.name if plan.zone else 'not declared: local times stay wall clock' }}
 -- settings   {% for key, value in sql_settings.items() %}{{ key }} = {{ value }}{{ '\n--            ' if not loop.last }}{% endfor %}
 {% endmacro -%}
-
-{%- macro runnable() -%}
-{%- for key, value in sql_settings.items() %}
-set {{ key }} = {{ value }};
-{%- endfor %}
-{% endmacro -%}

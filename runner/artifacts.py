@@ -29,8 +29,19 @@ def increment_path(project: Project, node: Node) -> Path:
     return compiled_path(project, node).with_suffix(".increment.sql")
 
 
-def write_compiled(project: Project, graph: Graph, compiled: Compiled) -> None:
-    """Writes the SQL of models and data tests; unchanged files are not written again."""
+def functions_path(project: Project) -> Path:
+    """The file of the functions that compiled SQL calls."""
+    return project.target_path / "compiled" / project.name / "functions.sql"
+
+
+def write_compiled(project: Project, graph: Graph, compiled: Compiled, functions: str) -> None:
+    """Writes the SQL of models and data tests and, if there are any, of the functions that they call; unchanged files
+    are not written again.
+    """
+    if functions:
+        write_if_changed(functions_path(project), functions)
+    else:
+        functions_path(project).unlink(missing_ok=True)
     for name, one in compiled.nodes.items():
         write_if_changed(compiled_path(project, graph.nodes[name]), one.sql)
         if one.increment:

@@ -190,7 +190,9 @@ def _ls_flags(parser: ArgumentParser) -> None:
 def _compile_flags(parser: ArgumentParser) -> None:
     inline = "compile this SQL (with ref, source, var and macros) instead of models, and print it"
     parser.add_argument("--inline", metavar="SQL", help=inline)
-    parser.add_argument("--runnable", action="store_true", help="print the SQL, after the Spark settings that it needs")
+    parser.add_argument(
+        "--runnable", action="store_true", help="print the SQL, after the settings and functions that it needs"
+    )
 
 
 def _show_flags(parser: ArgumentParser) -> None:

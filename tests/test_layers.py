@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "artifacts": {"base", "project", "compile", "run"},
     "report": {"base", "project", "run"},
     "commands": {"base", "functions", "spec", "project", "compile", "engine", "run", "artifacts", "report", "commands"},
+    "notebook": {"base", "functions", "compile", "engine", "commands"},
     "cli": {"base", "report", "commands"},
 }
 MODULES = sorted(path for path in RUNNER.rglob("*.py") if path.stem != "__init__")

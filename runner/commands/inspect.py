@@ -90,6 +90,7 @@ def compile_(arguments: CompileArguments, report: Report) -> int:
     """Writes target/compiled and prints the paths, or prints the SQL."""
     from runner.compile.library import Library
     from runner.compile.nodes import compile_nodes
+    from runner.compile.runnable import functions_file, runnable
 
     workspace = Workspace(arguments.project)
     if arguments.inline:
@@ -98,12 +99,14 @@ def compile_(arguments: CompileArguments, report: Report) -> int:
     nodes = workspace.chosen(arguments.selection, lambda node: isinstance(node.subject, (Model, DataTest)))
     library = Library(workspace.templates.renderer)
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, library)
-    artifacts.write_compiled(workspace.project, workspace.graph, compiled)
+    macro = workspace.templates.call
+    artifacts.write_compiled(workspace.project, workspace.graph, compiled, functions_file(macro, compiled))
     artifacts.write_manifest(workspace.project, workspace.graph, compiled)
-    settings = workspace.templates.call("runnable") if arguments.runnable else ""
     for node in nodes:
-        if arguments.print_sql or arguments.runnable:
-            report.payload(settings + compiled.nodes[node.name].sql.rstrip())
+        if arguments.runnable:
+            report.payload(runnable(macro, node.name, compiled.nodes[node.name]).rstrip())
+        elif arguments.print_sql:
+            report.payload(compiled.nodes[node.name].sql.rstrip())
         else:
             report.payload(str(artifacts.compiled_path(workspace.project, node)))
     return 0

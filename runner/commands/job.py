@@ -15,6 +15,7 @@ from runner.compile.compiled import Compiled
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes, with_queries_read
 from runner.compile.query import reads
+from runner.compile.runnable import functions_file
 from runner.engine.locks import Session, TableLocks
 from runner.files import is_uri
 from runner.project.nodes import Node, Project, Target
@@ -50,6 +51,11 @@ class Job:
         """The names of the tables that it writes."""
         return [node.name for node in self.nodes if node.model and node.model.is_table]
 
+    @property
+    def functions_file(self) -> str:
+        """The SQL of all functions that its nodes call."""
+        return functions_file(self.workspace.templates.call, self.compiled)
+
     def compiled_path(self, node: Node) -> Path:
         return artifacts.compiled_path(self.workspace.project, node)
 
@@ -59,7 +65,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     code; raises Interrupted after the results are written.
     """
     project, graph = job.workspace.project, job.workspace.graph
-    artifacts.write_compiled(project, graph, job.compiled)
+    artifacts.write_compiled(project, graph, job.compiled, job.functions_file)
     artifacts.write_manifest(project, graph, job.compiled)
     interrupted: Interrupted | None = None
     run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"

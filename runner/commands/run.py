@@ -9,7 +9,7 @@ from runner.commands.arguments import TRIGGER, RunArguments
 from runner.commands.job import Job, run_locked
 from runner.commands.workspace import Wanted, Workspace
 from runner.errors import RunnerError
-from runner.project.nodes import Case, DataTest, Node, UnitTest
+from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
 from runner.project.select import select
 from runner.report import Report
 from runner.run.results import Result
@@ -32,13 +32,13 @@ def run(arguments: RunArguments, report: Report) -> int:
 
 
 def test(arguments: RunArguments, report: Report) -> int:
-    """Runs data tests, unit tests and cases of formats."""
+    """Runs data tests, and unit tests of models, formats and functions."""
 
     def wanted(node: Node) -> bool:
         match node.subject:
             case DataTest():
                 return not arguments.unit_only
-            case UnitTest() | Case():
+            case UnitTest() | Case() | FunctionTest():
                 return not arguments.data_only
         return False
 
@@ -68,7 +68,10 @@ def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail
     from runner.run.schedule import Schedule
 
     names = [node.name for node in job.nodes]
-    queries = {name: case.query.sql for name, case in job.compiled.cases.items()}
+    queries = {
+        **{name: case.query.meaning for name, case in job.compiled.cases.items()},
+        **{name: str(test.file) for name, test in job.compiled.function_tests.items()},
+    }
     run, cancel = parts.execution(job.compiled_path).run, parts.spark.cancel
     return Schedule(job.workspace.graph, names, run, cancel, listener, threads, fail_fast, queries).run()
 

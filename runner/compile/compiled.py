@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from runner.functions.avro.layout import AvroFunction
-from runner.project.sql_functions import SqlFunction
+from runner.project.sql_functions import SqlFunction, distinct
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,11 @@ class FormatQuery:
     encoding: str
     functions: tuple[AvroFunction, ...] = ()
     sql_functions: tuple[SqlFunction, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """All text that decides what rows come out."""
+        return _meaning(self.sql, self.sql_functions)
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,11 @@ class CompiledNode:
     increment: str | None = None
     sql_functions: tuple[SqlFunction, ...] = ()
 
+    @property
+    def meaning(self) -> str:
+        """All text that decides what rows come out."""
+        return _meaning(self.sql, self.sql_functions)
+
 
 @dataclass(frozen=True)
 class CompiledCase:
@@ -47,8 +57,45 @@ class CompiledCase:
 
 
 @dataclass(frozen=True)
+class FunctionCase:
+    """The arguments of one call, and what it must return, as YAML values: text, None, lists and dicts."""
+
+    given: tuple[Any, ...]
+    expect: Any
+
+
+@dataclass(frozen=True)
+class CompiledFunctionTest:
+    """The unit tests of a SQL function. Those of one `file` run in one query."""
+
+    function: SqlFunction
+    file: Path
+    cases: tuple[FunctionCase, ...]
+
+    @property
+    def view(self) -> str:
+        """The view of the arguments, a row for each call: its number, the arguments and what is expected."""
+        return f"tests_of_{self.function.name}"
+
+    @property
+    def expected(self) -> str:
+        """The column of what is expected, which no argument can have as its name."""
+        return "expected result"
+
+
+@dataclass(frozen=True)
 class Compiled:
     """Name -> what was compiled, for the nodes that were asked for and all that they read."""
 
     nodes: Mapping[str, CompiledNode] = field(default_factory=dict)
     cases: Mapping[str, CompiledCase] = field(default_factory=dict)
+    function_tests: Mapping[str, CompiledFunctionTest] = field(default_factory=dict)
+
+    @property
+    def sql_functions(self) -> tuple[SqlFunction, ...]:
+        """All SQL functions that the nodes need, in the order in which they must be made."""
+        return distinct(node.sql_functions for node in self.nodes.values())
+
+
+def _meaning(sql: str, functions: Iterable[SqlFunction]) -> str:
+    return ";\n".join([*(function.text for function in functions), sql])

@@ -51,15 +51,19 @@ class Library:
         """A format's query with all SQL functions that it needs; before, it has those that only it calls."""
         return replace(query, sql_functions=self.called_by(query.sql, query.sql_functions))
 
-    def all(self) -> list[SqlFunction]:
-        """All functions, by name; raises all mistakes in them."""
+    def find(self, name: str) -> SqlFunction | None:
+        """The function of a name, if there is one."""
         with self.reading:
             self._begin()
-            for name in list(self.unread or ()):
+            return self._function(name)
+
+    def all(self) -> tuple[SqlFunction, ...]:
+        """All functions, in the order in which they must be made."""
+        with self.reading:
+            self._begin()
+            for name in self.unread or ():
                 self._function(name)
-            for function in self.functions.values():
-                self._needed(function.calls | {function.name})
-            return [self.functions[name] for name in sorted(self.functions)]
+            return distinct([self._needed(self.functions)])
 
     def created(self, function: SqlFunction) -> str:
         """The statement that makes a function of a session; it fails if the session has one of this name."""

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from runner.compile.cases import Cases
-from runner.compile.compiled import Compiled, CompiledCase, CompiledNode
+from runner.compile.compiled import Compiled, CompiledCase, CompiledFunctionTest, CompiledNode
+from runner.compile.function_tests import compile_function_test
 from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.errors import Problems, RunnerError
 from runner.project.graph import Graph
-from runner.project.nodes import Case, DataTest, Model, Node, Source, SourcesView, SqlFile, SqlText
+from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, Source, SourcesView, SqlFile, SqlText
 from runner.project.templates import Templates
 from runner.spec.formats import FormatFolders
 
@@ -22,6 +23,7 @@ def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFo
     problems = Problems()
     compiled: dict[str, CompiledNode] = {}
     cases: dict[str, CompiledCase] = {}
+    function_tests: dict[str, CompiledFunctionTest] = {}
     for node in nodes:
         with problems.gathered():
             match node.subject:
@@ -31,8 +33,10 @@ def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFo
                     compiled[node.name] = compiler.with_functions(compiler.data_test(test))
                 case Case() as case:
                     cases[node.name] = compiler.cases.compile(case)
+                case FunctionTest() as test:
+                    function_tests[node.name] = compile_function_test(test, library)
     problems.raise_if_any()
-    return Compiled(compiled, cases)
+    return Compiled(compiled, cases, function_tests)
 
 
 def with_queries_read(graph: Graph, nodes: Collection[Node]) -> list[Node]:

@@ -10,45 +10,56 @@ from threading import Lock
 from runner.engine.errors import QueryFailed
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
+from runner.functions.signatures import PYTHON_FUNCTIONS
+from runner.project.sql_functions import SqlFunction
 
 # Errors of catalogs that cannot hold views, in Spark's words and in Iceberg's.
 NO_VIEWS = re.compile(r"MISSING_CATALOG_ABILITY|view is not supported by catalog")
+# The same for functions. Spark says the second if one of its extensions does not read `create function`.
+NO_FUNCTIONS = re.compile(r"MISSING_CATALOG_ABILITY|UnsupportedOperationException")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A model to publish. `view_sql` is its query if it is a view, None for a table."""
+    """A model to publish. `view_sql` is its query if it is a view, None for a table. `functions` are the SQL functions
+    that it needs, a view also through the views that it reads, in the order in which they must be made.
+    """
 
     name: str
     view_sql: str | None = None
     is_changelog: bool = False
+    functions: tuple[SqlFunction, ...] = ()
 
 
 class CatalogPublisher:
-    """Publishes tables and views in the target's catalog, and before a view what it reads. Without a catalog it does
-    nothing. `entries_of` gives the entry of a model; before that of a view those of all models that it reads, parents
-    first.
+    """Publishes tables and views in the target's catalog, before them the functions that their SQL calls and, before a
+    view, what it reads. Without a catalog it does nothing. A catalog that keeps no functions gets none, and no views
+    that call some. `entries_of` gives the entry of a model; before that of a view those of all models that it reads,
+    parents first.
     """
 
     def __init__(self, spark: Spark, tables: Tables, entries_of: Callable[[str], Iterable[Entry]]) -> None:
         self.spark, self.tables, self.entries_of = spark, tables, entries_of
         self.published: set[str] = set()
-        self.holds_views = True
+        self.holds_views, self.keeps_functions = True, True
+        self.kept: set[str] = set()
         self.session: Spark | None = None
         self.publishing = Lock()
 
-    def publish(self, name: str) -> None:
-        """Publishes a model that was just built, even if it was published before."""
+    def publish(self, name: str) -> tuple[str, ...]:
+        """Publishes a model that was just built, even if it was published before; returns notes for the user."""
         if not self.tables.target.catalog:
-            return
+            return ()
         with self.publishing:
             self._begin()
             self.published.discard(name)
             entries = list(self.entries_of(name))
             needed = entries if self.holds_views else entries[-1:]
+            notes: tuple[str, ...] = ()
             for entry in [entry for entry in needed if entry.name not in self.published]:
-                self._publish(entry)
+                notes = self._publish(entry)
                 self.published.add(entry.name)
+            return notes
 
     def _begin(self) -> None:
         """Opens a session for the catalog: a permanent view cannot read views of a session, which have the same
@@ -56,14 +67,40 @@ class CatalogPublisher:
         """
         if self.session is None:
             self.tables.storage.create_schema()
-            self.session = self.spark.fresh()
+            self.session = self.spark.without_library()
             self.do(self.tables.macro("schema_in_use", self.tables.target))
 
-    def _publish(self, entry: Entry) -> None:
-        if entry.view_sql is not None:
-            self.view(entry.name, entry.view_sql)
-        else:
+    def _publish(self, entry: Entry) -> tuple[str, ...]:
+        lacking = self._keep(entry.functions)
+        if entry.view_sql is None:
             self.tables.storage.publish(entry.name, entry.is_changelog, self)
+        elif not lacking:
+            self.view(entry.name, entry.view_sql)
+        elif self.holds_views:
+            return (f"not in the catalog, which does not have {', '.join(lacking)}",)
+        return ()
+
+    def _keep(self, functions: Iterable[SqlFunction]) -> list[str]:
+        """Makes functions in the catalog, once in a run; returns the names of those that it does not have. It keeps
+        none of a single source, and none that call Python, which ends with its session.
+        """
+        lacking: list[str] = []
+        for function in functions:
+            if function.calls & {*PYTHON_FUNCTIONS, *lacking} or not function.in_library or not self._kept(function):
+                lacking.append(function.name)
+        return lacking
+
+    def _kept(self, function: SqlFunction) -> bool:
+        if self.keeps_functions and function.name not in self.kept:
+            try:
+                self.do(self.tables.macro("catalog_function", function))
+                self.kept.add(function.name)
+            except QueryFailed as failure:
+                if not NO_FUNCTIONS.search(failure.message):
+                    message = f'the catalog does not accept the function "{function.name}": {failure.message}'
+                    raise QueryFailed(message) from None
+                self.keeps_functions = False
+        return function.name in self.kept
 
     def do(self, sql: str) -> None:
         """Runs a statement in the catalog's schema."""

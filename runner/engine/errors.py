@@ -45,7 +45,7 @@ def _query_failed(error: PySparkException) -> QueryFailed:
     """
     whole = str(error)
     text = re.split(r"\n\nJVM stacktrace|\n+\tat \w|;\n|\n=+ \w|; line \d+ pos", whole)[0].strip()
-    place = PLACE.search(whole)
+    text, place = text or type(error).__name__, PLACE.search(whole)
     return QueryFailed(text, int(place[1]), int(place[2]) + 1) if place else QueryFailed(text)
 
 

@@ -80,7 +80,7 @@ class NoFunctions:
 class SessionFunctions:
     """Makes functions in a session when a query first needs them. All threads of a run share it."""
 
-    def __init__(self, session: SparkSession, library: SqlFunctions, is_remote: bool) -> None:
+    def __init__(self, session: SparkSession, library: SqlFunctions, is_remote: bool = False) -> None:
         self.session, self.library, self.is_remote = session, library, is_remote
         # Name -> what was made under this name.
         self.made: dict[str, object] = {}
@@ -89,7 +89,7 @@ class SessionFunctions:
     def prepare(self, sql: str) -> None:
         """Makes what a query calls."""
         self.make(self.library.called_by(sql))
-        self._make_python(names_called(sql))
+        self.make_python(names_called(sql))
 
     def make(self, needed: Iterable[SqlFunction]) -> None:
         """Makes functions, given in the order in which they must be made; those of the library that they call are
@@ -98,7 +98,7 @@ class SessionFunctions:
         with self.making:
             for function in needed:
                 if self.made.get(function.name) != function:
-                    self._make_python(function.calls)
+                    self.make_python(function.calls)
                     if function.name in self.made:
                         self.session.sql(self.library.dropped(function))
                     self._make(function)
@@ -113,7 +113,8 @@ class SessionFunctions:
                     self._register(one.name, udfs.avro_reader(one.layout, trees), one.sql_type)
                     self.made[one.name] = one
 
-    def _make_python(self, names: Iterable[str]) -> None:
+    def make_python(self, names: Iterable[str]) -> None:
+        """Makes those of these functions that are in Python."""
         with self.making:
             for name in (name for name in names if name in udfs.FUNCTIONS and name not in self.made):
                 self._register(name, *udfs.FUNCTIONS[name])

@@ -184,6 +184,13 @@ class Spark:
         kind = nullable(self.session.table(name).schema)
         to.session.createDataFrame([typed(row, kind) for row in rows], kind).createOrReplaceTempView(name)
 
+    def yaml_view(self, name: str, rows: Iterable[tuple[Any, ...]], columns: Mapping[str, str]) -> None:
+        """Creates a view of rows of YAML values, which become values of the types of the columns."""
+        with query_errors():
+            kind = self.session.createDataFrame([], schema(columns)).schema
+            values = [tuple(typed(value, field.dataType) for value, field in zip(row, kind)) for row in rows]
+            self.session.createDataFrame(values, kind).createOrReplaceTempView(name)
+
     # --- tables
 
     def column_types(self, table: str, instead: Mapping[str, str]) -> dict[str, str]:

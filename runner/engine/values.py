@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -95,9 +96,11 @@ def nullable(kind: T.DataType) -> Any:
 
 
 def typed(value: Any, kind: T.DataType) -> Any:
-    """A YAML value (text, None, list, dict) as Spark expects it for a type."""
+    """A YAML value (text, None, list, dict) as Spark expects it for a type; raises QueryFailed if it is not one."""
     if value is None:
         return None
+    if not _has_shape(value, kind):
+        raise _not_typed(value, kind)
     match kind:
         case T.StructType():
             unknown = [key for key in value if key not in kind.names]
@@ -110,6 +113,26 @@ def typed(value: Any, kind: T.DataType) -> Any:
             return {typed(k, kind.keyType): typed(v, kind.valueType) for k, v in value.items()}
         case T.ArrayType():
             return [typed(v, kind.elementType) for v in value]
+    try:
+        return _scalar(value, kind)
+    except (ValueError, ArithmeticError):
+        raise _not_typed(value, kind) from None
+
+
+# Types whose YAML values are not texts.
+SHAPES: Mapping[type[T.DataType], type] = {T.StructType: dict, T.MapType: dict, T.ArrayType: list}
+
+
+def _has_shape(value: Any, kind: T.DataType) -> bool:
+    return isinstance(value, SHAPES.get(type(kind), str))
+
+
+def _not_typed(value: Any, kind: T.DataType) -> QueryFailed:
+    return QueryFailed(f"{json.dumps(value, ensure_ascii=False)} is no {kind.simpleString()}")
+
+
+def _scalar(value: str, kind: T.DataType) -> Any:
+    match kind:
         case T.IntegerType() | T.LongType() | T.ShortType() | T.ByteType():
             return int(value)
         case T.DoubleType() | T.FloatType():

@@ -189,7 +189,15 @@ class Case:
     path: Path
 
 
-Subject = Source | Model | DataTest | UnitTest | Case
+@dataclass(frozen=True)
+class FunctionTest:
+    """The unit tests of a SQL function in one file; they are read only when they are compiled."""
+
+    function: str
+    tests: Yaml = field(repr=False, compare=False)
+
+
+Subject = Source | Model | DataTest | UnitTest | Case | FunctionTest
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from runner.project.nodes import STREAMING, Case, DataTest, Model, Node, Project
 from runner.project.properties import COLUMN_KEYS, MODEL_KEYS, PROPERTY_KEYS, entries, optional_text
 from runner.project.settings import as_tuple, check_together, read_settings
 from runner.project.templates import Templates
-from runner.project.tests import Tests
+from runner.project.tests import Tests, function_tests
+from runner.render import function_folder
 from runner.yaml_text import Yaml, read_yaml
 
 VIEWS = {
@@ -51,6 +52,10 @@ def parse(project: Project, templates: Templates, problems: Problems) -> dict[st
             # No test of a model that could not be read: the mistake in the model is already among the problems.
             if (test := tests.unit_test(entry, nodes.by_name)) is not None:
                 nodes.add(test)
+    for path in sorted(function_folder(project.root / "macros").rglob("*.yml")):
+        with problems.gathered():
+            for node in function_tests(path, nodes.relative):
+                nodes.add(node)
     for path in sorted((project.root / "formats" / "cases").glob("*/*.rows.yml")):
         nodes.add(_case(path, nodes))
     return nodes.by_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.errors import RunnerError, Where
@@ -27,7 +27,8 @@ class Argument:
 @dataclass(frozen=True)
 class SqlFunction:
     """`text` is the statement that makes it, without `create function` before and the semicolon behind it; `calls` are
-    the names that it calls, Spark's own functions included.
+    the names that it calls, Spark's own functions included. `in_library`: whether all queries may call it, and not only
+    that of one source.
     """
 
     name: str
@@ -37,6 +38,14 @@ class SqlFunction:
     text: str
     calls: frozenset[str] = field(repr=False)
     where: Where = field(compare=False)
+    in_library: bool = True
+
+
+def printed_functions(text: str, macro: str) -> tuple[SqlFunction, ...]:
+    """The functions of one source, from what a macro has printed for it; raises `function-syntax` with the line there.
+    They are in the order in which they must be made.
+    """
+    return tuple(replace(one, in_library=False) for one in read_functions(text, Path(macro)))
 
 
 def read_functions(text: str, path: Path, template: str = "") -> list[SqlFunction]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from runner.errors import nearest_or_all
-from runner.project.nodes import DataTest, Node, UnitTest
+from runner.project.nodes import DataTest, FunctionTest, Node, UnitTest
 from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref_name, rows, test_call
 from runner.project.templates import Templates
-from runner.yaml_text import Yaml
+from runner.yaml_text import Yaml, read_yaml
 
 # The data test that is generated for each source; models cannot have it.
 OF_SOURCES = "conserved"
@@ -71,6 +71,14 @@ class Tests:
         path, description = self.relative(entry.where().path), optional_text(entry.get("description"))
         name = entry["name"].text()
         return Node(name, "unit_test", test, (model,), path=path, description=description, where=entry.where())
+
+
+def function_tests(path: Path, relative: Callable[[Path], str]) -> Iterator[Node]:
+    """The unit tests of SQL functions in a file: a node for each function."""
+    file = read_yaml(path).only(["functions"])
+    for function, tests in file["functions"].mapping().items() if file.get("functions") else ():
+        test, where = FunctionTest(function, tests), tests.where()
+        yield Node(f"function.{function}", "unit_test", test, path=relative(path), where=where)
 
 
 def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:

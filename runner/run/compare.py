@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
+
+
+class Call(Protocol):
+    """A call of a function in a test."""
+
+    @property
+    def given(self) -> Iterable[Any]:
+        """The arguments, as YAML values."""
+
 
 # Left out of the rows of cases: columns that depend on the run, or are the same in all rows of a case.
 NOT_IN_CASES = ("source", "format", "origin", "detail", "run_id", "loaded_at", "landed_on")
@@ -73,6 +82,21 @@ def in_any_order(got: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[st
         else:
             missing.append(f"- missing: {text}")
     return missing + [f"+ not expected: {text}" for text in left]
+
+
+def in_calls(function: str, cases: Iterable[Call], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The calls of a function that do not return what is expected. Rows have the number of the call, and as JSON what it
+    returned and what was expected. Fractions are compared as they are written.
+    """
+    by_number = {row["number"]: row for row in rows}
+    out = []
+    for number, case in enumerate(cases):
+        got, expected = (json.loads(by_number[number][side], parse_float=str) for side in ("got", "expected"))
+        if got != expected:
+            arguments = ", ".join(_json(value) for value in case.given)
+            told = f"got {_json(got['value'])}, expected {_json(expected['value'])}"
+            out.append(f"{function}({arguments}): {told}")
+    return out
 
 
 def _columns(got: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:

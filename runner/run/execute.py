@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.engine.errors import QueryFailed
 from runner.engine.maintenance import Maintenance
-from runner.project.nodes import Case, DataTest, Model, Node, Source, UnitTest
+from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, Source, UnitTest
 from runner.run.models import Models
 from runner.run.results import Result
 from runner.run.schedule import Listener
@@ -41,6 +41,8 @@ class Execution:
                 return self.tests.unit_test(node, test)
             case Case():
                 return self.tests.case(node)
+            case FunctionTest():
+                return self.tests.function_test(node)
             case Source():
                 raise AssertionError(f"{node.name} is read by its model")
 

@@ -59,7 +59,7 @@ class Landing:
                 f'"{model}" has lost its checkpoint or its list of committed files, so it is not known what was read: '
                 "--full-refresh reads everything again"
             )
-        notes = self._notes(source, compiled.sql)
+        notes = self._notes(source, compiled.meaning)
         self.read_source(source, streaming=True)
         self.spark.register(compiled.functions, compiled.sql_functions)
         if source.messages.topics:
@@ -123,10 +123,10 @@ class Landing:
         checkpoint.write_topic_ids({**known, **now.ids})
         return (f"messages were gone from Kafka before they were read: {enumeration(lost)}",) if lost else ()
 
-    def _notes(self, source: Source, sql: str) -> tuple[str, ...]:
+    def _notes(self, source: Source, meaning: str) -> tuple[str, ...]:
         """Notes for the user before a source is landed; raises QueryFailed if the end of the source has changed."""
         checkpoint, name = self.tables.checkpoint(source.model), source.format.name
-        now, then = Fingerprint.of(name, sql, source.messages.reach), checkpoint.fingerprint()
+        now, then = Fingerprint.of(name, meaning, source.messages.reach), checkpoint.fingerprint()
         if then is None or not checkpoint.is_there:
             checkpoint.write_fingerprint(now)
         elif then.reach != now.reach:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.compile.compiled import Compiled
 from runner.engine.catalog import CatalogPublisher
@@ -26,8 +26,7 @@ class Models:
     def build(self, node: Node, model: Model) -> Result:
         """Builds a model and publishes it in the catalog; raises QueryFailed."""
         result = self._land(node, model.source) if model.source else self._build(node, model)
-        self.publisher.publish(node.name)
-        return result
+        return replace(result, notes=(*result.notes, *self.publisher.publish(node.name)))
 
     def _land(self, node: Node, source: Source) -> Result:
         landed, notes = self.landing.land(source)

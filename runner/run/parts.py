@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.graph import Graph
 from runner.project.nodes import Messages, Model
+from runner.project.sql_functions import SqlFunction, distinct
 from runner.run.continuous import Continuous, Watcher
 from runner.run.execute import Execution, PathOf
 from runner.run.landing import Landing
@@ -60,13 +61,24 @@ class Parts:
         return [self._catalog_entry(node.name, node.model) for node in nodes if node.model]
 
     def _catalog_entry(self, name: str, model: Model) -> Entry:
-        return Entry(name, None if model.is_table else self.compiled.nodes[name].sql, model.source is not None)
+        sql = None if model.is_table else self.compiled.nodes[name].sql
+        return Entry(name, sql, model.source is not None, distinct(self._functions(name)))
+
+    def _functions(self, name: str) -> Iterator[tuple[SqlFunction, ...]]:
+        """The SQL functions that a model needs, a view after those of the views that it reads."""
+        model = self.graph.nodes[name].model
+        if model and not model.is_table:
+            for parent in self.graph.nodes[name].parents:
+                if (above := self.graph.nodes[parent].model) and not above.is_table:
+                    yield from self._functions(parent)
+        if name in self.compiled.nodes:
+            yield self.compiled.nodes[name].sql_functions
 
     def execution(self, compiled_path: PathOf) -> Execution:
         """What runs single nodes, in any thread."""
         recount = Recount(self.spark, self.tables, self.reads)
         models = Models(self.compiled, self.tables, self.views, self.landing, self.publisher)
-        return Execution(models, TestRuns(self.compiled, self.spark, self.views, recount), compiled_path)
+        return Execution(models, TestRuns(self.compiled, self.spark, self.views, recount, self.macro), compiled_path)
 
     def continuous(self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool) -> Continuous:
         """What lands sources until a signal comes."""

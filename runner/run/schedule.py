@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from runner.project.graph import Graph
-from runner.project.nodes import Case, DataTest, Model, Node, UnitTest
+from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, UnitTest
 from runner.run.results import Interrupted, Result
 
 POLL_SECONDS = 0.5
@@ -26,7 +26,7 @@ class Listener(Protocol):
 
 def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, str]) -> dict[str, list[str]]:
     """Each node that will run -> the nodes that must have ended before: its parents, the unit tests of a model, the
-    data tests of what it reads. Of cases with the same query (`queries`: case -> query), the first by name runs first.
+    data tests of what it reads. Of tests that share a query (`queries`: test -> query), the first by name runs first.
     """
     chosen = {name for name in names if graph.nodes[name].resource_type != "source"}
     before: dict[str, set[str]] = {name: graph.upstream({name}) & chosen for name in chosen}
@@ -40,7 +40,7 @@ def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, 
             case DataTest() as test:
                 for reader in (_models_below(graph, test.model) & chosen) - before[name]:
                     before[reader].add(name)
-            case Case():
+            case Case() | FunctionTest():
                 leader = leaders.setdefault(queries[name], name)
                 before[name] |= {leader} - {name}
     return {name: sorted(before[name]) for name in sorted(chosen)}
@@ -49,7 +49,7 @@ def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, 
 @dataclass
 class Schedule:
     """One run of selected nodes. `do` runs one, in any thread; `cancel` ends what runs in all threads. The listener is
-    called in the thread that runs the schedule. `queries` maps the names of cases to their queries.
+    called in the thread that runs the schedule. `queries` maps tests to the queries that they may share.
     """
 
     graph: Graph

@@ -1,9 +1,12 @@
-"""Running tests: data tests on tables, unit tests on given rows, cases of formats on given messages."""
+"""Running tests: data tests on tables, unit tests on given rows, cases of formats on given messages, tests of SQL
+functions on given arguments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from runner.compile.compiled import Compiled, CompiledCase
@@ -12,7 +15,7 @@ from runner.engine.messages import messages_view
 from runner.engine.session import Spark
 from runner.functions.avro.files import FileMessage
 from runner.project.nodes import DataTest, Node, UnitTest
-from runner.run.compare import case_row, in_any_order, in_order
+from runner.run.compare import case_row, in_any_order, in_calls, in_order
 from runner.run.documents import messages_of
 from runner.run.recount import Recount
 from runner.run.results import Result
@@ -25,13 +28,17 @@ Row = Mapping[str, Any]
 
 @dataclass
 class TestRuns:
-    """Runs the tests of one run. The query of several cases runs once for all of them."""
+    """Runs the tests of one run. A query that several cases or function tests share runs once for all of them. `macro`
+    prints SQL.
+    """
 
     compiled: Compiled
     spark: Spark
     views: Views
     recount: Recount
+    macro: Callable[..., str]
     case_rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
+    function_rows: dict[Path, list[Row]] = field(default_factory=dict)
 
     def data_test(self, node: Node, test: DataTest) -> Result:
         """Passes if its query returns no rows."""
@@ -62,14 +69,14 @@ class TestRuns:
     def case(self, node: Node) -> Result:
         """Passes if the format makes the expected rows from the messages, in the same order."""
         case = self.compiled.cases[node.name]
-        sql = case.query.sql
-        if sql not in self.case_rows:
-            self.case_rows[sql] = self._rows_of_cases(sql)
-        return _compared(node, in_order(self.case_rows[sql][node.name], case.rows))
+        meaning = case.query.meaning
+        if meaning not in self.case_rows:
+            self.case_rows[meaning] = self._rows_of_cases(meaning)
+        return _compared(node, in_order(self.case_rows[meaning][node.name], case.rows))
 
-    def _rows_of_cases(self, sql: str) -> dict[str, list[Row]]:
+    def _rows_of_cases(self, meaning: str) -> dict[str, list[Row]]:
         """The rows of all cases that share a query, which runs once."""
-        sharing = {name: case for name, case in self.compiled.cases.items() if case.query.sql == sql}
+        sharing = {name: case for name, case in self.compiled.cases.items() if case.query.meaning == meaning}
         owners: list[str] = []
         messages: list[FileMessage] = []
         for name, case in sharing.items():
@@ -81,9 +88,27 @@ class TestRuns:
         messages_view(session, messages, first.query.encoding, first.view)
         session.register(first.query.functions, first.query.sql_functions)
         out: dict[str, list[dict[str, Any]]] = {name: [] for name in sharing}
-        for row in session.rows(sql)[1]:
+        for row in session.rows(first.query.sql)[1]:
             out[owners[row["seq"]["arrival"][0]]].append(row)
         return {name: [case_row(row) for row in sorted(rows, key=_arrival)] for name, rows in out.items()}
+
+    def function_test(self, node: Node) -> Result:
+        """Passes if the function returns what is expected for all given arguments."""
+        test = self.compiled.function_tests[node.name]
+        if test.file not in self.function_rows:
+            self.function_rows[test.file] = self._rows_of_functions(test.file)
+        own = [row for row in self.function_rows[test.file] if row["function"] == test.function.name]
+        return _compared(node, in_calls(test.function.name, test.cases, own))
+
+    def _rows_of_functions(self, file: Path) -> list[Row]:
+        """What the functions return that one file tests, with what is expected: a row for each call."""
+        tests = [test for test in self.compiled.function_tests.values() if test.file == file]
+        session = self.spark.fresh()
+        for test in tests:
+            columns = {one.name: one.type for one in test.function.arguments}
+            rows = [(str(number), *case.given, case.expect) for number, case in enumerate(test.cases)]
+            session.yaml_view(test.view, rows, {"number": "int", **columns, test.expected: test.function.returns})
+        return list(session.rows(self.macro("function_tests", tests))[1])
 
 
 def _messages(case: CompiledCase) -> list[FileMessage]:

@@ -1,0 +1,29 @@
+"""What a session of pyspark that the runner did not open needs to run compiled SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from runner.commands.arguments import ProjectArguments, Selection
+from runner.commands.workspace import Workspace
+from runner.compile.library import Library
+from runner.compile.nodes import compile_nodes
+from runner.functions.signatures import PYTHON_FUNCTIONS
+
+
+def register(spark: Any, *models: str, project_dir: str | Path | None = None) -> None:
+    """Registers in a session of pyspark the functions in Python that the SQL of these models calls, without models
+    those of all, in the project of the current folder or of `project_dir`. The SQL functions are in the SQL that
+    `runner compile --runnable` prints.
+    """
+    from runner.engine.functions import SessionFunctions
+
+    workspace = Workspace(ProjectArguments(Path(project_dir).absolute() if project_dir else None))
+    library = Library(workspace.templates.renderer)
+    nodes = workspace.chosen(Selection(models), lambda node: node.model is not None)
+    compiled = compile_nodes(nodes, workspace.templates, workspace.formats, library)
+    functions = SessionFunctions(spark, library)
+    functions.make_python(PYTHON_FUNCTIONS)
+    for node in compiled.nodes.values():
+        functions.register(node.functions)
