@@ -45,9 +45,10 @@ test: check jars ## check, then all tests but the long ones; the sample project 
 	@bash tools/classes.sh
 	$(QUICK_JAVA) .venv/bin/python -m pytest -q
 
-snapshots: setup ## rewrite the compiled SQL in tests/compiled and the generated part of docs/architecture.md
+snapshots: setup ## rewrite the compiled SQL in tests/compiled and the generated parts of docs/architecture.md and docs/sql.md
 	.venv/bin/python -m tests.snapshots
 	.venv/bin/python tools/architecture.py
+	.venv/bin/python -m tools.sql_functions
 
 bench: jars ## measure speed
 	.venv/bin/python -m tests.bench

@@ -14,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PROJECT = "name: shop\nsources:\n  - {name: orders, format: canal, files: in/*.jsonl}\n"
 FORMAT = "about: x\nop:\n  by: type\n  cases: {I: insert}\nafter: data\n"
+FUNCTION = "create function f(a string comment 'a') returns string comment 'c' return a;"
+FORM = "create function NAME(ARGUMENT TYPE comment '...') returns TYPE comment '...' return EXPRESSION;"
 # Commands that read as little as shows the mistake: `check` compiles all built-in formats too.
 CHECK_FORMAT = ("formats", "check", "g")
 
@@ -65,6 +67,15 @@ def case_file(
     if messages:
         files[f"formats/cases/{folder}/a.messages.jsonl"] = messages
     return Case(code, place, hint, says, files, ("check",))
+
+
+def in_functions(code: str, place: str, hint: str | None, says: str, sql: str) -> Case:
+    return Case(code, place, hint, says, {"macros/functions/f.sql": f"{FUNCTION}\n{sql}"})
+
+
+def in_function_tests(code: str, place: str, hint: str | None, says: str, tests: str) -> Case:
+    files = {"macros/functions/f.sql": FUNCTION, "macros/functions/f.yml": f"functions:\n  {tests}"}
+    return Case(code, place, hint, says, files, ("test", "-s", "function.*"))
 
 
 def in_target(code: str, place: str, hint: str | None, says: str, target: str) -> Case:
@@ -325,6 +336,153 @@ CASES = [
         '"header" is the name of a built-in macro',
         "select 1",
         macros__mine="{% macro mine() %}{% endmacro %}\n{% macro header() %}{% endmacro %}",
+    ),
+    # SQL functions
+    in_functions("function-syntax", "macros/functions/f.sql:3", FORM, 'expected "create", not "select"', "\nselect 1;"),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:2",
+        FORM,
+        'expected "function", not "or"',
+        "create or replace function g() returns int comment 'c' return 1;",
+    ),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:4",
+        FORM,
+        'the argument "b" has no comment',
+        "-- g\ncreate function g(a int comment 'a',\n  b int) returns int comment 'c' return 1;",
+    ),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:2",
+        FORM,
+        'the function "g" has no comment',
+        "create function g()\nreturns int return 1;",
+    ),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:3",
+        FORM,
+        'the function "g" has no comment',
+        "create function g()\nreturns int comment '' return 1;",
+    ),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:2",
+        FORM,
+        'the argument "a" has no type',
+        "create function g(a comment 'a') returns int comment 'c' return 1;",
+    ),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:2",
+        FORM,
+        'the result of "g" has no type',
+        "create function g() returns comment 'c' return 1;",
+    ),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:2",
+        FORM,
+        'two arguments "A"',
+        "create function g(a int comment 'a', A int comment 'a') returns int comment 'c' return 1;",
+    ),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:3",
+        FORM,
+        '"g" returns nothing',
+        "create function g() returns int comment 'c'\nreturn;",
+    ),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:2",
+        FORM,
+        "must end with a semicolon",
+        "create function g() returns int comment 'c' return 1",
+    ),
+    in_functions("function-syntax", "macros/functions/f.sql:2", FORM, "is not complete", "create function g"),
+    in_functions(
+        "function-syntax", "macros/functions/f.sql:2", FORM, """expected a name, not "'g'\"""", "create function 'g'()"
+    ),
+    in_functions(
+        "function-syntax",
+        "macros/functions/f.sql:2",
+        "use a-z, 0-9 and _, and no digit at the start",
+        '"isPaid" cannot be the name',
+        "create function isPaid() returns int comment 'c' return 1;",
+    ),
+    in_functions(
+        "function-taken",
+        "macros/functions/f.sql:2",
+        "it is a built-in function",
+        '"changed_columns" is taken',
+        "create function changed_columns() returns int comment 'c' return 1;",
+    ),
+    in_functions(
+        "function-taken",
+        "macros/functions/f.sql:2",
+        "it is a function in Python of this project",
+        '"java_bytes" is taken',
+        "create function java_bytes() returns int comment 'c' return 1;",
+    ),
+    in_functions(
+        "function-taken",
+        "macros/functions/f.sql:2",
+        "it is the function at macros/functions/f.sql:1",
+        '"f" is taken',
+        FUNCTION,
+    ),
+    Case(
+        "function-cycle",
+        "macros/functions/f.sql:2",
+        None,
+        "in a circle: g -> h -> g",
+        {
+            "models/m.sql": "select G (1)",
+            "macros/functions/f.sql": "-- g\n" + FUNCTION.replace(" f(", " g(").replace("return a", "return h(a)"),
+            "macros/functions/h.sql": FUNCTION.replace(" f(", " h(").replace("return a", "return g(a)"),
+        },
+    ),
+    in_functions("template", "macros/functions/f.sql:2", None, "no filter named 'sql_txt'", "{{ 'a' | sql_txt }}"),
+    in_function_tests(
+        "function-unknown", "macros/functions/f.yml:2:3", 'did you mean "columns_of"?', '"colums_of"', "colums_of: []"
+    ),
+    Case(
+        "unknown-key",
+        "macros/functions/f.yml:1:1",
+        'did you mean "functions"?',
+        '"function"',
+        {"macros/functions/f.yml": "function: {}"},
+        ("ls",),
+    ),
+    in_function_tests(
+        "unknown-key",
+        "macros/functions/f.yml:2:20",
+        'did you mean "expect"?',
+        '"expected"',
+        "f: [{given: [a], expected: a}]",
+    ),
+    in_function_tests("unit-test-missing", "macros/functions/f.yml:2:7", None, 'needs "expect"', "f: [{given: [a]}]"),
+    in_function_tests(
+        "unit-test-given",
+        "macros/functions/f.yml:3:8",
+        "arguments: a",
+        '"f" takes 1 arguments, and 2 are given',
+        "f:\n    - {given: [a, b], expect: a}",
+    ),
+    in_function_tests(
+        "yaml-type", "macros/functions/f.yml:2:3", None, '"functions.f" must be a list', "f: {given: [], expect: a}"
+    ),
+    in_function_tests("yaml-type", "macros/functions/f.yml:2:8", None, "must be a list", "f: [{given: a, expect: a}]"),
+    Case(
+        "name-taken",
+        "macros/functions/g.yml:1:13",
+        "by unit_test macros/functions/f.yml",
+        '"function.f"',
+        {f"macros/functions/{name}.yml": "functions: {f: []}" for name in "fg"},
+        ("ls",),
     ),
     in_model(
         "var-missing",

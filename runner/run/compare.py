@@ -85,7 +85,7 @@ def in_any_order(got: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[st
 
 
 def in_calls(function: str, cases: Iterable[Call], rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The calls of a function that do not return what is expected. Rows have the number of the call, and as JSON what it
+    """The calls of a function that do not return what is expected. Rows have the number of a call and, as JSON, what it
     returned and what was expected. Fractions are compared as they are written.
     """
     by_number = {row["number"]: row for row in rows}
