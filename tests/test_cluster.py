@@ -45,13 +45,20 @@ OF_THE_RUN = ["run_id", "loaded_at", "landed_on"]
 MODELS = {
     "by_operation.sql": (
         "{{ config(materialized='table') }}\n"
-        "select source, op, count(*) as changes from {{ ref('changelog') }} group by source, op\n"
+        "select source, op, count(*) as changes, sum(size(changed_columns(before, after))) as columns,\n"
+        "  max(bytes_of(map('v', '[1, 2]'))) as bytes\n"
+        "from {{ ref('changelog') }} group by source, op\n"
     ),
     "newest.sql": (
         "{{ config(materialized='incremental', unique_key='key_text') }}\n"
         "select key_text, max(event_time) as at from {{ ref('changelog') }} where key_text is not null group by 1\n"
     ),
 }
+# A function in SQL that calls one in Python.
+FUNCTION = """
+create function bytes_of(image map<string,string> comment 'an image') returns string comment 'Its column v.'
+return java_bytes(columns_of(image, array('v')))['v'];
+"""
 LOCAL = "  local: {path: local}\n"
 RUNNER = [sys.executable, "-m", "runner.cli"]
 
@@ -68,6 +75,7 @@ def write_project(folder: Path) -> None:
         "in/containers/1.avro": container(records[:20]),
         "in/lines/1.base64": b"\n".join(base64.b64encode(encoded(SCHEMA, one)) for one in records[20:]),
         "project.yml": (SOURCES + text_of("project.yml") + LOCAL).encode(),
+        "macros/functions/bytes.sql": FUNCTION.encode(),
         **{f"models/{name}": sql.encode() for name, sql in MODELS.items()},
     }
     for name, content in files.items():

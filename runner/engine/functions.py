@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 
 from runner import functions
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
-from runner.errors import from_here
 from runner.functions import udfs
 from runner.functions.avro.layout import Layout
 from runner.project.sql_functions import SqlFunction
@@ -141,17 +140,16 @@ class SessionFunctions:
 
 @contextmanager
 def _explained(function: SqlFunction) -> Iterator[None]:
-    """Raises what Spark says about a function as QueryFailed, with the place in the function's file."""
+    """Raises what Spark says about a function as QueryFailed, with the place of the function."""
     try:
         with query_errors():
             yield
     except SparkGone:
         raise
     except QueryFailed as failure:
-        where = function.where
-        line = (where.line or 1) + (failure.line or 1) - 1
+        # Not the place that Spark names, which may be one in the function's expression.
         said = TAKEN_BY_SPARK if "ROUTINE_ALREADY_EXISTS" in failure.message else failure.message
-        raise QueryFailed(f'the SQL function "{function.name}" at {from_here(where.path)}:{line}: {said}') from None
+        raise QueryFailed(f'the SQL function "{function.name}" at {function.where}: {said}') from None
 
 
 @contextmanager
