@@ -9,7 +9,8 @@
 {#- All functions of a project's models, and those in Python that they or the models call. -#}
 {%- macro functions_file(functions, python) -%}
 -- The SQL functions that the models of this project call, each before those that call it.
-{{ in_python(python) }}
+-- Settings that they rely on: {% for key, value in sql_settings.items() %}{{ key }} = {{ value }}{{ ',\n--   ' if not loop.last }}{% endfor %}
+{{- '\n' ~ in_python(python) }}
 {%- for function in functions %}
 {{ function_to_run(function) }}
 {%- endfor %}

@@ -201,18 +201,37 @@ rows:
 # --- catalogs
 
 
-def test_a_catalog_that_keeps_no_functions(project, runner, spark, tmp_path: Path) -> None:
-    """Tables are what they are; a view says that it is not there."""
+LACKS = "not in the catalog, which does not have columns_of, only_v"
+
+
+def test_a_catalog_that_keeps_neither_functions_nor_views(project, runner, spark, tmp_path: Path) -> None:
     target = "{storage: iceberg, path: lake, catalog: {name: calls_lake, type: hadoop}}"
     project({**MODELS, "project.yml": f"name: calls\ntarget: t\ntargets: {{t: {target}}}\n"})
     ran = runner("run", "-s", "+as_table +on_top")
-    assert ran.code == 0, ran.err
+    assert ran.code == 0 and "catalog" not in ran.err, ran.err
     session = spark.fresh().session
     hadoop_catalog(session, "calls_lake", tmp_path / "lake")
     assert [row["v"] for row in session.sql("select v from calls_lake.changelog.as_table order by v").collect()] == [
         "AQI=",
         "Aw==",
     ]
+
+
+def test_a_catalog_that_keeps_views_but_no_functions(project, runner, spark) -> None:
+    """Spark's own catalog cannot read functions while Iceberg's extension is there."""
+    above = "select id from {{ ref('on_top') }}"
+    project(
+        {
+            **MODELS,
+            "models/above.sql": above,
+            "project.yml": "name: calls\ntarget: t\ntargets: {t: {path: lake, catalog: {schema: no_functions}}}\n",
+        }
+    )
+    ran = runner("run", "-s", "+as_table +above")
+    assert ran.code == 0, ran.err
+    assert [line.strip() for line in ran.err.splitlines() if "catalog" in line] == [LACKS, LACKS]
+    found = {row["viewName"] for row in spark.fresh().session.sql("show views in no_functions").collect()}
+    assert found == {"as_view", "as_table"}
 
 
 # --- tests of functions
