@@ -18,8 +18,9 @@ import pyarrow.parquet
 import pytest
 
 from runner.cli import main
+from runner.storage.iceberg import Iceberg
 from tests.avro_cases import encoded
-from tests.engines import ROOT, ConnectServer, StandaloneCluster, free_port
+from tests.engines import ROOT, ConnectServer, StandaloneCluster, free_port, jars
 from tests.pages import blocks, run_block
 from tests.test_avro_sources import SCHEMA, container, record
 
@@ -231,3 +232,14 @@ def test_a_server_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
     assert (ran.returncode, time.monotonic() - began < 20) == (2, True)
     assert f'error[target-remote]: no Spark Connect server answers at "127.0.0.1:{port}"' in ran.stderr
     assert "secret" not in ran.stderr
+
+
+@pytest.mark.spark
+def test_a_server_that_cannot_make_functions_says_why(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    settings = {"spark.sql.extensions": Iceberg.extension}
+    with ConnectServer(tmp_path / "engine", jars("spark"), settings) as server:
+        given = environment(tmp_path, CONNECT_ADDRESS=server.remote)
+        ran = command(tmp_path, "show", given, "--inline", "select changed_columns(map(), map())")
+    assert ran.returncode == 1
+    assert "the server cannot make SQL functions: one of its spark.sql.extensions does not read them" in ran.stderr

@@ -136,9 +136,9 @@ def test_built_in_functions_are_named_as_they_are_found() -> None:
     """Their names are found in files that were not rendered."""
     found = Library(Renderer([ROOT / "macros"], MACRO_GLOBALS))
     everything = found.all()
-    assert found.unread is not None
-    assert sorted(found.unread) == sorted(names(everything))
-    assert {"changed_columns", "columns_of"} <= set(found.unread)
+    assert found.built_in is not None
+    assert sorted(found.built_in) == sorted(names(everything))
+    assert {"changed_columns", "columns_of"} <= set(found.built_in)
 
 
 # --- in a project

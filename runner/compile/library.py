@@ -31,8 +31,8 @@ class Library:
         self.renderer = renderer
         self.reading = threading.RLock()
         self.functions: dict[str, SqlFunction] = {}
-        # The files of built-in functions that were not read yet, by the names of their functions.
-        self.unread: dict[str, Path] | None = None
+        # The files of the built-in functions, by the names of these; None before the first question.
+        self.built_in: dict[str, Path] | None = None
 
     def called_by(self, sql: str, own: Iterable[SqlFunction] = ()) -> tuple[SqlFunction, ...]:
         """The functions that SQL calls, directly or through others, each once, in the order in which they must be made.
@@ -61,7 +61,7 @@ class Library:
         """All functions, in the order in which they must be made."""
         with self.reading:
             self._begin()
-            for name in self.unread or ():
+            for name in self.built_in or ():
                 self._function(name)
             return distinct([self._needed(self.functions)])
 
@@ -95,21 +95,21 @@ class Library:
 
     def _function(self, name: str) -> SqlFunction | None:
         """The function of a name, if the library has one."""
-        if name not in self.functions and self.unread and name in self.unread:
-            self._add_file(self.unread[name])
+        if name not in self.functions and self.built_in and name in self.built_in:
+            self._add_file(self.built_in[name])
         return self.functions.get(name)
 
     def _begin(self) -> None:
-        if self.unread is not None:
+        if self.built_in is not None:
             return
         *own, built_in = self.renderer.folders
-        self.unread = {name: path for path in _files(built_in) for name in BUILT_IN_NAME.findall(read_text(path))}
+        self.built_in = {name: path for path in _files(built_in) for name in BUILT_IN_NAME.findall(read_text(path))}
         problems = Problems()
         for path in (path for folder in own for path in _files(folder)):
             with problems.gathered():
                 self._add_file(path)
         if problems.errors:
-            self.unread, self.functions = None, {}
+            self.built_in, self.functions = None, {}
         problems.raise_if_any()
 
     def _add_file(self, path: Path) -> None:
@@ -124,7 +124,7 @@ class Library:
         name = function.name.lower()
         if name in PYTHON_FUNCTIONS:
             raise _taken(function, "a function in Python of this project")
-        if self.unread and name in self.unread and self.unread[name] != function.where.path:
+        if self.built_in and name in self.built_in and self.built_in[name] != function.where.path:
             raise _taken(function, "a built-in function")
         if name in self.functions:
             raise _taken(function, f"the function at {self.functions[name].where}")

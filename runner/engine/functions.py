@@ -81,9 +81,10 @@ class SessionFunctions:
 
     def __init__(self, session: SparkSession, library: SqlFunctions, is_remote: bool = False) -> None:
         self.session, self.library, self.is_remote = session, library, is_remote
-        # Name -> what was made under this name.
+        # Name, in lower case -> what was made under this name.
         self.made: dict[str, object] = {}
         self.making = threading.RLock()
+        self.reads_functions = True
 
     def prepare(self, sql: str) -> None:
         """Makes what a query calls."""
@@ -96,12 +97,13 @@ class SessionFunctions:
         """
         with self.making:
             for function in needed:
-                if self.made.get(function.name) != function:
+                name = function.name.lower()
+                if self.made.get(name) != function:
                     self.make_python(function.calls)
-                    if function.name in self.made:
+                    if name in self.made:
                         self.session.sql(self.library.dropped(function))
                     self._make(function)
-                    self.made[function.name] = function
+                    self.made[name] = function
 
     def register(self, needed: Iterable[MessageFunction]) -> None:
         """Makes the functions that read messages in Avro."""
@@ -125,17 +127,18 @@ class SessionFunctions:
 
     def _make(self, function: SqlFunction) -> None:
         with _explained(function):
-            try:
-                self._create(function)
-            except UnsupportedOperationException:
-                if self.is_remote:
-                    raise QueryFailed(NOT_READ) from None
-                with spark_parser(self.session):
-                    self._create(function)
-
-    def _create(self, function: SqlFunction) -> None:
-        # Not collected: Spark would analyse the statement a second time.
-        self.session.sql(self.library.created(function))
+            statement = self.library.created(function)
+            if self.reads_functions:
+                try:
+                    # Not collected: Spark would analyse the statement a second time.
+                    self.session.sql(statement)
+                    return
+                except UnsupportedOperationException:
+                    if self.is_remote:
+                        raise QueryFailed(NOT_READ) from None
+                    self.reads_functions = False
+            with spark_parser(self.session):
+                self.session.sql(statement)
 
 
 @contextmanager
