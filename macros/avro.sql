@@ -5,16 +5,14 @@
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
-  select
-    *,
+  select *,
     {{ plan.avro.name }}(raw, own_schema) as record
   from {{ name(plan.source ~ '_messages') }}
 ),
 
 -- The one record of each message, or why there is not one.
 parsed as (
-  select
-    * except (record, damage),
+  select * except (record, damage),
     record.fields as m,
     {%- if plan.images.sent %}
     record.images as sent_images,
@@ -24,7 +22,7 @@ parsed as (
       when octet_length(raw) = 0 then 'empty'
       else record.reason
     end as parse_error,
-    coalesce(damage, record.detail) as error_detail
+    coalesce(damage, record.detail) as read_detail
   from decoded
 ),
 {%- endmacro -%}
@@ -86,7 +84,7 @@ exists({{ field(key.indexes) }}, i -> i < 0 or i >= coalesce(size({{ field(key.n
 {%- endmacro -%}
 
 {%- macro error_detail(plan) -%}
-coalesce(error_detail
+coalesce(read_detail
       {%- for image in plan.images.positional -%}
       , if({{ is_uneven(image) }}, concat({{ text(image.path | join('.') ~ ': ') }}, size({{ sent_image(image.path) }}.texts), ' values for ', coalesce(size({{ field(image.names) }}), 0), ' columns'), null)
       {%- endfor %}

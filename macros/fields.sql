@@ -21,13 +21,22 @@
 {%- if wanted[-1:] == '*' -%} startswith({{ expression }}, {{ text(wanted[:-1]) }}) {%- else -%} {{ expression }} = {{ text(wanted) }} {%- endif -%}
 {%- endmacro -%}
 
+{#- The same for any of several texts. -#}
+{%- macro fits_any(expression, wanted) -%}
+{%- set exact, parts = [], [] -%}
+{%- for one in wanted if one[-1:] != '*' -%} {%- do exact.append(one) -%} {%- endfor -%}
+{%- if exact -%} {%- do parts.append(expression ~ ' ' ~ one_of(exact)) -%} {%- endif -%}
+{%- for one in wanted if one[-1:] == '*' -%} {%- do parts.append(fits(expression, one)) -%} {%- endfor -%}
+{{ parts | join(' or ') }}
+{%- endmacro -%}
+
 
 {#- Values ------------------------------------------------------------------------------------------------------------------------ -#}
 
 {#- The first choice that gives a text; '' does not. -#}
 {%- macro given(value) -%}
 {%- if not value -%} cast(null as string)
-{%- else -%} {%- call(choice) first_of(value) -%} nullif({{ plain([choice]) }}, '') {%- endcall -%}
+{%- else -%} {%- call(choice) first_of(value) -%} {% if choice.by is defined %}{{ plain([choice]) }}{% else %}nullif({{ sent_text(choice) }}, ''){% endif %} {%- endcall -%}
 {%- endif -%}
 {%- endmacro -%}
 
@@ -39,9 +48,16 @@
 
 {%- macro choice_of_value(choice) -%}
 {%- if choice.by is defined -%} {%- call(value) switch(choice) -%} {{ given(value) }} {%- endcall -%}
-{%- elif choice.pattern -%} {%- call with_dots(choice) -%} nullif(regexp_extract({{ rest_of(choice) }}, {{ text(choice.pattern) }}, 1), '') {%- endcall -%}
-{%- else -%} {%- call with_dots(choice) -%} {{ rest_of(choice) }} {%- endcall -%}
+{%- elif choice.pattern -%} nullif({{ sent_text(choice) }}, '')
+{%- else -%} {{ sent_text(choice) }}
 {%- endif -%}
+{%- endmacro -%}
+
+{#- What stands in a field, or in the part of it that the pattern takes. -#}
+{%- macro sent_text(choice) -%}
+{%- call with_dots(choice) -%}
+{% if choice.pattern %}regexp_extract({{ rest_of(choice) }}, {{ text(choice.pattern) }}, 1){% else %}{{ rest_of(choice) }}{% endif %}
+{%- endcall -%}
 {%- endmacro -%}
 
 {#- A part of a name in which another character stands for a dot. The caller prints the part. -#}
@@ -65,8 +81,11 @@
 {%- macro switch(choice) -%}
 {%- set by -%} lower({{ plain(choice.by) }}) {%- endset -%}
 case
-    {%- for wanted, value in choice.cases.items() %} when {{ fits(by, wanted | lower) }} then {{ caller(value) }}{% endfor -%}
-    {%- if choice.missing %} when {{ by }} is null then {{ caller(choice.missing) }}{% endif %} else {{ caller(choice.otherwise) }} end
+    {%- for wanted, value in choice.groups() %}
+    when {{ fits_any(by, wanted | map('lower') | list) }} then {{ caller(value) }}{% endfor -%}
+    {%- if choice.missing and choice.missing != choice.otherwise %}
+    when {{ by }} is null then {{ caller(choice.missing) }}{% endif %}
+    else {{ caller(choice.otherwise) }} end
 {%- endmacro -%}
 
 {#- A plain column of the contract; for some verdicts it has a value of their own. -#}
@@ -101,15 +120,33 @@ case verdict{% for verdict, value in column.by_verdict.items() %} when {{ text(v
 {%- macro choice_of_time(choice, zone) -%}
 {%- if choice.by is defined -%} {%- call(value) switch(choice) -%} {{ time(value, zone) }} {%- endcall -%}
 {%- else -%}
-{%- set sent = field(choice.path) -%}
-{%- set unknown -%}{% if choice.unknown %} and not {{ sent }} {{ one_of(choice.unknown) }}{% endif %}{%- endset -%}
-{%- if choice.reader == 'epoch_s' -%}
-timestamp_micros(if({{ sent }} rlike '^[0-9]{1,12}(?:\\.[0-9]{1,9})?$'{{ unknown }} and try_cast(substring_index({{ sent }}, '.', 1) as bigint) <= 253402300799, cast(cast(try_cast({{ sent }} as decimal(21,9)) * 1000000 as decimal(38,9)) as bigint), null))
-{%- elif choice.reader == 'local' -%} {{ local_time(known(sent, choice.unknown), zone) }}
-{%- else -%}
-timestamp_millis(if({{ sent }} rlike '^[0-9]{1,15}$' and try_cast({{ sent }} as bigint) <= 253402300799999{{ unknown }}, try_cast({{ sent }} as bigint), null))
+{%- set sent = field_or_null(choice) -%}
+{%- if choice.reader == 'epoch_s' -%} instant_of_seconds({{ sent }})
+{%- elif choice.reader == 'local' -%} {{ instant_here(sent, zone) }}
+{%- else -%} instant_of_milliseconds({{ sent }})
 {%- endif -%}
 {%- endif -%}
+{%- endmacro -%}
+
+{#- A field's text, null where it stands for "unknown". -#}
+{%- macro field_or_null(choice) -%}
+{%- if choice.unknown | length == 1 -%} nullif({{ field(choice.path) }}, {{ text(choice.unknown[0]) }}) {%- else -%} {{ known(field(choice.path), choice.unknown) }} {%- endif -%}
+{%- endmacro -%}
+
+{#- Local time in the zone of the source, as an instant. -#}
+{%- macro instant_here(sent, zone) -%}
+{%- if zone -%} {{ zone.function }}({{ sent }}) {%- else -%} cast(null as timestamp) {%- endif -%}
+{%- endmacro -%}
+
+{#- The function that reads local times, if the format has any. -#}
+{%- macro time_functions(plan) -%}
+{%- if plan.zone and plan.has_local_times %}
+create function {{ plan.zone.function }}(
+  clock string comment 'a local time, YYYY-MM-DD HH:MM:SS[.f]')
+returns timestamp
+comment 'The instant of a local time in the zone {{ plan.zone.name }}; null for another text, and for a time that the clocks there skipped.'
+return {{ local_time('clock', plan.zone) }};
+{% endif -%}
 {%- endmacro -%}
 
 {#- Local time in a zone, as an instant; null without a zone, and for a time that the zone's clocks skipped. -#}
@@ -133,32 +170,21 @@ timestamp_micros(unix_micros(try_cast({{ sent }} as timestamp)) {{ '-' if zone.i
 cast(from_utc_timestamp({{ in_zone('left(' ~ sent ~ ', 19)', zone) }}, {{ text(zone.name) }}) as string) = replace(left({{ sent }}, 19), 'T', ' ')
 {%- endmacro -%}
 
-{%- macro order_number(number, zone) -%}
-{%- set sent = order_text(number, zone) -%}
-if({{ sent }} rlike '^-?[0-9]{1,38}$', try_cast({{ sent }} as decimal(38,0)), null)
-{%- endmacro -%}
-
 {%- macro order_text(number, zone) -%}
 {%- set sent = plain(number.value) -%}
 {#- Several numbers are the whole text: it begins with the first. -#}
 {%- if number.reader == 'numbers' and number.count > 1 -%} if({{ sent }} rlike '^[0-9]', get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ number.index }}), null)
 {%- elif number.reader == 'numbers' -%} get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ number.index }})
-{%- elif number.reader == 'local' -%} cast(unix_seconds({{ local_time(sent, zone) }}) as string)
+{%- elif number.reader == 'local' -%} cast(unix_seconds({{ instant_here(sent, zone) }}) as string)
 {%- else -%} {{ sent }}
 {%- endif -%}
 {%- endmacro -%}
 
 {#- The order numbers up to the first that is not known; none if one does not fit. -#}
 {%- macro position(order, zone) -%}
-{%- if order -%}
-case{% for number in order if number.reader != 'local' %} when length({{ order_text(number, zone) }}) > 38 and {{ order_text(number, zone) }} rlike '^-?[0-9]{39,}$' then {{ numbers_up_to(0) }}{% endfor %}
-    {%- for number in order %} when order_{{ loop.index }} is null then {{ numbers_up_to(loop.index0) }}{% endfor %} else {{ numbers_up_to(order | length) }} end
-{%- else -%} {{ numbers_up_to(0) }}
+{%- if order -%} order_position(array({% for number in order %}{{ order_text(number, zone) }}{{ ', ' if not loop.last }}{% endfor %}))
+{%- else -%} cast(array() as array<decimal(38,0)>)
 {%- endif -%}
-{%- endmacro -%}
-
-{%- macro numbers_up_to(count) -%}
-{%- if count -%} array({% for number in range(count) %}order_{{ loop.index }}{{ ', ' if not loop.last }}{% endfor %}) {%- else -%} cast(array() as array<decimal(38,0)>) {%- endif -%}
 {%- endmacro -%}
 
 
@@ -168,17 +194,21 @@ case{% for number in order if number.reader != 'local' %} when length({{ order_t
 {%- for line in op.first %}
       when {{ conditions(line) }} then {{ text(line.verdict) }}
 {%- endfor -%}
-{%- for wanted, lines in op.cases.items() -%}
-{%- for line in lines %}
-      when {{ fits(plain(op.by), wanted) }}{{ and_conditions(line) }} then {{ text(line.verdict) }}
+{%- for texts, line in op.groups() %}
+      when {{ fits(plain(op.by), texts[0]) if texts | length == 1 else plain(op.by) ~ ' ' ~ one_of(texts) }}{{ and_conditions(line) }} then {{ text(line.verdict) }}
 {%- endfor -%}
+{%- if op.misses_as_others -%}
+{%- for line in op.otherwise %}
+      when {{ conditions(line) or 'true' }} then {{ text(line.verdict) }}
 {%- endfor -%}
+{%- else -%}
 {%- for line in op.missing %}
       when {{ plain(op.by) }} is null{{ and_conditions(line) }} then {{ text(line.verdict) }}
 {%- endfor -%}
 {%- for line in op.otherwise %}
       when {{ plain(op.by) }} is not null{{ and_conditions(line) }} then {{ text(line.verdict) }}
 {%- endfor -%}
+{%- endif -%}
 {%- endmacro -%}
 
 {%- macro and_conditions(line) -%}{% if line.conditions %} and {{ conditions(line) }}{% endif %}{%- endmacro -%}
@@ -196,12 +226,14 @@ case{% for number in order if number.reader != 'local' %} when length({{ order_t
 
 {%- macro op_of(plan) -%}
 {%- set statement = column_value(plan.columns['statement'], plan.zone) -%}
-{%- if plan.verdicts.by_statement -%}
+{%- if plan.verdicts.by_statement or plan.verdicts.ddl -%}
 case
       {%- for verdict, ddl in plan.verdicts.ddl.items() %}
       when verdict = {{ text(verdict) }} then {{ ddl_op(ddl, statement) }}
       {%- endfor %}
+      {%- if plan.verdicts.by_statement %}
       when split_part(verdict, ' ', 2) = 'by_statement' then {{ by_statement(statement) }}
+      {%- endif %}
       else split_part(verdict, ' ', 2) end
 {%- else -%} split_part(verdict, ' ', 2) {%- endif -%}
 {%- endmacro -%}
@@ -209,21 +241,13 @@ case
 {%- macro ddl_op(ddl, statement) -%}
 {%- set by -%} lower({{ plain(ddl.by) }}) {%- endset -%}
 case
-        {%- for wanted, op in ddl.cases.items() %}
-        when {{ fits(by, wanted | lower) }} then {{ text(op) if op else by_statement(statement) }}
+        {%- for wanted, op in ddl.groups() %}
+        when {{ fits_any(by, wanted | map('lower') | list) }} then {{ text(op) if op else by_statement(statement) }}
         {%- endfor %}
         else {{ text(ddl.otherwise) if ddl.otherwise else by_statement(statement) }} end
 {%- endmacro -%}
 
-{#- The op of a DDL from its statement's first words, after comments. -#}
-{%- macro by_statement(statement) -%}
-{%- set skipped -%} (?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$)) {%- endset -%}
-case
-      when {{ statement }} rlike '(?is)^{{ skipped }}*+(?:create|drop){{ skipped }}++(?:(?:or{{ skipped }}++replace|unique|fulltext|spatial|online|offline|bitmap|clustered|nonclustered|columnstore){{ skipped }}++)*+index\\b' then 'index'
-      else coalesce(element_at(
-        map('create', 'create', 'alter', 'alter', 'drop', 'drop', 'truncate', 'truncate', 'rename', 'rename'),
-        lower(regexp_extract({{ statement }}, '(?is)^{{ skipped }}*+([a-z]++)', 1))), 'other') end
-{%- endmacro -%}
+{%- macro by_statement(statement) -%} op_of_statement({{ statement }}) {%- endmacro -%}
 
 {%- macro phase(snapshots) -%}
 {%- if snapshots -%} if(reason is null and verdict {{ one_of(snapshots) }}, 0, 1) {%- else -%} 1 {%- endif -%}
@@ -231,20 +255,14 @@ case
 
 {#- What was found, for each reason. -#}
 {%- macro detail(plan) -%}
-{%- set by = plan.verdicts.op_name -%}
-{%- set found -%} concat({{ text(by ~ ': "') }}, {{ plain(plan.spec.op.by) }}, '" {%- endset -%}
+{%- set found -%} found_in_message(reason, {{ text(plan.verdicts.op_name) }}, {{ plain(plan.spec.op.by) }}, {{ plain(plan.columns['statement'].value) }}) {%- endset -%}
+{%- set refused = plan.verdicts.dead_letters | selectattr('conditions') | list -%}
+{%- if not refused -%} {{ found }}
+{%- else -%}
 case reason
-    when 'no-op' then {{ text(by ~ ': missing') }}
-    when 'unknown-op' then {{ found }}')
-    when 'no-row-image' then {{ found }}, without a row')
-    {%- if plan.columns['statement'].value %}
-    when 'statement-without-rows' then {{ found }}, without a row; statement: ', {{ plain(plan.columns['statement'].value) }})
-    {%- endif %}
-    when 'row-not-an-object' then {{ found }}, with a row that is null or no object')
-    when 'uneven-rows' then {{ found }}, with more rows before the change than after it')
-    {%- for line in plan.verdicts.dead_letters if line.conditions %}
+    {%- for line in refused %}
     when {{ text(line.op) }} then concat({% for c in line.conditions %}{{ text(c.path | join('.') ~ ': ') }}, coalesce(concat('"', {{ field(c.path) }}, '"'), 'missing'){{ ", ', ', " if not loop.last }}{% endfor %})
     {%- endfor %}
-    when 'unknown-patch' then {{ found }}, with an update operator that is not known')
-  end
+    else {{ found }} end
+{%- endif -%}
 {%- endmacro -%}

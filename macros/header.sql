@@ -6,5 +6,4 @@
 {% if plan.functions %}-- functions  Spark's own, and {{ plan.functions | join(', ') }} of runner/functions
 {% endif -%}
 -- zone       {{ plan.zone.name if plan.zone else 'not declared: local times stay wall clock' }}
--- settings   {% for key, value in sql_settings.items() %}{{ key }} = {{ value }}{{ '\n--            ' if not loop.last }}{% endfor %}
 {% endmacro -%}

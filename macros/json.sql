@@ -1,177 +1,169 @@
 {#- Reading a message's text: exactly one JSON object, with the digits of its numbers as they were sent. -#}
 
-{#- The one document of each message as `m`, or as `parse_error` why there is not one. -#}
-{%- macro json_documents(plan) -%}
-{%- set messages = name(plan.source ~ '_messages') -%}
+{#- The one document of each message as `m`, or as `unread` why there is not one. Most messages are read in one go; the few whose fields have other
+    shapes than usual are read again, each field for itself. -#}
+{%- macro json_documents(plan) %}
 
-{%- if plan.exact %}
-
--- Numbers that a JSON parser would round are put in quotes first. Inside a text this does harm: see `marked` below.  [message.numbers]
-quoted as (
-  select
-    *,
-    {{ quoted_fractions() }} as quoted
-  from {{ messages }}
-),
-{%- endif %}
-
--- The fields that the format names. A seal follows the document: if it is in its place, there is nothing else in the message.
+-- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.{{ '  [message.numbers]' if plan.json.exact }}
 decoded as (
-  select
-    *,
-    {{ sealed_documents('quoted' if plan.exact else 'raw', plan) }} as documents
-  from {{ 'quoted' if plan.exact else messages }}
+  select *,
+    from_json(
+      concat('[', {{ 'exact_numbers(raw)' if plan.json.exact else 'raw' }}, ',{"seal":"', xxhash64(raw), '"}]'),
+      'array<{{ field_type(plan.json.sealed_fields, 8) }}>',
+      {{ json_options(plan.json.usual_depth) }}) as documents
+  from {{ name(plan.source ~ '_messages') }}
 ),
-{%- if plan.exact %}
 
--- Where the quotes did harm, or values are objects or lists, the message is read again with marks that tell which quotes to remove.
-marked as (
-  select
-    *,
-    {{ sealed_documents('marked', plan) }} as marked_documents
-  from (
-    select
-      *,
-      case
-        when octet_length(quoted) > octet_length(raw) and not coalesce({{ is_sealed('documents') }}, false) then {{ marked_fractions() }}
-        when ({{ nests(plan.fields, 'get(documents, 0)') }}) and {{ may_lose_digits() }} then {{ marked_fractions() }}
-      end as marked
-    from decoded
-  )
-),
-{%- endif %}
-
--- The one document of each message, or why there is not one.
+-- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select
-    * except (documents{{ ', marked_documents' if plan.exact }}),
-    {%- if plan.exact %}
-    case
-      when parse_error is not null then null
-      when marked_documents is null then get(documents, 0)
-      else {{ unmarked_tree(plan.sealed_fields, 'get(marked_documents, 0)', 6) }}
-    end as m
-    {%- else %}
-    if(parse_error is null, get(documents, 0), null) as m
-    {%- endif %}
+  select origin, arrival, raw, message.document as m, message.reason as parse_error
+    {%- if plan.images.in_json or plan.images.in_lists %}, message.misfits{% endif %}
   from (
-    select
-      *,
-      case
-        when not is_valid_utf8(raw) then 'not-utf8'
-        when {{ is_sealed('coalesce(marked_documents, documents)' if plan.exact else 'documents') }} then null
-        {{- not_one_object(json(plan)) | indent(2) }}
-      end as parse_error
-    from {{ 'marked' if plan.exact else 'decoded' }}
+    select *, {{ name(plan.prefix ~ '_message') }}(get(documents, 0), unusual, {{ 'marked_numbers(unusual, ' ~ number_mark('unusual') ~ ')' if plan.json.exact else 'unusual' }}) as message
+    from (select *, {{ name(plan.prefix ~ '_unusual') }}(get(documents, 0), get(documents, 1).seal, raw) as unusual from decoded)
   )
 ),
 {%- endmacro -%}
 
-{%- macro json(plan) -%} {{ 'coalesce(marked, quoted)' if plan.exact else 'raw' }} {%- endmacro -%}
+{#- What follows a document while it is read: in its place, it says that nothing else came with the document. -#}
+{%- macro seal(raw) -%} cast(xxhash64({{ raw }}) as string) {%- endmacro -%}
 
-{%- macro json_options() -%}
-map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')
+{#- A text that marks numbers while a message is read. It depends on the message, so that no value of it holds this text. -#}
+{%- macro number_mark(raw) -%} concat('\uFFFF', xxhash64({{ raw }}), ':') {%- endmacro -%}
+
+{#- The pattern of a marked number: the mark, and around it the quotes that came with it into nested JSON. -#}
+{%- macro marked_number(raw) -%} concat('"?\uFFFF', xxhash64({{ raw }}), ':([^"]*+)"?') {%- endmacro -%}
+
+{%- macro json_options(depth=none) -%}
+map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'
+{%- if depth %},
+        'maxNestingDepth', '{{ depth }}'{% endif %})
 {%- endmacro -%}
 
-{%- macro sealed_documents(json, plan) -%}
-from_json(
-      concat('[', {{ json }}, ',{"seal":"', xxhash64(raw), '"}]'),
-      'array<{{ field_type(plan.sealed_fields, 8) }}>',
-      {{ json_options() }})
-{%- endmacro -%}
-
-{%- macro is_sealed(documents) -%}
-(get({{ documents }}, 1).seal = cast(xxhash64(raw) as string) and size({{ documents }}) = 2 and get({{ documents }}, 0) is not null)
-{%- endmacro -%}
-
-{%- macro number() -%} -?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE]) {%- endmacro -%}
-
-{#- The message with quotes around each JSON number that is a member of an object and not a plain integer. What looks like one inside a text gets
-    quotes too: then the text ends there and a number follows, which is not JSON, so that the parser refuses it. Most texts are not affected: a
-    backslash stands before their quotes. -#}
-{%- macro quoted_fractions() -%}
-{%- set whole -%} if(contains(raw, '\\ud') or contains(raw, '\\uD'), {{ whole_surrogates('raw') }}, raw) {%- endset -%}
-{%- set value -%} (?=[-0-9])({{ number() }})(?=\\s*+[,}\\]]) {%- endset -%}
-regexp_replace(
-      if(contains(raw, ' :') or contains(raw, '\t:') or contains(raw, '\n:') or contains(raw, '\r:'),
-        regexp_replace({{ whole }}, '("\\s++:\\s*+){{ value }}', '$1"$2"'), {{ whole }}),
-      '":(?<![^\\\\]\\\\":)(\\s*+){{ value }}',
-      '":$1"$2"')
-{%- endmacro -%}
-
-{#- Whether a fraction, an exponent or minus zero may stand anywhere. -#}
-{%- macro may_lose_digits() -%} raw rlike '[.eE\\-][-+0-9eE]++\\s*+[,}\\]]' {%- endmacro -%}
-
-{#- Whether a value that is read is an object or a list that holds others, or is a text that looks like one. -#}
-{%- macro nests(tree, path) -%}
-{%- if tree == 'string' -%} startswith({{ path }}, '{') or startswith({{ path }}, '[')
-{%- elif tree == 'array<string>' -%} exists({{ path }}, v -> startswith(v, '{') or startswith(v, '['))
-{%- elif tree == 'map<string,string>' -%} exists(map_values({{ path }}), v -> startswith(v, '{') or startswith(v, '['))
-{%- elif tree == 'array<map<string,string>>' -%} exists({{ path }}, r -> exists(map_values(r), v -> startswith(v, '{') or startswith(v, '[')))
-{%- elif tree is string -%} false
-{%- else -%}
-{%- for part, branch in tree.items() %}
-          {{ 'or ' if not loop.first }}coalesce({{ nests(branch, path ~ '.' ~ name(part)) }}, false)
+{#- Whether a value that is read is an object or a list where a text is expected: the numbers in it may have got quotes. What lies deeper than the
+    format reads is refused by the parser. -#}
+{%- macro holds_nested(plan) -%}
+{%- for path, kind in plan.json.shallow -%}
+{%- set value = 'm' ~ member(path) %}
+  or coalesce({% if kind == 'string' -%} startswith({{ value }}, '{') or startswith({{ value }}, '[')
+{%- elif kind == 'map<string,string>' -%} exists(map_values({{ value }}), v -> startswith(v, '{') or startswith(v, '['))
+{%- else -%} exists({{ value }}, r -> exists(map_values(r), v -> startswith(v, '{') or startswith(v, '[')))
+{%- endif -%}, false)
 {%- endfor -%}
-{%- endif -%}
 {%- endmacro -%}
 
-{#- The message with quotes and a mark before each JSON number that is not a plain integer. Texts, plain integers and what is not a JSON number stay. -#}
-{%- macro marked_fractions() -%}
-{%- set string -%} "(?:[^"\\\\]++|\\\\.)*+" {%- endset -%}
-regexp_replace(
-      {{ whole_surrogates('raw') }},
-      '(?s)\\G((?:[^"\\-0-9]++|{{ string }}|(?!-0(?![0-9.eE]))-?[0-9]++(?![0-9.eE])|-(?![0-9]))*+)({{ number() }})',
-      '$1"\uFFFF$2"')
-{%- endmacro -%}
+{%- macro member(path) -%}{% for part in path %}.{{ name(part) }}{% endfor %}{%- endmacro -%}
 
-{#- Half a surrogate pair is not a character: it becomes U+FFFD. -#}
-{%- macro whole_surrogates(json) -%}
-regexp_replace(
-        {{ json }},
-        '(?s)\\G((?:[^\\\\]++|\\\\[^u]|\\\\u(?![dD][89a-fA-F])|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)\\\\u[dD][89a-fA-F][0-9a-fA-F]{2}',
-        '$1\\\\ufffd')
-{%- endmacro -%}
-
-{#- A text without marks: before a number the mark alone goes, inside a nested value the quotes go too. -#}
-{%- macro unmarked(value) -%}
-if(startswith({{ value }}, '\uFFFF'), substr({{ value }}, 2), regexp_replace({{ value }}, '"\uFFFF([^"]*+)"', '$1'))
-{%- endmacro -%}
-
-{%- macro unmarked_tree(tree, path, indent) -%}
-{%- if tree == 'string' -%} {{ unmarked(path) }}
-{%- elif tree == 'array<string>' -%} transform({{ path }}, v -> {{ unmarked('v') }})
-{%- elif tree == 'map<string,string>' -%} transform_values({{ path }}, (c, v) -> {{ unmarked('v') }})
-{%- elif tree == 'array<map<string,string>>' -%} transform({{ path }}, r -> transform_values(r, (c, v) -> {{ unmarked('v') }}))
-{%- elif tree is string -%} {{ path }}
-{%- else -%}
-if({{ path }} is null, null, named_struct(
-{%- for part, branch in tree.items() %}
-{{ ' ' * indent }}  {{ text(part) }}, {{ unmarked_tree(branch, path ~ '.' ~ name(part), indent + 2) }}{{ ',' if not loop.last }}
-{%- endfor -%}
-))
-{%- endif -%}
-{%- endmacro -%}
-
-{#- The type of a tree of fields, as it stands between quotes; `between` stands before each field. -#}
-{%- macro field_type(tree, indent, between='\n') -%}
+{#- The type of a tree of fields, as it stands between quotes: several fields a line, and each object in lines of its own. -#}
+{%- macro field_type(tree, indent) -%}
 {%- if tree is string -%} {{ tree }} {%- else -%}
-struct<
-{%- for part, branch in tree.items() -%}
-{{ between }}{{ ' ' * indent }}{{ name(part) | sql_inner }} {{ field_type(branch, indent + 2, between) }}{{ ',' if not loop.last }}
-{%- endfor -%}
->
+{%- set parts = [] -%}
+{%- for part, branch in tree.items() -%} {%- do parts.append(name(part) | sql_inner ~ ' ' ~ inner_type(branch, indent + 2)) -%} {%- endfor -%}
+struct<{{ parts | in_lines(indent) }}>
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The reason for a text that is not exactly one JSON object. -#}
-{%- macro not_one_object(json) -%}
-{%- set sealed -%} from_json(concat('[', {{ json }}, ',null]'), 'array<string>', {{ json_options() }}) {%- endset %}
-      when raw is null then null
-      when not raw rlike '[^ \\t\\r\\n]' then 'empty'
-      when size({{ sealed }}) = 2 then 'not-an-object'
-      when from_json({{ json }}, 'map<string,string>', {{ json_options() }}) is not null then 'trailing-text'
-      when from_json({{ json }}, 'array<string>', {{ json_options() }}) is not null then 'trailing-text'
-      when size({{ sealed }}) > 2 then 'trailing-text'
-      else 'not-json'
+{%- macro inner_type(tree, indent) -%}
+{%- set type = field_type(tree, indent) -%}
+{{ type if type | length < 50 else type | replace('struct<', 'struct<\n' ~ ' ' * indent, 1) }}
+{%- endmacro -%}
+
+
+{#- Messages of unusual shape ------------------------------------------------------------------------------------------------------------ -#}
+
+{#- The functions of a source that read a message field by field. -#}
+{%- macro document_functions(plan) -%}
+{%- set type = field_type(plan.json.sealed_fields, 4) -%}
+create function {{ name(plan.prefix ~ '_unusual') }}(
+  m {{ type }} comment 'a document',
+  behind string comment 'the seal behind it',
+  raw string comment 'the text of the message')
+returns string
+comment 'The message, if it is not one document in which each field has the usual shape; else null.'
+return if(coalesce(m is not null and behind = {{ seal('raw') }} and is_valid_utf8(raw){% if plan.json.exact %} and not (false
+  {{- holds_nested(plan) }}){% endif %}, false), null, raw);
+
+create function {{ name(plan.prefix ~ '_document') }}(
+  {%- if plan.json.exact %}
+  marked string comment 'the pattern of a marked number',
+  {%- endif %}
+  {%- for path, members in plan.json.texts.items() %}
+  {{ name(texts_of(path)) }} {{ type_of_texts(members, 4) }} comment 'the texts in this place of the message',
+  {%- endfor %}
+  {%- for path, kind in plan.json.others %}
+  {{ name(path | join('_')) }} {{ kind }} comment 'what stands in this place'{{ ',' if not loop.last }}
+  {%- endfor %})
+returns {{ type }}
+comment 'A document, from its parts.'
+return {{ struct_in_parts(plan, plan.json.fields, [], 0) }};
+
+create function {{ name(plan.prefix ~ '_message') }}(
+  document {{ type }} comment 'the document of a message of the usual shape',
+  unusual string comment 'the text of any other message',
+  json string comment 'the same, as it is read')
+returns struct<document {{ type }}, misfits array<string>, reason string>
+comment 'The document of a message, with the places of images that hold something else; or why there is no document.'
+return if(unusual is null, named_struct('document', document, 'misfits', null, 'reason', null), named_struct(
+  'document', if(why_not_read(unusual, json) is not null, null, {{ name(plan.prefix ~ '_document') }}(
+    {%- if plan.json.exact %}
+    {{ marked_number('unusual') }},
+    {%- endif %}
+    {%- for path, members in plan.json.texts.items() %}
+    {{ read_at(path, type_of_texts(members, 4)) }},
+    {%- endfor %}
+    {%- for path, kind in plan.json.others %}
+    {{ rows_at(path) if kind == 'array<map<string,string>>' else read_at(path, kind) }}{{ ',' if not loop.last }}
+    {%- endfor %})),
+  'misfits', {{ misfits(plan) }},
+  'reason', why_not_read(unusual, json)));
+{% endmacro -%}
+
+{%- macro texts_of(path) -%} {{ (['texts'] + (path | list)) | join('_') }} {%- endmacro -%}
+
+{%- macro type_of_texts(members, indent) -%}
+{%- set parts = [] -%}
+{%- for member in members -%} {%- do parts.append(name(member) ~ ' string') -%} {%- endfor -%}
+struct<{{ parts | in_lines(indent) }}>
+{%- endmacro -%}
+
+{#- What stands at a path, read as a type; null if something else stands there, or above it. -#}
+{%- macro read_at(path, type) -%}
+from_json(json, '{% for part in path %}struct<{{ name(part) | sql_inner }} {% endfor %}{{ type | sql_inner }}{{ '>' * (path | length) }}', {{ json_options() }}){{ member(path) }}
+{%- endmacro -%}
+
+{%- macro struct_in_parts(plan, tree, above, indent) -%}
+named_struct(
+{%- for part, branch in tree.items() %}
+{{ ' ' * indent }}  {{ text(part) }}, {% if branch is mapping %}{{ struct_in_parts(plan, branch, above + [part], indent + 2) }}{% else %}{{ field_in_parts(plan, above, part, branch) }}{% endif %}{{ ',' if not loop.last or not above }}
+{%- endfor %}
+{%- if not above %}
+{{ ' ' * indent }}  'seal', null{% endif %})
+{%- endmacro -%}
+
+{#- A field without the marks of its numbers. -#}
+{%- macro field_in_parts(plan, above, part, kind) -%}
+{%- set found = name((above + [part]) | join('_')) -%}
+{%- if kind == 'string' -%} {{ unmarked(plan, name(texts_of(above)) ~ '.' ~ name(part)) }}
+{%- elif not plan.json.exact -%} {{ found }}
+{%- elif kind == 'array<map<string,string>>' -%} transform({{ found }}, r -> transform_values(r, (c, v) -> {{ unmarked(plan, 'v') }}))
+{%- elif kind == 'map<string,string>' -%} transform_values({{ found }}, (c, v) -> {{ unmarked(plan, 'v') }})
+{%- elif kind == 'array<string>' -%} transform({{ found }}, v -> {{ unmarked(plan, 'v') }})
+{%- else -%} {{ found }}
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro unmarked(plan, text) -%} {{ 'regexp_replace(' ~ text ~ ", marked, '$1')" if plan.json.exact else text }} {%- endmacro -%}
+
+{#- A bare object counts as a list of one row. -#}
+{%- macro rows_at(path) -%}
+coalesce({{ read_at(path, 'array<map<string,string>>') }}, array_compact(array({{ read_at(path, 'map<string,string>') }})))
+{%- endmacro -%}
+
+{#- The places of images that hold something else than an image, or than a list of images and nulls. -#}
+{%- macro misfits(plan) -%}
+array_compact(array(
+{%- for path in plan.json.images %}
+    if({{ read_at(path, 'string') }} is not null and {{ read_at(path, 'map<string,string>') }} is null
+      {%- if plan.images.in_lists %} and {{ read_at(path, 'array<map<string,string>>') }} is null{% endif %}, {{ text(path | join('.')) }}, null){{ ',' if not loop.last }}
+{%- endfor %}))
 {%- endmacro -%}

@@ -16,16 +16,13 @@
 {%- elif names.form == 'positions' -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, cast(i as int)))
 {%- elif names.form == 'joined' -%} split(nullif({{ first_field(key.names) }}, ''), {{ split_pattern(key) }}, -1)
 {%- elif names.form == 'declared' -%} {{ declared_key(plan) }}
-{%- elif names.form == 'text' -%} {%- call without_dropped(plan.spec) -%} {%- call(path) first_of(key.names) -%} {{ names_in_text(path) }} {%- endcall -%} {%- endcall -%}
-{%- else -%} {%- call without_dropped(plan.spec) -%} {{ first_field(key.names) }} {%- endcall -%}
+{%- elif names.form == 'text' -%} {%- call without_dropped(plan) -%} {%- call(path) first_of(key.names) -%} {{ names_in_text(path) }} {%- endcall -%} {%- endcall -%}
+{%- else -%} {%- call without_dropped(plan) -%} {{ first_field(key.names) }} {%- endcall -%}
 {%- endif -%}
 {%- endmacro -%}
 
 {#- A list of names, which the caller prints, without nulls and members that are not columns. -#}
-{%- macro without_dropped(spec) -%}
-array_except({{ caller() }}, array(cast(null as string)
-{%- for dropped in spec.drop %}, {% if dropped.conditions %}if({{ conditions(dropped) }}, {{ text(dropped.name) }}, null){% else %}{{ text(dropped.name) }}{% endif %}{% endfor %}))
-{%- endmacro -%}
+{%- macro without_dropped(plan) -%} key_columns({{ caller() }}, {{ hidden(plan) }}) {%- endmacro -%}
 
 {#- A list of names that is a member of the document in a text. -#}
 {%- macro names_in_text(path) -%}
@@ -50,13 +47,12 @@ concat_ws('.', {% for column in names if column.value %}{{ given(column.value) }
 
 {#- The key: an image; else the key columns of the row; else the vendor's joined values, where there are as many of them as names. -#}
 {%- macro key_of(plan) -%}
+{%- set image = 'coalesce(after, before)' -%}
 case
       {%- if plan.keys.image %} when kind = 'row' and size(key_image) > 0 then key_image{% endif %}
-      when kind = 'row' and size(key_names) > 0 and forall(key_names, k -> map_contains_key(coalesce(after, before), k)) then
-      map_from_arrays(key_names, transform(key_names, k -> coalesce(after, before)[k]))
       {%- if plan.keys.joined %}
-      when kind = 'row' and size(key_names) > 0 and size(array_distinct(key_names)) = size(key_names) and size({{ joined_values(plan.keys.joined) }}) = size(key_names) then
-      map_from_arrays(key_names, transform(key_names, (k, i) -> if(map_contains_key(coalesce(after, before), k), coalesce(after, before)[k], get({{ joined_values(plan.keys.joined) }}, i))))
+      when kind = 'row' then coalesce(columns_of({{ image }}, key_names), key_with_values({{ image }}, key_names, {{ joined_values(plan.keys.joined) }}))
+      {%- else %} when kind = 'row' then columns_of({{ image }}, key_names)
       {%- endif %} end
 {%- endmacro -%}
 
@@ -64,29 +60,28 @@ case
 
 {#- The key before an update, if it can differ from the one after it. -#}
 {%- macro key_before() -%}
-case when op = 'update' and arrays_overlap(key_names, map_keys(sent_before)) and forall(key_names, k -> map_contains_key(before, k)) then
-      map_from_arrays(key_names, transform(key_names, k -> before[k])) end
+if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null)
 {%- endmacro -%}
 
 {%- macro meta(plan) -%}
-map(
+known_entries(map(
       {%- for entry in plan.meta %}
-      {{ text(entry.name) }}, {{ name(entry.column) if entry.members else given(entry.value) }},
+      {{ text(entry.name) }}, {{ name(entry.column) if entry.members else plain(entry.value) if entry.value | length == 1 else given(entry.value) }},
       {%- endfor %}
       {%- if plan.keys.names or plan.keys.image %}
       'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
       {%- endif %}
       {%- if plan.values.readers or plan.images.sent %}
-      'as_sent', array_join(sort_array(array_distinct({{ columns_as_sent(plan) }})), ','),
+      'as_sent', names_joined({{ columns_as_sent(plan) }}),
       {%- endif %}
-      'raw_encoding', {{ "if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)" }})
+      'raw_encoding', {{ "if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)" }}))
 {%- endmacro -%}
 
 {#- The columns whose values could not be read. -#}
 {%- macro columns_as_sent(plan) -%}
-{%- set not_read -%} transform(filter(flatten(new_texts), v -> v.text is null), v -> v.column) {%- endset -%}
+{%- set not_read -%} concat(columns_not_read(canonical_before, texts_before), columns_not_read(canonical_after, texts_after)) {%- endset -%}
 {%- if not plan.images.sent -%} {{ not_read }}
-{%- elif plan.values.readers -%} concat(coalesce({{ not_read }}, array()), if(kind = 'row', unfit_columns, array()))
+{%- elif plan.values.readers -%} concat({{ not_read }}, if(kind = 'row', unfit_columns, array()))
 {%- else -%} if(kind = 'row', unfit_columns, array())
 {%- endif -%}
 {%- endmacro -%}

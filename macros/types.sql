@@ -4,7 +4,7 @@
 {%- macro types(plan) -%}
 {%- if plan.types_places -%}
 {%- set sent -%} {%- call(place) first_of(plan.types_places) -%} {{ types_at(place) }} {%- endcall -%} {%- endset -%}
-{{ clean(sent, plan) }}
+{{ table_columns(sent, plan) }}
 {%- elif plan.images.texts -%}
 map_concat(coalesce({{ types_in_texts(plan.images.before) }}, map()), coalesce({{ types_in_texts(plan.images.after) }}, map()))
 {%- else -%} cast(null as map<string,string>)
@@ -36,84 +36,95 @@ transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (place.mem
 {%- endif -%}
 {%- endmacro -%}
 
+
+{#- Readers ------------------------------------------------------------------------------------------------------------------------------ -#}
+
+{#- The functions of a source that read values. -#}
+{%- macro value_functions(plan) -%}
+{%- if plan.values.by_type %}
+{%- set by_type = plan.values.by_type %}
+create function {{ name(plan.prefix ~ '_readers') }}(
+  types map<string,string> comment 'the types of columns, as the vendor writes them'{{ ',
+  kind string comment \'what chooses the table of types\'' if by_type.by }})
+returns map<string,string>
+comment 'The columns whose text as sent may not be canonical, each with what reads it{{ '; behind the name of a reader of labels stands the type' if plan.values.need_labels }}.'
+return {{ 'map_filter(' if by_type.by }}transform_values(
+  map_filter(types, (c, t) -> {{ bare_type('t', by_type) }} in (
+    {{ by_type.names | map('sql_text') | list | in_lines(4) }})),
+  (c, t) -> {{ reader_of('t', by_type) }}){{ ', (c, reader) -> reader is not null)' if by_type.by }};
+{% endif %}
+create function {{ name(plan.prefix ~ '_texts') }}(
+  image map<string,string> comment 'an image as it was sent',
+  readers map<string,string> comment 'the columns whose text may not be canonical, each with what reads it'
+  {%- for one in plan.values.python %},
+  {{ one.function }} map<string,string> comment 'the columns that a function over the whole image reads, as it read them'
+  {%- endfor %})
+returns map<string,string>
+comment 'The image in canonical text, null for a value that could not be read; null if no column needs to be read.'
+return if(coalesce(size(readers), 0) = 0, null, transform_values(image, (c, v) -> if(not map_contains_key(readers, c), v, case
+  {%- for reader in plan.values.readers %}
+  when {{ is_reader('readers[c]', reader) }} then {% call(attempt) first_of(reader.attempts) %}{{ macro('read_' ~ attempt.kind)('v', attempt.zone) }}{% endcall %}
+  {%- endfor %} end)));
+{% endmacro -%}
+
+{%- macro is_reader(word, reader) -%}
+{%- if reader.labelled -%} startswith({{ word }}, {{ text(reader.word ~ ' ') }}) {%- else -%} {{ word }} = {{ text(reader.word) }} {%- endif -%}
+{%- endmacro -%}
+
 {#- A type's name without what is in brackets and without `unsigned` and `zerofill`: where no type's name has several words, the first word. -#}
 {%- macro bare_type(type, by_type) -%}
 {%- if by_type.may_be_long -%}
 trim(regexp_replace(regexp_replace(lower({{ type }}), '\\([0-9, *]*\\)|\\(.*| unsigned\\b| signed\\b| zerofill\\b', ' '), ' +', ' '))
-{%- else -%} substring_index(substring_index(lower({{ type }}), '(', 1), ' ', 1)
+{%- else -%} lower(substring_index(substring_index({{ type }}, '(', 1), ' ', 1))
 {%- endif -%}
 {%- endmacro -%}
 
-{#- For each column whose values have a reader: its name, the reader, the labels in its type. What a source declares goes before the message's types. -#}
+{#- The readers of columns: what a source declares goes before the message's types. -#}
 {%- macro readers(plan) -%}
 {%- if not plan.tables.typed -%} {{ readers_of_types(plan) }}
 {%- else -%}
-concat(
+map_concat(
+      {% if plan.values.by_type -%}
+      coalesce(map_filter({{ readers_of_types(plan) }}, (c, reader) -> not coalesce(case
+        {%- for table in plan.tables.typed %}
+        when {{ table_is('table_path', table.name) }} then c in ({{ table.columns | map('sql_text') | join(', ') }})
+        {%- endfor %} end, false)), map()),
+      {%- endif %}
       coalesce(case
         {%- for table in plan.tables.typed if table.readers %}
-        when {{ table_is('table_path', table.name) }} then array(
+        when {{ table_is('table_path', table.name) }} then map(
           {%- for column, reader in table.readers.items() %}
-          {{ declared_reader(table, column, reader, plan) }}{{ ',' if not loop.last }}
+          {{ text(column) }}, {{ text(reader.word ~ (' ' ~ table.columns[column] if reader.labelled else '')) }}{{ ',' if not loop.last }}
           {%- endfor %})
-        {%- endfor %} end, array()),
-      {% if plan.values.by_type -%}
-      coalesce(filter(
-        {{ readers_of_types(plan) | indent(4) }},
-        r -> not coalesce(case
-          {%- for table in plan.tables.typed %}
-          when {{ table_is('table_path', table.name) }} then r.column in ({{ table.columns | map('sql_text') | join(', ') }})
-          {%- endfor %} end, false)), array())
-      {%- else -%} array() {%- endif -%}
-      )
+        {%- endfor %} end, map()))
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro declared_reader(table, column, reader, plan) -%}
-struct({{ text(column) }} as column, {{ text(reader.word) }} as reader
-{%- if plan.values.need_labels -%}, {% if reader.labelled %}{{ labels(text(table.columns[column])) }}{% else %}cast(null as array<string>){% endif %} as labels {%- endif -%} )
-{%- endmacro -%}
-
 {%- macro readers_of_types(plan) -%}
-{%- set by_type = plan.values.by_type -%}
-{{ 'filter(' if by_type.by }}transform(
-      filter(map_entries(types), t -> {{ bare_type('t.value', by_type) }} in (
-        {{ by_type.names | map('sql_text') | join(', ') }})),
-      t -> struct(
-        t.key as column,
-        {{ reader_of('t.value', by_type) }} as reader
-        {%- if plan.values.need_labels %},
-        if({{ bare_type('t.value', by_type) }} in ({{ by_type.labelled | map('sql_text') | join(', ') }}), {{ labels('t.value') }}, null) as labels
-        {%- endif %})){{ ', r -> r.reader is not null)' if by_type.by }}
+{{ name(plan.prefix ~ '_readers') }}(types{{ ', ' ~ plain(plan.values.by_type.by) if plan.values.by_type.by }})
 {%- endmacro -%}
 
 {%- macro reader_of(type, by_type) -%}
 {%- if not by_type.by -%} {{ reader_in(type, by_type.cases[0], by_type) }}
 {%- else -%}
-{%- set by -%} lower({{ plain(by_type.by) }}) {%- endset -%}
 case
-          {%- for one in by_type.cases %}
-          {% if one.text %}when {{ fits(by, one.text | lower) }} then{% else %}else{% endif %} {% if one.readers %}{{ reader_in(type, one, by_type) | indent(2) }}{% else %}null{% endif %}
-          {%- endfor %} end
+    {%- for one in by_type.cases %}
+    {% if one.text %}when {{ fits('lower(kind)', one.text | lower) }} then{% else %}else{% endif %} {% if one.readers %}{{ reader_in(type, one, by_type) | indent(2) }}{% else %}null{% endif %}
+    {%- endfor %} end
 {%- endif -%}
 {%- endmacro -%}
 
 {%- macro reader_in(type, one, by_type) -%}
 case
-          {%- for reader, names in one.readers.items() %}
-          when {{ bare_type(type, by_type) }} in ({{ names | map('sql_text') | join(', ') }}) then {{ text(reader.word) }}
-          {%- endfor %} end
+    {%- for reader, names in one.readers.items() %}
+    when {{ bare_type(type, by_type) }} in ({{ names | map('sql_text') | list | in_lines(6) }})
+      then {% if reader.labelled %}concat({{ text(reader.word ~ ' ') }}, {{ type }}){% else %}{{ text(reader.word) }}{% endif %}
+    {%- endfor %} end
 {%- endmacro -%}
 
-{#- The canonical text of the value `v`. -#}
-{%- macro read_value(readers) -%}
-case v.reader
-  {%- for reader in readers %}
-  when {{ text(reader.word) }} then {% call(attempt) first_of(reader.attempts) %}{{ macro('read_' ~ attempt.kind)('v.sent', attempt.zone) }}{% endcall %}
-  {%- endfor %} end
-{%- endmacro -%}
-
-{#- Binds what functions have made of an image to a name, outside of lambdas: inside of one Spark cannot call them. -#}
-{%- macro bound_results(plan, side) -%}
-{%- if plan.values.python -%}
-get(transform(array(named_struct({% for one in plan.values.python %}{{ text(one.function) }}, {{ one.function }}_{{ side }}{{ ', ' if not loop.last }}{% endfor %})), results -> {% endif -%}
+{#- What a Python function reads of one image: columns -> values, outside of lambdas, in which Spark cannot call it. -#}
+{%- macro python_reading(one, side) -%}
+{{ one.function }}(if(
+      exists(map_values(readers), r -> r {{ one_of(one.words) }}),
+      map_filter(sent_{{ side }}, (c, v) -> coalesce(readers[c] {{ one_of(one.words) }}, false)), null))
 {%- endmacro -%}

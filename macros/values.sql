@@ -95,7 +95,7 @@ if({{ value }} rlike '^[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(u
 {%- endmacro -%}
 
 {#- What a function over the whole image has read. -#}
-{%- macro read_java_bytes(value, zone) -%} v.java_bytes {%- endmacro -%}
+{%- macro read_java_bytes(value, zone) -%} java_bytes[c] {%- endmacro -%}
 
 {#- Wall clock: the zeros at the end of a fraction of a second say nothing. -#}
 {%- macro read_wall_clock(value, zone) -%}
@@ -129,10 +129,10 @@ transform(regexp_extract_all(substr({{ type }}, instr({{ type }}, '(')), "'((?:[
 
 {#- An enum sent as the ordinal of its label, from 1; MySQL's 0 is the empty text. -#}
 {%- macro read_ordinal(value, zone) -%}
-case
-        when {{ value }} = '' or {{ value }} = '0' and size(v.labels) > 0 then ''
-        when {{ value }} rlike '^[0-9]{1,9}$' and try_cast({{ value }} as int) between 1 and size(v.labels) then get(v.labels, try_cast({{ value }} as int) - 1)
-        when array_contains(v.labels, {{ value }}) then {{ value }} end
+get(transform(array({{ labels('readers[c]') }}), labels -> case
+      when {{ value }} = '' or {{ value }} = '0' and size(labels) > 0 then ''
+      when {{ value }} rlike '^[0-9]{1,9}$' and try_cast({{ value }} as int) between 1 and size(labels) then get(labels, try_cast({{ value }} as int) - 1)
+      when array_contains(labels, {{ value }}) then {{ value }} end), 0)
 {%- endmacro -%}
 
 {#- A set sent as an unsigned mask of 64 bits; the lowest bit is the first label. -#}
@@ -140,12 +140,12 @@ case
 {%- set mask -%}
 cast(try_cast({{ value }} as decimal(20,0)) - if(try_cast({{ value }} as decimal(20,0)) > 9223372036854775807, 18446744073709551616, 0) as bigint)
 {%- endset -%}
-case
-        when {{ value }} = '' or {{ value }} = '0' and size(v.labels) > 0 then ''
-        when size(v.labels) > 0 and {{ value }} rlike '^[0-9]{1,20}$' and try_cast({{ value }} as decimal(20,0)) <= 18446744073709551615 then
-          if(size(v.labels) < 64 and shiftrightunsigned({{ mask }}, size(v.labels)) <> 0, null,
-            array_join(filter(v.labels, (l, bit) -> bit < 64 and getbit({{ mask }}, bit) = 1), ','))
-        when {{ value }} rlike '[^0-9]' and forall(split({{ value }}, ','), l -> array_contains(v.labels, l)) then {{ value }} end
+get(transform(array({{ labels('readers[c]') }}), labels -> case
+      when {{ value }} = '' or {{ value }} = '0' and size(labels) > 0 then ''
+      when size(labels) > 0 and {{ value }} rlike '^[0-9]{1,20}$' and try_cast({{ value }} as decimal(20,0)) <= 18446744073709551615 then
+        if(size(labels) < 64 and shiftrightunsigned({{ mask }}, size(labels)) <> 0, null,
+          array_join(filter(labels, (l, bit) -> bit < 64 and getbit({{ mask }}, bit) = 1), ','))
+      when {{ value }} rlike '[^0-9]' and forall(split({{ value }}, ','), l -> array_contains(labels, l)) then {{ value }} end), 0)
 {%- endmacro -%}
 
 {%- macro is_datetime() -%} '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?$' {%- endmacro -%}

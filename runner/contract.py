@@ -61,6 +61,8 @@ CLASS_READERS = {"decimal": "decimal", "time": "local", "datetime": "local", "ti
 # Settings of the session that compiled SQL relies on.
 SQL_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
+    # A document that has not the shape that is asked for is null as a whole, not in part.
+    "spark.sql.json.enablePartialResults": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.chunkBase64String.enabled": "false",

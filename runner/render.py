@@ -37,6 +37,25 @@ def sql_inner(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
+LINE = 120
+
+
+def in_lines(parts: Iterable[str], indent: int) -> str:
+    r"""Parts with commas between them, in lines that begin at a column.
+
+    >>> print(in_lines(["a" * 100, "b" * 40, "c"], 2).replace("a" * 100, "aa"))
+    aa,
+      bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, c
+    """
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 2 + indent <= LINE:
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    return f",\n{' ' * indent}".join(lines)
+
+
 # Macros that a project may replace by one of the same name, in addition to all data tests (`test_*`): how a changelog
 # is created, and the steps of maintenance.
 REPLACEABLE = (
@@ -72,7 +91,7 @@ class Renderer:
             extensions=["jinja2.ext.do"],
             keep_trailing_newline=False,
         )
-        self.environment.filters |= {"sql_text": sql_text, "sql_inner": sql_inner, "name": name}
+        self.environment.filters |= {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines}
         self.environment.globals |= {"name": name, "text": sql_text, "macro": self._macro, **globals_}
         *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}

@@ -305,7 +305,7 @@ def _bare_schema(macro: Callable[..., str], source: Source) -> str:
     """What the compiled SQL reads of a message, as one schema."""
     from runner.compile.plan import make_plan
 
-    return macro("field_type", make_plan(source.name, source.format, source.zone).fields, 0)
+    return macro("field_type", make_plan(source.name, source.format, source.zone).json.fields, 0)
 
 
 def _noop(spark: object, sql: str) -> None:

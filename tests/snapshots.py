@@ -1,15 +1,18 @@
-"""The compiled SQL of every built-in format and view, as files that a reviewer reads: `make snapshots` writes them
-anew.
+"""The compiled SQL of every built-in format and view, as files for reviewers; docs/formats.md shows one of them.
+`make snapshots` writes them anew.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
 from runner.cli import main
 
 FOLDER = Path(__file__).parent / "compiled"
+PAGE = FOLDER.parent.parent / "docs/formats.md"
+SHOWN = re.compile(r"(?<=<!-- begin: the model of the source canal -->\n```sql\n).*(?=```\n<!-- end -->)", re.DOTALL)
 
 
 def compiled() -> dict[str, str]:
@@ -42,8 +45,14 @@ def written() -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.sql"))}
 
 
+def page(text: str) -> str:
+    """The page of formats with the model of the source `canal` as it is in tests/compiled."""
+    return SHOWN.sub(lambda _: written()["canal_to_changelog.sql"], text)
+
+
 if __name__ == "__main__":
     for old in FOLDER.glob("*.sql"):
         old.unlink()
     for name, sql in compiled().items():
         (FOLDER / name).write_text(sql, encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -145,7 +145,7 @@ def marked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
             f"comment 'c' return `{source} inner`(a);\n"
         )
         sql = f"select * except (meta), `{source} mark`(meta) as meta from ({query.sql})"
-        return replace(query, sql=sql, sql_functions=printed_functions(printed, "marks"))
+        return replace(query, sql=sql, sql_functions=(*query.sql_functions, *printed_functions(printed, "marks")))
 
     for module in (nodes, cases):
         monkeypatch.setattr(module, "compile_format", with_functions)

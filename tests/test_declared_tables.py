@@ -20,7 +20,7 @@ def compiled(project: Callable[..., Path], runner: Callable[..., Ran]) -> Callab
         project({"project.yml": SOURCE % (format_, tables)})
         ran = runner("compile", "-q", "-s", "shop_to_changelog")
         assert ran.code == 0, ran.err
-        return ran.out
+        return " ".join(ran.out.split())
 
     return compile_source
 
@@ -34,4 +34,4 @@ def test_a_key_is_for_the_table_of_exactly_that_name(compiled: Callable[..., str
 
 def test_columns_are_those_of_the_table_of_exactly_that_name(compiled: Callable[..., str]) -> None:
     sql = compiled("{name: x.table_path, columns: {at: datetime}}")
-    assert "when (table_path = 'x.table_path' or endswith(table_path, '.x.table_path')) then array(" in sql
+    assert "when (table_path = 'x.table_path' or endswith(table_path, '.x.table_path')) then map(" in sql

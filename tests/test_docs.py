@@ -191,7 +191,7 @@ def test_every_reason_of_dead_letters_is_documented_and_has_a_case() -> None:
     in_macros = set(
         re.findall(
             r"'((?:not|no|empty|trailing|unknown|statement|row|uneven|bad|schema)-[a-z0-9-]+)'",
-            "".join(path.read_text() for path in (ROOT / "macros").glob("*.sql")),
+            "".join(path.read_text() for path in (ROOT / "macros").rglob("*.sql")),
         )
     )
     in_specs = set(

@@ -9,6 +9,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.contract import MACRO_GLOBALS
 from runner.engine.messages import messages_view
@@ -119,14 +120,13 @@ def test_digits_stay(spark: object) -> None:
         f'{{"recordType":"INSERT",{blank(draw)}"postStruct"{blank(draw)}:{row},"allMetaData":{{"timestamp":"1","table_name":"t"}}}}'
         for row in rows
     ]
-    session = spark.fresh()
+    renderer = Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str})
+    library = Library(renderer)
+    session = spark.fresh(library)
     messages_view(session, [FileMessage(0, 0, m.encode()) for m in messages], "json", "oms_default_messages")
-    query = compile_format(
-        Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str}).call,
-        FormatFolders((ROOT / "formats",)).load("oms_default"),
-        "oms_default",
-        None,
-    )
+    spec = FormatFolders((ROOT / "formats",)).load("oms_default")
+    query = library.complete(compile_format(renderer.call, spec, "oms_default", None))
+    session.register(query.functions, query.sql_functions)
     got = {row["seq"]["arrival"][0]: row for row in session.rows(query.sql)[1]}
     for number, row in enumerate(rows):
         expected = json.loads(row, parse_float=Number, parse_int=Number)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.contract import MACRO_GLOBALS
 from runner.engine.messages import messages_view
@@ -22,10 +23,13 @@ LEFT_OUT = ("source", "format", "origin", "detail", "run_id", "loaded_at", "land
 @pytest.mark.parametrize(("zone", "seed"), [(None, 1), ("Asia/Shanghai", 2), ("America/New_York", 3), ("+08:00", 4)])
 def test_random_messages(spark: object, zone: str | None, seed: int) -> None:
     messages = random_canal.messages(seed, 3000)
-    session = spark.fresh()
-    messages_view(session, [FileMessage(0, 0, message) for message in messages], "json", "canal_messages")
     renderer = Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str})
-    query = compile_format(renderer.call, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
+    library = Library(renderer)
+    session = spark.fresh(library)
+    messages_view(session, [FileMessage(0, 0, message) for message in messages], "json", "canal_messages")
+    compiled = compile_format(renderer.call, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
+    query = library.complete(compiled)
+    session.register(query.functions, query.sql_functions)
     got: dict[int, list[dict]] = {}
     for row in sorted(session.rows(query.sql)[1], key=lambda r: (r["seq"]["arrival"], r["seq"]["row"])):
         got.setdefault(row["seq"]["arrival"][0], []).append(_comparable(row))

@@ -5,14 +5,88 @@ create function changed_columns(
   after map<string,string> comment 'the image after it')
 returns array<string>
 comment 'The columns in which two images differ, or that only one of them has, sorted; null if an image is missing.'
-return array_sort(filter(
-  array_union(map_keys(before), map_keys(after)),
-  c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c))));
+return array_sort(if(map_keys(before) = map_keys(after),
+  filter(map_keys(after), (c, i) -> not get(map_values(before), i) <=> get(map_values(after), i)),
+  filter(
+    array_union(map_keys(before), map_keys(after)),
+    c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c)))));
+
+create function changed_among(
+  columns array<string> comment 'the columns that can differ, such as those of an image that holds only what has changed',
+  before map<string,string> comment 'the image before a change',
+  after map<string,string> comment 'the image after it')
+returns array<string>
+comment 'Those of these columns in which two images differ, or that only one of them has, sorted; null if an image is missing.'
+return if(before is null or after is null, null, array_sort(filter(
+  columns,
+  c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c)))));
 
 create function columns_of(
   image map<string,string> comment 'an image',
   names array<string> comment 'the columns to take, such as those of a key')
 returns map<string,string>
 comment 'These columns of an image, in the order of the names; null if the image or one of the columns is missing, or if there are no names.'
-return case when size(names) > 0 and forall(names, c -> map_contains_key(image, c))
-  then map_from_arrays(names, transform(names, c -> image[c])) end;
+return case
+  when size(names) = 1 and map_contains_key(image, get(names, 0)) then map(get(names, 0), image[get(names, 0)])
+  when size(names) > 1 and forall(names, c -> map_contains_key(image, c)) then map_from_arrays(names, transform(names, c -> image[c])) end;
+
+create function table_columns(
+  members map<string,string> comment 'the members of a row, or of the types of its columns',
+  types map<string,string> comment 'members that are known to be columns, or null',
+  hidden array<string> comment 'names of members that are no columns; nulls among them do not count')
+returns map<string,string>
+comment 'The members that are columns of the table: all, if they are those that are known; else those that are not hidden. Of equal names the last counts.'
+return case
+  when map_keys(members) = map_keys(types) then members
+  when size(array_distinct(map_keys(members))) < size(members) or exists(hidden, c -> map_contains_key(members, c))
+    then map_filter(map_from_entries(map_entries(members)), (c, v) -> not coalesce(array_contains(hidden, c), false))
+  else members end;
+
+create function with_texts(
+  image map<string,string> comment 'an image as it was sent',
+  texts map<string,string> comment 'the same in canonical text, null where a value could not be read')
+returns map<string,string>
+comment 'The image in canonical text, where a value that could not be read is as it was sent; the image as it was sent if there are no texts.'
+return case
+  when texts is null then image
+  when not exists(map_values(texts), t -> t is null) then texts
+  else map_zip_with(image, texts, (c, sent, read) -> coalesce(read, sent)) end;
+
+create function columns_not_read(
+  image map<string,string> comment 'an image in which a value that could not be read is as it was sent',
+  texts map<string,string> comment 'the same image, null where a value could not be read')
+returns array<string>
+comment 'The columns whose values could not be read; none if there is no image or no text.'
+return if(coalesce(map_values(texts) = map_values(image), true),
+  array(),
+  filter(map_keys(image), c -> image[c] is not null and texts[c] is null));
+
+create function names_joined(
+  names array<string> comment 'names, or null')
+returns string
+comment 'The names, each once, sorted, with commas between them; null if there are none.'
+return if(size(names) > 0, array_join(array_sort(array_distinct(names)), ','), null);
+
+create function key_text(
+  key map<string,string> comment 'the columns of a key')
+returns string
+comment 'The key as JSON with sorted names; null if there is no key.'
+return if(size(key) > 1, to_json(map_from_entries(array_sort(map_entries(key)))), to_json(key));
+
+create function key_columns(
+  names array<string> comment 'the names of a key as they were sent',
+  hidden array<string> comment 'names of members that are no columns; nulls among them do not count')
+returns array<string>
+comment 'The names that are columns, each once, in their order; null if there is no list of names.'
+return if(size(names) = 1 and get(names, 0) is not null and not coalesce(array_contains(hidden, get(names, 0)), false),
+  names,
+  array_except(names, array_append(coalesce(hidden, array()), cast(null as string))));
+
+create function key_with_values(
+  image map<string,string> comment 'an image',
+  names array<string> comment 'the columns of a key',
+  values array<string> comment 'the values of the key, in the order of the names')
+returns map<string,string>
+comment 'The key: each column from the image, or if it is missing there, from the values; null unless there are names, each once, and as many values.'
+return if(size(names) > 0 and size(array_compact(array_distinct(names))) = size(names) and size(values) = size(names),
+  map_from_arrays(names, transform(names, (c, i) -> if(map_contains_key(image, c), image[c], get(values, i)))), null);

@@ -44,6 +44,8 @@ class Cases:
             written = source.get("format") or Yaml(format_name, case.places)
             spec = read_source_format(written, self.formats, format_name, schemas)
             zone, tables = read_zone(source.get("zone")), read_tables(source.get("tables"))
-            query = compile_format(self.macro, spec, format_name, zone, tables)
+            # Queries of several cases run at once in a session, and beside those of sources.
+            prefix = f"{format_name} case {len(self.queries)}"
+            query = compile_format(self.macro, spec, format_name, zone, tables, prefix)
             self.queries[settings] = self.library.complete(query)
         return self.queries[settings]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from runner.compile.avro import row_images
-from runner.compile.paths import Tree, image_paths, plant, texts_of
+from runner.compile.paths import texts_of
 from runner.spec.words import FieldPath, Format, Image, Line
+
+Item = TypeVar("Item", bound=Hashable)
 
 # Language of an image -> the functions that read it: one for documents, one for patches.
 TEXT_FUNCTIONS = {"mongo_shell": ("shell_document", "shell_patch")}
-
-# The types as which the places of JSON images are read again, to see what is there instead of a row.
-REREAD_TYPES = ("string", "array<string>", "map<string,string>")
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,18 @@ class Side:
     laid_over: tuple[str, ...]
     incomplete: Mapping[str, tuple[str, ...]]
 
+    @property
+    def by_image(self) -> list[tuple[RowImage, list[str]]]:
+        """Each image with the verdicts that have it."""
+        return grouped((image, verdict) for verdict, image in self.images.items())
+
 
 @dataclass(frozen=True)
 class Images:
     """`changes` has one entry for each verdict of a row change, `updates` those of them that have two images. `in_json`
     is verdict -> the paths of each image of it that is JSON of the message. `texts` and `sent` are read by functions;
     of `sent`, `positional` are lists of values without names. `patches` are the verdicts whose image after the change
-    is a patch, `removed` verdict -> the column that holds the patch. `reread` is type -> the tree of all places of
-    images.
+    is a patch, `removed` verdict -> the column that holds the patch.
     """
 
     in_lists: bool
@@ -96,7 +100,16 @@ class Images:
     removed: Mapping[str, str]
     before: Side
     after: Side
-    reread: Mapping[str, Tree]
+
+    @property
+    def own_paths(self) -> list[tuple[tuple[FieldPath, ...], list[str]]]:
+        """The paths of the own images, each with the verdicts that have them there."""
+        return grouped((change.own.paths, change.verdict) for change in self.changes)
+
+    @property
+    def json_paths(self) -> list[tuple[tuple[tuple[FieldPath, ...], ...], list[str]]]:
+        """The paths of all images of a change that are JSON, each with the verdicts that have them there."""
+        return grouped((paths, verdict) for verdict, paths in self.in_json.items())
 
 
 def make_images(spec: Format) -> Images:
@@ -122,7 +135,6 @@ def make_images(spec: Format) -> Images:
         removed={verdict: column for verdict, column in after.texts.items() if verdict in patches},
         before=before,
         after=after,
-        reread={} if is_avro else {kind: _places(spec, kind) for kind in REREAD_TYPES},
     )
 
 
@@ -190,9 +202,13 @@ def _sent_column(path: FieldPath) -> str:
     return "_".join(["image", *path])
 
 
-def _places(spec: Format, kind: str) -> Tree:
-    """The places of all JSON images, read as one type."""
-    tree: Tree = {}
-    for path in image_paths(spec):
-        plant(tree, path, kind)
-    return tree
+def grouped(pairs: Iterable[tuple[Item, str]]) -> list[tuple[Item, list[str]]]:
+    """Equal items together, each with its texts.
+
+    >>> grouped([("a", "1"), ("b", "2"), ("a", "3")])
+    [('a', ['1', '3']), ('b', ['2'])]
+    """
+    groups: dict[Item, list[str]] = {}
+    for item, text in pairs:
+        groups.setdefault(item, []).append(text)
+    return list(groups.items())

@@ -15,6 +15,7 @@ from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, Source, SourcesView, SqlFile, SqlText
 from runner.project.templates import Templates
 from runner.spec.formats import FormatFolders
+from runner.sql_layout import folded
 
 
 def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFolders, library: Library) -> Compiled:
@@ -65,7 +66,7 @@ class Compiler:
                 query = compile_format(self.templates.call, spec, name, zone, tables)
                 return CompiledNode(query.sql, query.functions, sql_functions=query.sql_functions)
             case SourcesView(name=name, sources=sources):
-                return CompiledNode(self.templates.call(f"view_{name}", sources))
+                return CompiledNode(folded(self.templates.call(f"view_{name}", sources)))
             case SqlText(text=text):
                 return CompiledNode(text)
             case SqlFile(path=path):

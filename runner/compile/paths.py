@@ -73,6 +73,24 @@ def _type_fields(types: Types | None, images: set[FieldPath]) -> Iterator[tuple[
     yield from ((path, kind) for path in types.at if path.parent not in images)
 
 
+def leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The path and the type of all that is read."""
+    for name, branch in tree.items():
+        if isinstance(branch, dict):
+            yield from leaves(branch, (*above, name))
+        else:
+            yield (*above, name), branch
+
+
+def depth(path: tuple[str, ...], kind: str) -> int:
+    """How many objects and lists are around a value of this type at a path of a message, and inside of it.
+
+    >>> depth(("op",), "string"), depth(("a", "b"), "map<string,string>"), depth(("a",), "array<map<string,string>>")
+    (1, 3, 3)
+    """
+    return len(path) + kind.count("<")
+
+
 def plant(tree: Tree, path: FieldPath, kind: str | int) -> None:
     """Adds what is read at a path to a tree; raises `spec-conflict` if the tree has something else there."""
     for part in path[:-1]:

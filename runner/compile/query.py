@@ -8,19 +8,29 @@ from runner.compile.compiled import FormatQuery
 from runner.compile.plan import make_plan
 from runner.contract import MESSAGE_COLUMNS
 from runner.project.nodes import Messages, TableSettings
+from runner.project.sql_functions import printed_functions
 from runner.spec.words import Format
+from runner.sql_layout import folded
 
 Print = Callable[..., str]
 """A macro's name and arguments -> what it prints."""
 
 
 def compile_format(
-    macro: Print, spec: Format, source: str, zone: str | None, tables: Iterable[TableSettings] = ()
+    macro: Print,
+    spec: Format,
+    source: str,
+    zone: str | None,
+    tables: Iterable[TableSettings] = (),
+    prefix: str | None = None,
 ) -> FormatQuery:
-    """The query that makes changelog rows of the view `<source>_messages`."""
-    plan = make_plan(source, spec, zone, tables)
-    sql = macro("header", plan) + macro("changelog", plan)
-    return FormatQuery(sql, spec.message.encoding, (plan.avro,) if plan.avro else ())
+    """The query that makes changelog rows of the view `<source>_messages`, and the functions that only it calls; their
+    names begin with the `prefix`, which is the source if it is not given.
+    """
+    plan = make_plan(source, spec, zone, tables, prefix)
+    sql = folded(macro("header", plan) + macro("changelog", plan))
+    functions = printed_functions(folded(macro("functions_of_source", plan)), "functions_of_source")
+    return FormatQuery(sql, spec.message.encoding, (plan.avro,) if plan.avro else (), functions)
 
 
 def reads(macro: Print, messages: Messages) -> dict[str, str]:

@@ -31,6 +31,12 @@ class Zone:
     is_ahead: bool
     may_skip: bool
 
+    @property
+    def function(self) -> str:
+        """The name of the SQL function that reads local times of this zone."""
+        spoken = self.name.replace("+", "plus_").replace("-", "minus_" if self.offset is not None else "_")
+        return "instant_in_" + re.sub(r"\W", "_", spoken.lower())
+
 
 @dataclass(frozen=True)
 class Attempt:

@@ -103,9 +103,11 @@ class Spark:
         """The process of the JVM; None if this run did not start it."""
         return self.jvm.java.lang.ProcessHandle.current().pid() if self.jvm and self.owns_jvm else None
 
-    def fresh(self) -> Spark:
-        """Another session in the same JVM or server, without views."""
-        return self._another(self.library)
+    def fresh(self, library: SqlFunctions | None = None) -> Spark:
+        """Another session in the same JVM or server, without views, whose queries find the functions of this library;
+        if none is given, of the same.
+        """
+        return self._another(library or self.library)
 
     def without_library(self) -> Spark:
         """The same, where queries find only the SQL functions that a catalog keeps."""

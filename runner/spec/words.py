@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from runner.errors import Where
 from runner.yaml_text import Yaml
+
+Result = TypeVar("Result")
 
 ROW_OPS = ("insert", "update", "delete", "snapshot")
 DDL_OPS = ("create", "alter", "drop", "truncate", "rename", "index", "other")
@@ -102,9 +105,27 @@ class Switch:
     missing: Value
     otherwise: Value
 
+    def groups(self) -> list[tuple[list[str], Value]]:
+        """The values with their texts, in order; texts that follow each other and have the same value are together."""
+        return _together(self.cases)
+
 
 Value = tuple["Field | Switch", ...]
 """The places a value may come from; the first that is not null counts."""
+
+
+def _together(cases: Mapping[str, Result]) -> list[tuple[list[str], Result]]:
+    """
+    >>> _together({"A": 1, "B": 1, "C": 2, "D": 1})
+    [(['A', 'B'], 1), (['C'], 2), (['D'], 1)]
+    """
+    out: list[tuple[list[str], Result]] = []
+    for text, result in cases.items():
+        if out and out[-1][1] == result:
+            out[-1][0].append(text)
+        else:
+            out.append(([text], result))
+    return out
 
 
 def fields_of(value: Value) -> Iterator[Field]:
@@ -151,6 +172,10 @@ class DdlSwitch:
     cases: Mapping[str, str | None]
     otherwise: str | None
 
+    def groups(self) -> list[tuple[list[str], str | None]]:
+        """The ops with their texts, in order; texts that follow each other and have the same op are together."""
+        return _together(self.cases)
+
 
 @dataclass(frozen=True)
 class Line:
@@ -185,6 +210,10 @@ class Line:
         """The line in words, as compiled SQL carries it: kind, op, half and label."""
         return " ".join(word for word in (self.kind, self.op or BY_STATEMENT, self.half, self.label) if word)
 
+    def means(self, other: Line) -> bool:
+        """Whether both lines say the same of the same messages."""
+        return (self.verdict, self.conditions) == (other.verdict, other.conditions)
+
 
 @dataclass(frozen=True)
 class Op:
@@ -203,6 +232,26 @@ class Op:
         """All lines, each once, in the order in which a message is compared with them."""
         groups = [self.first, *self.cases.values(), self.missing, self.otherwise]
         return list({line.verdict + repr(line.conditions): line for group in groups for line in group}.values())
+
+    def groups(self) -> list[tuple[list[str], Line]]:
+        """The lines of the cases with their texts, in order; texts that follow each other and mean the same are
+        together.
+        """
+        out: list[tuple[list[str], Line]] = []
+        for text, lines in self.cases.items():
+            for line in lines:
+                is_plain = not line.conditions and len(lines) == 1 and not text.endswith("*")
+                if is_plain and out and out[-1][1].means(line) and not out[-1][0][-1].endswith("*"):
+                    out[-1][0].append(text)
+                else:
+                    out.append(([text], line))
+        return out
+
+    @property
+    def misses_as_others(self) -> bool:
+        """Whether a message without a text is what one with an unknown text is."""
+        pairs = zip(self.missing, self.otherwise)
+        return len(self.missing) == len(self.otherwise) and all(one.means(other) for one, other in pairs)
 
 
 @dataclass(frozen=True)

@@ -2,210 +2,46 @@
 -- format     dataworks: Alibaba DataWorks, whole database to Kafka
 -- reads      dataworks_messages: raw string, origin struct, arrival array
 -- zone       not declared: local times stay wall clock
--- settings   spark.sql.ansi.enabled = true
---            spark.sql.session.timeZone = UTC
---            spark.sql.mapKeyDedupPolicy = LAST_WIN
---            spark.sql.chunkBase64String.enabled = false
---            spark.sql.variable.substitute = false
---            spark.sql.parser.escapedStringLiterals = false
 with
 
--- Numbers that a JSON parser would round are put in quotes first. Inside a text this does harm: see `marked` below.  [message.numbers]
-quoted as (
-  select
-    *,
-    regexp_replace(
-      if(contains(raw, ' :') or contains(raw, '\t:') or contains(raw, '\n:') or contains(raw, '\r:'),
-        regexp_replace(if(contains(raw, '\\ud') or contains(raw, '\\uD'), regexp_replace(
-        raw,
-        '(?s)\\G((?:[^\\\\]++|\\\\[^u]|\\\\u(?![dD][89a-fA-F])|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)\\\\u[dD][89a-fA-F][0-9a-fA-F]{2}',
-        '$1\\\\ufffd'), raw), '("\\s++:\\s*+)(?=[-0-9])(-?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE]))(?=\\s*+[,}\\]])', '$1"$2"'), if(contains(raw, '\\ud') or contains(raw, '\\uD'), regexp_replace(
-        raw,
-        '(?s)\\G((?:[^\\\\]++|\\\\[^u]|\\\\u(?![dD][89a-fA-F])|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)\\\\u[dD][89a-fA-F][0-9a-fA-F]{2}',
-        '$1\\\\ufffd'), raw)),
-      '":(?<![^\\\\]\\\\":)(\\s*+)(?=[-0-9])(-?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE]))(?=\\s*+[,}\\]])',
-      '":$1"$2"') as quoted
+-- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
+decoded as (
+  select *,
+    from_json(
+      concat('[', exact_numbers(raw), ',{"seal":"', xxhash64(raw), '"}]'),
+      'array<struct<`payload` struct<
+          `op` string, `sequenceId` string, `ddl` struct<`text` string>,
+          `timestamp` struct<
+            `eventTime` string, `systemTime` string, `checkpointTime` string>,
+          `scn` string, `after` struct<`dataColumn` map<string,string>>,
+          `before` struct<`dataColumn` map<string,string>>>,
+        `schema` struct<
+          `source` struct<
+            `dbName` string, `schemaName` string, `tableName` string, `dbType` string, `dbVersion` string>,
+          `primaryKey` array<string>, `dataColumn` array<struct<`name`:string,`type`:string>>>,
+        `version` string, `seal` string>>',
+      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
+        'maxNestingDepth', '5')) as documents
   from `dataworks_messages`
 ),
 
--- The fields that the format names. A seal follows the document: if it is in its place, there is nothing else in the message.
-decoded as (
-  select
-    *,
-    from_json(
-      concat('[', quoted, ',{"seal":"', xxhash64(raw), '"}]'),
-      'array<struct<
-        `payload` struct<
-          `op` string,
-          `sequenceId` string,
-          `ddl` struct<
-            `text` string>,
-          `timestamp` struct<
-            `eventTime` string,
-            `systemTime` string,
-            `checkpointTime` string>,
-          `scn` string,
-          `after` struct<
-            `dataColumn` map<string,string>>,
-          `before` struct<
-            `dataColumn` map<string,string>>>,
-        `schema` struct<
-          `source` struct<
-            `dbName` string,
-            `schemaName` string,
-            `tableName` string,
-            `dbType` string,
-            `dbVersion` string>,
-          `primaryKey` array<string>,
-          `dataColumn` array<struct<`name`:string,`type`:string>>>,
-        `version` string,
-        `seal` string>>',
-      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) as documents
-  from quoted
-),
-
--- Where the quotes did harm, or values are objects or lists, the message is read again with marks that tell which quotes to remove.
-marked as (
-  select
-    *,
-    from_json(
-      concat('[', marked, ',{"seal":"', xxhash64(raw), '"}]'),
-      'array<struct<
-        `payload` struct<
-          `op` string,
-          `sequenceId` string,
-          `ddl` struct<
-            `text` string>,
-          `timestamp` struct<
-            `eventTime` string,
-            `systemTime` string,
-            `checkpointTime` string>,
-          `scn` string,
-          `after` struct<
-            `dataColumn` map<string,string>>,
-          `before` struct<
-            `dataColumn` map<string,string>>>,
-        `schema` struct<
-          `source` struct<
-            `dbName` string,
-            `schemaName` string,
-            `tableName` string,
-            `dbType` string,
-            `dbVersion` string>,
-          `primaryKey` array<string>,
-          `dataColumn` array<struct<`name`:string,`type`:string>>>,
-        `version` string,
-        `seal` string>>',
-      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) as marked_documents
-  from (
-    select
-      *,
-      case
-        when octet_length(quoted) > octet_length(raw) and not coalesce((get(documents, 1).seal = cast(xxhash64(raw) as string) and size(documents) = 2 and get(documents, 0) is not null), false) then regexp_replace(
-      regexp_replace(
-        raw,
-        '(?s)\\G((?:[^\\\\]++|\\\\[^u]|\\\\u(?![dD][89a-fA-F])|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)\\\\u[dD][89a-fA-F][0-9a-fA-F]{2}',
-        '$1\\\\ufffd'),
-      '(?s)\\G((?:[^"\\-0-9]++|"(?:[^"\\\\]++|\\\\.)*+"|(?!-0(?![0-9.eE]))-?[0-9]++(?![0-9.eE])|-(?![0-9]))*+)(-?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE]))',
-      '$1"\uFFFF$2"')
-        when (
-          coalesce(
-          coalesce(startswith(get(documents, 0).`payload`.`op`, '{') or startswith(get(documents, 0).`payload`.`op`, '['), false)
-          or coalesce(startswith(get(documents, 0).`payload`.`sequenceId`, '{') or startswith(get(documents, 0).`payload`.`sequenceId`, '['), false)
-          or coalesce(
-          coalesce(startswith(get(documents, 0).`payload`.`ddl`.`text`, '{') or startswith(get(documents, 0).`payload`.`ddl`.`text`, '['), false), false)
-          or coalesce(
-          coalesce(startswith(get(documents, 0).`payload`.`timestamp`.`eventTime`, '{') or startswith(get(documents, 0).`payload`.`timestamp`.`eventTime`, '['), false)
-          or coalesce(startswith(get(documents, 0).`payload`.`timestamp`.`systemTime`, '{') or startswith(get(documents, 0).`payload`.`timestamp`.`systemTime`, '['), false)
-          or coalesce(startswith(get(documents, 0).`payload`.`timestamp`.`checkpointTime`, '{') or startswith(get(documents, 0).`payload`.`timestamp`.`checkpointTime`, '['), false), false)
-          or coalesce(startswith(get(documents, 0).`payload`.`scn`, '{') or startswith(get(documents, 0).`payload`.`scn`, '['), false)
-          or coalesce(
-          coalesce(exists(map_values(get(documents, 0).`payload`.`after`.`dataColumn`), v -> startswith(v, '{') or startswith(v, '[')), false), false)
-          or coalesce(
-          coalesce(exists(map_values(get(documents, 0).`payload`.`before`.`dataColumn`), v -> startswith(v, '{') or startswith(v, '[')), false), false), false)
-          or coalesce(
-          coalesce(
-          coalesce(startswith(get(documents, 0).`schema`.`source`.`dbName`, '{') or startswith(get(documents, 0).`schema`.`source`.`dbName`, '['), false)
-          or coalesce(startswith(get(documents, 0).`schema`.`source`.`schemaName`, '{') or startswith(get(documents, 0).`schema`.`source`.`schemaName`, '['), false)
-          or coalesce(startswith(get(documents, 0).`schema`.`source`.`tableName`, '{') or startswith(get(documents, 0).`schema`.`source`.`tableName`, '['), false)
-          or coalesce(startswith(get(documents, 0).`schema`.`source`.`dbType`, '{') or startswith(get(documents, 0).`schema`.`source`.`dbType`, '['), false)
-          or coalesce(startswith(get(documents, 0).`schema`.`source`.`dbVersion`, '{') or startswith(get(documents, 0).`schema`.`source`.`dbVersion`, '['), false), false)
-          or coalesce(exists(get(documents, 0).`schema`.`primaryKey`, v -> startswith(v, '{') or startswith(v, '[')), false)
-          or coalesce(false, false), false)
-          or coalesce(startswith(get(documents, 0).`version`, '{') or startswith(get(documents, 0).`version`, '['), false)) and raw rlike '[.eE\\-][-+0-9eE]++\\s*+[,}\\]]' then regexp_replace(
-      regexp_replace(
-        raw,
-        '(?s)\\G((?:[^\\\\]++|\\\\[^u]|\\\\u(?![dD][89a-fA-F])|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)\\\\u[dD][89a-fA-F][0-9a-fA-F]{2}',
-        '$1\\\\ufffd'),
-      '(?s)\\G((?:[^"\\-0-9]++|"(?:[^"\\\\]++|\\\\.)*+"|(?!-0(?![0-9.eE]))-?[0-9]++(?![0-9.eE])|-(?![0-9]))*+)(-?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE]))',
-      '$1"\uFFFF$2"')
-      end as marked
-    from decoded
-  )
-),
-
--- The one document of each message, or why there is not one.
+-- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select
-    * except (documents, marked_documents),
-    case
-      when parse_error is not null then null
-      when marked_documents is null then get(documents, 0)
-      else if(get(marked_documents, 0) is null, null, named_struct(
-        'payload', if(get(marked_documents, 0).`payload` is null, null, named_struct(
-          'op', if(startswith(get(marked_documents, 0).`payload`.`op`, '\uFFFF'), substr(get(marked_documents, 0).`payload`.`op`, 2), regexp_replace(get(marked_documents, 0).`payload`.`op`, '"\uFFFF([^"]*+)"', '$1')),
-          'sequenceId', if(startswith(get(marked_documents, 0).`payload`.`sequenceId`, '\uFFFF'), substr(get(marked_documents, 0).`payload`.`sequenceId`, 2), regexp_replace(get(marked_documents, 0).`payload`.`sequenceId`, '"\uFFFF([^"]*+)"', '$1')),
-          'ddl', if(get(marked_documents, 0).`payload`.`ddl` is null, null, named_struct(
-            'text', if(startswith(get(marked_documents, 0).`payload`.`ddl`.`text`, '\uFFFF'), substr(get(marked_documents, 0).`payload`.`ddl`.`text`, 2), regexp_replace(get(marked_documents, 0).`payload`.`ddl`.`text`, '"\uFFFF([^"]*+)"', '$1')))),
-          'timestamp', if(get(marked_documents, 0).`payload`.`timestamp` is null, null, named_struct(
-            'eventTime', if(startswith(get(marked_documents, 0).`payload`.`timestamp`.`eventTime`, '\uFFFF'), substr(get(marked_documents, 0).`payload`.`timestamp`.`eventTime`, 2), regexp_replace(get(marked_documents, 0).`payload`.`timestamp`.`eventTime`, '"\uFFFF([^"]*+)"', '$1')),
-            'systemTime', if(startswith(get(marked_documents, 0).`payload`.`timestamp`.`systemTime`, '\uFFFF'), substr(get(marked_documents, 0).`payload`.`timestamp`.`systemTime`, 2), regexp_replace(get(marked_documents, 0).`payload`.`timestamp`.`systemTime`, '"\uFFFF([^"]*+)"', '$1')),
-            'checkpointTime', if(startswith(get(marked_documents, 0).`payload`.`timestamp`.`checkpointTime`, '\uFFFF'), substr(get(marked_documents, 0).`payload`.`timestamp`.`checkpointTime`, 2), regexp_replace(get(marked_documents, 0).`payload`.`timestamp`.`checkpointTime`, '"\uFFFF([^"]*+)"', '$1')))),
-          'scn', if(startswith(get(marked_documents, 0).`payload`.`scn`, '\uFFFF'), substr(get(marked_documents, 0).`payload`.`scn`, 2), regexp_replace(get(marked_documents, 0).`payload`.`scn`, '"\uFFFF([^"]*+)"', '$1')),
-          'after', if(get(marked_documents, 0).`payload`.`after` is null, null, named_struct(
-            'dataColumn', transform_values(get(marked_documents, 0).`payload`.`after`.`dataColumn`, (c, v) -> if(startswith(v, '\uFFFF'), substr(v, 2), regexp_replace(v, '"\uFFFF([^"]*+)"', '$1'))))),
-          'before', if(get(marked_documents, 0).`payload`.`before` is null, null, named_struct(
-            'dataColumn', transform_values(get(marked_documents, 0).`payload`.`before`.`dataColumn`, (c, v) -> if(startswith(v, '\uFFFF'), substr(v, 2), regexp_replace(v, '"\uFFFF([^"]*+)"', '$1'))))))),
-        'schema', if(get(marked_documents, 0).`schema` is null, null, named_struct(
-          'source', if(get(marked_documents, 0).`schema`.`source` is null, null, named_struct(
-            'dbName', if(startswith(get(marked_documents, 0).`schema`.`source`.`dbName`, '\uFFFF'), substr(get(marked_documents, 0).`schema`.`source`.`dbName`, 2), regexp_replace(get(marked_documents, 0).`schema`.`source`.`dbName`, '"\uFFFF([^"]*+)"', '$1')),
-            'schemaName', if(startswith(get(marked_documents, 0).`schema`.`source`.`schemaName`, '\uFFFF'), substr(get(marked_documents, 0).`schema`.`source`.`schemaName`, 2), regexp_replace(get(marked_documents, 0).`schema`.`source`.`schemaName`, '"\uFFFF([^"]*+)"', '$1')),
-            'tableName', if(startswith(get(marked_documents, 0).`schema`.`source`.`tableName`, '\uFFFF'), substr(get(marked_documents, 0).`schema`.`source`.`tableName`, 2), regexp_replace(get(marked_documents, 0).`schema`.`source`.`tableName`, '"\uFFFF([^"]*+)"', '$1')),
-            'dbType', if(startswith(get(marked_documents, 0).`schema`.`source`.`dbType`, '\uFFFF'), substr(get(marked_documents, 0).`schema`.`source`.`dbType`, 2), regexp_replace(get(marked_documents, 0).`schema`.`source`.`dbType`, '"\uFFFF([^"]*+)"', '$1')),
-            'dbVersion', if(startswith(get(marked_documents, 0).`schema`.`source`.`dbVersion`, '\uFFFF'), substr(get(marked_documents, 0).`schema`.`source`.`dbVersion`, 2), regexp_replace(get(marked_documents, 0).`schema`.`source`.`dbVersion`, '"\uFFFF([^"]*+)"', '$1')))),
-          'primaryKey', transform(get(marked_documents, 0).`schema`.`primaryKey`, v -> if(startswith(v, '\uFFFF'), substr(v, 2), regexp_replace(v, '"\uFFFF([^"]*+)"', '$1'))),
-          'dataColumn', get(marked_documents, 0).`schema`.`dataColumn`)),
-        'version', if(startswith(get(marked_documents, 0).`version`, '\uFFFF'), substr(get(marked_documents, 0).`version`, 2), regexp_replace(get(marked_documents, 0).`version`, '"\uFFFF([^"]*+)"', '$1')),
-        'seal', if(startswith(get(marked_documents, 0).`seal`, '\uFFFF'), substr(get(marked_documents, 0).`seal`, 2), regexp_replace(get(marked_documents, 0).`seal`, '"\uFFFF([^"]*+)"', '$1'))))
-    end as m
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
-    select
-      *,
-      case
-        when not is_valid_utf8(raw) then 'not-utf8'
-        when (get(coalesce(marked_documents, documents), 1).seal = cast(xxhash64(raw) as string) and size(coalesce(marked_documents, documents)) = 2 and get(coalesce(marked_documents, documents), 0) is not null) then null
-        when raw is null then null
-        when not raw rlike '[^ \\t\\r\\n]' then 'empty'
-        when size(from_json(concat('[', coalesce(marked, quoted), ',null]'), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) = 2 then 'not-an-object'
-        when from_json(coalesce(marked, quoted), 'map<string,string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) is not null then 'trailing-text'
-        when from_json(coalesce(marked, quoted), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) is not null then 'trailing-text'
-        when size(from_json(concat('[', coalesce(marked, quoted), ',null]'), 'array<string>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) > 2 then 'trailing-text'
-        else 'not-json'
-      end as parse_error
-    from marked
+    select *, `dataworks_message`(get(documents, 0), unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    from (select *, `dataworks_unusual`(get(documents, 0), get(documents, 1).seal, raw) as unusual from decoded)
   )
 ),
 
 -- What each message is, in words: kind, then op.  [op]
 classified as (
-  select
-    *,
+  select *,
     case
       when raw is null then 'control tombstone'
       when m.`payload`.`op` = 'INSERT' and m.`payload`.`sequenceId` = '-1' then 'row snapshot'
       when m.`payload`.`op` = 'INSERT' then 'row insert'
-      when m.`payload`.`op` = 'UPDATE_BEFOR' then 'row update before'
-      when m.`payload`.`op` = 'UPDATE_BEFORE' then 'row update before'
+      when m.`payload`.`op` in ('UPDATE_BEFOR', 'UPDATE_BEFORE') then 'row update before'
       when m.`payload`.`op` = 'UPDATE_AFTER' and m.`payload`.`before` is not null then 'row update'
       when m.`payload`.`op` = 'UPDATE_AFTER' then 'row update after'
       when m.`payload`.`op` = 'DELETE' then 'row delete'
@@ -217,8 +53,7 @@ classified as (
       when m.`payload`.`op` = 'ERASE' then 'ddl drop'
       when m.`payload`.`op` = 'TRUNCATE' then 'ddl truncate'
       when m.`payload`.`op` = 'RENAME' then 'ddl rename'
-      when m.`payload`.`op` = 'CINDEX' then 'ddl index'
-      when m.`payload`.`op` = 'DINDEX' then 'ddl index'
+      when m.`payload`.`op` in ('CINDEX', 'DINDEX') then 'ddl index'
       when m.`payload`.`op` = 'QUERY' then 'ddl by_statement'
       when m.`payload`.`op` = 'XACOMMIT' then 'control commit'
       when m.`payload`.`op` = 'XAROLLBACK' then 'control rollback'
@@ -230,165 +65,78 @@ classified as (
 
 -- The images of each row change.  [before, after]
 message_images as (
-  select
-    *,
-    case
-      when verdict = 'row update before' then m.`payload`.`before`.`dataColumn`
-      when verdict = 'row update' then m.`payload`.`before`.`dataColumn`
-      when verdict = 'row delete' then m.`payload`.`before`.`dataColumn` end as found_before,
-    case
-      when verdict = 'row snapshot' then m.`payload`.`after`.`dataColumn`
-      when verdict = 'row insert' then m.`payload`.`after`.`dataColumn`
-      when verdict = 'row update' then m.`payload`.`after`.`dataColumn`
-      when verdict = 'row update after' then m.`payload`.`after`.`dataColumn` end as found_after
-  from (
-    -- What stands in the place of an image and is not an object. Only row changes without their images need this second reading.
-    select
-      *,
-      case when verdict = 'row snapshot' and (m.`payload`.`after`.`dataColumn` is null)
-        or verdict = 'row insert' and (m.`payload`.`after`.`dataColumn` is null)
-        or verdict = 'row update before' and (m.`payload`.`before`.`dataColumn` is null)
-        or verdict = 'row update' and (m.`payload`.`after`.`dataColumn` is null or m.`payload`.`before`.`dataColumn` is null)
-        or verdict = 'row update after' and (m.`payload`.`after`.`dataColumn` is null)
-        or verdict = 'row delete' and (m.`payload`.`before`.`dataColumn` is null) then named_struct('texts', from_json(coalesce(marked, quoted), 'struct< `payload` struct<   `after` struct<     `dataColumn` string>,   `before` struct<     `dataColumn` string>>>', map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647'))) end as reread
-    from classified
-  )
+  select *,
+    array('#alibaba_rds_row_id#', if(m.`schema`.`source`.`dbType` in ('oracle', 'Oracle', 'ORACLE'), 'rowid', null)) as hidden,
+    case when verdict in ('row update before', 'row update', 'row delete') then m.`payload`.`before`.`dataColumn` end as found_before,
+    case when verdict in ('row snapshot', 'row insert', 'row update', 'row update after') then m.`payload`.`after`.`dataColumn`
+      end as found_after
+  from classified
 ),
 
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
-  select
-    origin, arrival, raw, verdict, found_before, found_after,
-    named_struct(
-      'payload', named_struct(
-        'op', m.`payload`.`op`,
-        'sequenceId', m.`payload`.`sequenceId`,
-        'ddl', named_struct(
-          'text', m.`payload`.`ddl`.`text`),
-        'timestamp', named_struct(
-          'eventTime', m.`payload`.`timestamp`.`eventTime`,
-          'systemTime', m.`payload`.`timestamp`.`systemTime`,
-          'checkpointTime', m.`payload`.`timestamp`.`checkpointTime`),
-        'scn', m.`payload`.`scn`,
-        'after', named_struct(
-          'dataColumn', named_struct(
-            '#alibaba_rds_row_id#', m.`payload`.`after`.`dataColumn`.`#alibaba_rds_row_id#`,
-            'rowid', m.`payload`.`after`.`dataColumn`.`rowid`)),
-        'before', named_struct(
-          'dataColumn', named_struct(
-            '#alibaba_rds_row_id#', m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`,
-            'rowid', m.`payload`.`before`.`dataColumn`.`rowid`))),
-      'schema', named_struct(
-        'source', named_struct(
-          'dbName', m.`schema`.`source`.`dbName`,
-          'schemaName', m.`schema`.`source`.`schemaName`,
-          'tableName', m.`schema`.`source`.`tableName`,
-          'dbType', m.`schema`.`source`.`dbType`,
-          'dbVersion', m.`schema`.`source`.`dbVersion`)),
-      'version', m.`version`) as m,
+  select *,
     case
       when parse_error is not null then parse_error
       when verdict is null and m.`payload`.`op` is null then 'no-op'
       when verdict is null then 'unknown-op'
       when verdict not like 'row %' then null
-      when reread is not null and case verdict
-        when 'row snapshot' then reread.texts.`payload`.`after`.`dataColumn` is not null and m.`payload`.`after`.`dataColumn` is null
-        when 'row insert' then reread.texts.`payload`.`after`.`dataColumn` is not null and m.`payload`.`after`.`dataColumn` is null
-        when 'row update before' then reread.texts.`payload`.`before`.`dataColumn` is not null and m.`payload`.`before`.`dataColumn` is null
-        when 'row update' then reread.texts.`payload`.`after`.`dataColumn` is not null and m.`payload`.`after`.`dataColumn` is null or reread.texts.`payload`.`before`.`dataColumn` is not null and m.`payload`.`before`.`dataColumn` is null
-        when 'row update after' then reread.texts.`payload`.`after`.`dataColumn` is not null and m.`payload`.`after`.`dataColumn` is null
-        when 'row delete' then reread.texts.`payload`.`before`.`dataColumn` is not null and m.`payload`.`before`.`dataColumn` is null end then 'row-not-an-object'
-      when not coalesce(size(if(verdict in ('row update before', 'row delete'), found_before, found_after)) > 0 and (size(if(verdict in ('row update before', 'row delete'), found_before, found_after)) > 2 or size(if(size(array_distinct(map_keys(if(verdict in ('row update before', 'row delete'), found_before, found_after)))) < size(if(verdict in ('row update before', 'row delete'), found_before, found_after)) or map_contains_key(if(verdict in ('row update before', 'row delete'), found_before, found_after), '#alibaba_rds_row_id#') or map_contains_key(if(verdict in ('row update before', 'row delete'), found_before, found_after), 'rowid'),
-      map_filter(map_from_entries(map_entries(if(verdict in ('row update before', 'row delete'), found_before, found_after))), (c, v) -> not (c = '#alibaba_rds_row_id#' or c = 'rowid' and coalesce(m.`schema`.`source`.`dbType` in ('oracle', 'Oracle', 'ORACLE'), false))), if(verdict in ('row update before', 'row delete'), found_before, found_after))) > 0), false) then if(nullif(m.`payload`.`ddl`.`text`, '') is not null, 'statement-without-rows', 'no-row-image')
+      when verdict in ('row snapshot', 'row insert', 'row update after') and array_contains(misfits, 'payload.after.dataColumn')
+        then 'row-not-an-object'
+      when verdict in ('row update before', 'row delete') and array_contains(misfits, 'payload.before.dataColumn') then 'row-not-an-object'
+      when verdict = 'row update' and
+        (array_contains(misfits, 'payload.after.dataColumn') or array_contains(misfits, 'payload.before.dataColumn'))
+        then 'row-not-an-object'
+      when not coalesce(size(if(verdict in ('row update before', 'row delete'), found_before, found_after)) > 0
+        and (size(if(verdict in ('row update before', 'row delete'), found_before, found_after)) > 2
+        or size(table_columns(if(verdict in ('row update before', 'row delete'), found_before, found_after), null, hidden)) > 0), false)
+        then if(nullif(m.`payload`.`ddl`.`text`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
-    array_except(m.`schema`.`primaryKey`, array(cast(null as string), '#alibaba_rds_row_id#', if(m.`schema`.`source`.`dbType` in ('oracle', 'Oracle', 'ORACLE'), 'rowid', null))) as key_names,
-    if(size(array_distinct(map_keys(map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`)))))) < size(map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`)))) or map_contains_key(map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), '#alibaba_rds_row_id#') or map_contains_key(map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), 'rowid'),
-      map_filter(map_from_entries(map_entries(map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))))), (c, v) -> not (c = '#alibaba_rds_row_id#' or c = 'rowid' and coalesce(m.`schema`.`source`.`dbType` in ('oracle', 'Oracle', 'ORACLE'), false))), map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`)))) as types
+    key_columns(m.`schema`.`primaryKey`, hidden) as key_names,
+    table_columns(map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))),
+      null, hidden) as types
   from message_images
-),
-
--- The columns whose text as sent may not be canonical, and the reader of each.  [types.table, values]
-column_readers as (
-  select
-    *,
-    transform(
-      filter(map_entries(types), t -> substring_index(substring_index(lower(t.value), '(', 1), ' ', 1) in (
-        'bytes', 'date')),
-      t -> struct(
-        t.key as column,
-        case
-          when substring_index(substring_index(lower(t.value), '(', 1), ' ', 1) in ('bytes') then 'base64'
-          when substring_index(substring_index(lower(t.value), '(', 1), ' ', 1) in ('date') then 'epoch_ms' end as reader)) as readers
-  from checked
 ),
 
 -- One row for each row change; every other message stays one row.
 exploded as (
-  select
-    origin, arrival, m, verdict, reason, key_names, types, readers,
+  select origin, arrival, m, verdict, reason, hidden, key_names, types,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     if(reason is null, case
-      when split_part(verdict, ' ', 2) = 'by_statement' then case
-      when nullif(m.`payload`.`ddl`.`text`, '') rlike '(?is)^(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))*+(?:create|drop)(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))++(?:(?:or(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))++replace|unique|fulltext|spatial|online|offline|bitmap|clustered|nonclustered|columnstore)(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))++)*+index\\b' then 'index'
-      else coalesce(element_at(
-        map('create', 'create', 'alter', 'alter', 'drop', 'drop', 'truncate', 'truncate', 'rename', 'rename'),
-        lower(regexp_extract(nullif(m.`payload`.`ddl`.`text`, ''), '(?is)^(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))*+([a-z]++)', 1))), 'other') end
+      when split_part(verdict, ' ', 2) = 'by_statement' then op_of_statement(nullif(m.`payload`.`ddl`.`text`, ''))
       else split_part(verdict, ' ', 2) end, null) as op,
+    `dataworks_readers`(types) as readers,
     0 as row_index,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after
-  from column_readers
+  from checked
 ),
 
 -- The images as sent: of equal names the last counts, and members that are not columns are left out.  [drop]
 clean_images as (
-  select
-    * except (sent_before, sent_after),
-    if(map_keys(sent_before) = map_keys(types), sent_before, if(size(array_distinct(map_keys(sent_before))) < size(sent_before) or map_contains_key(sent_before, '#alibaba_rds_row_id#') or map_contains_key(sent_before, 'rowid'),
-      map_filter(map_from_entries(map_entries(sent_before)), (c, v) -> not (c = '#alibaba_rds_row_id#' or c = 'rowid' and coalesce(m.`schema`.`source`.`dbType` in ('oracle', 'Oracle', 'ORACLE'), false))), sent_before)) as sent_before,
-    if(map_keys(sent_after) = map_keys(types), sent_after, if(size(array_distinct(map_keys(sent_after))) < size(sent_after) or map_contains_key(sent_after, '#alibaba_rds_row_id#') or map_contains_key(sent_after, 'rowid'),
-      map_filter(map_from_entries(map_entries(sent_after)), (c, v) -> not (c = '#alibaba_rds_row_id#' or c = 'rowid' and coalesce(m.`schema`.`source`.`dbType` in ('oracle', 'Oracle', 'ORACLE'), false))), sent_after)) as sent_after
+  select * except (sent_before, sent_after),
+    table_columns(sent_before, types, hidden) as sent_before,
+    table_columns(sent_after, types, hidden) as sent_after
   from exploded
 ),
 
--- The values whose canonical text is not the text sent, before and after; the text is null where it could not be read.  [values]
-new_texts as (
-  select
-    *,
-    if(coalesce(size(readers), 0) = 0, null, array(
-      filter(
-        transform(
-          transform(readers, r -> struct(r.column, r.reader, sent_before[r.column] as sent)),
-          v -> struct(v.column, v.sent, case v.reader
-            when 'base64' then if(v.sent rlike '^[A-Za-z0-9+/]*+={0,2}$' and length(v.sent) % 4 = 0, base64(unbase64(v.sent)), null)
-            when 'epoch_ms' then if(v.sent rlike '^-?[0-9]{1,15}$' and try_cast(v.sent as bigint) between -62135596800000 and 253402300799999, concat(replace(cast(timestamp_millis(try_cast(v.sent as bigint)) as string), ' ', 'T'), 'Z'), null) end as text)),
-        v -> not v.text <=> v.sent),
-      filter(
-        transform(
-          transform(readers, r -> struct(r.column, r.reader, sent_after[r.column] as sent)),
-          v -> struct(v.column, v.sent, case v.reader
-            when 'base64' then if(v.sent rlike '^[A-Za-z0-9+/]*+={0,2}$' and length(v.sent) % 4 = 0, base64(unbase64(v.sent)), null)
-            when 'epoch_ms' then if(v.sent rlike '^-?[0-9]{1,15}$' and try_cast(v.sent as bigint) between -62135596800000 and 253402300799999, concat(replace(cast(timestamp_millis(try_cast(v.sent as bigint)) as string), ' ', 'T'), 'Z'), null) end as text)),
-        v -> not v.text <=> v.sent))) as new_texts
-  from clean_images
-),
-
--- The images in canonical text.
+-- The images in canonical text. In `texts` a value that could not be read is null, here it is as sent.  [types.table, values]
 canonical as (
-  select
-    *,
-    if(coalesce(size(new_texts[0]), 0) = 0, sent_before,
-      map_concat(sent_before, map_from_entries(transform(new_texts[0], v -> struct(v.column, coalesce(v.text, v.sent)))))) as canonical_before,
-    if(coalesce(size(new_texts[1]), 0) = 0, sent_after,
-      map_concat(sent_after, map_from_entries(transform(new_texts[1], v -> struct(v.column, coalesce(v.text, v.sent)))))) as canonical_after
-  from new_texts
+  select *,
+    with_texts(sent_before, texts_before) as canonical_before,
+    with_texts(sent_after, texts_after) as canonical_after
+  from (
+    select *,
+      `dataworks_texts`(sent_before, readers) as texts_before,
+      `dataworks_texts`(sent_after, readers) as texts_after
+    from clean_images
+  )
 ),
 
 -- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
 images as (
-  select
-    *,
+  select *,
     if(size(canonical_before) > 0, canonical_before, null) as before,
     canonical_after as after
   from canonical
@@ -396,78 +144,55 @@ images as (
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
-  select
-    *,
-    case
-      when kind = 'row' and size(key_names) > 0 and forall(key_names, k -> map_contains_key(coalesce(after, before), k)) then
-      map_from_arrays(key_names, transform(key_names, k -> coalesce(after, before)[k])) end as key,
-    case when op = 'update' and arrays_overlap(key_names, map_keys(sent_before)) and forall(key_names, k -> map_contains_key(before, k)) then
-      map_from_arrays(key_names, transform(key_names, k -> before[k])) end as key_before
+  select *,
+    case when kind = 'row' then columns_of(coalesce(after, before), key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null) as key_before
   from images
-),
-
--- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-meta_and_order as (
-  select
-    *,
-    if(if(m.`payload`.`sequenceId` = '-1', null, m.`payload`.`sequenceId`) rlike '^-?[0-9]{1,38}$', try_cast(if(m.`payload`.`sequenceId` = '-1', null, m.`payload`.`sequenceId`) as decimal(38,0)), null) as order_1,
-    map(
-      'scn', nullif(m.`payload`.`scn`, ''),
-      'rowid', coalesce(nullif(m.`payload`.`after`.`dataColumn`.`#alibaba_rds_row_id#`, ''), nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), nullif(case when lower(m.`schema`.`source`.`dbType`) = 'oracle' then coalesce(nullif(m.`payload`.`after`.`dataColumn`.`rowid`, ''), nullif(m.`payload`.`before`.`dataColumn`.`rowid`, '')) else cast(null as string) end, '')),
-      'db_type', nullif(m.`schema`.`source`.`dbType`, ''),
-      'db_version', nullif(m.`schema`.`source`.`dbVersion`, ''),
-      'checkpoint', nullif(m.`payload`.`timestamp`.`checkpointTime`, ''),
-      'protocol_version', nullif(m.`version`, ''),
-      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', array_join(sort_array(array_distinct(transform(filter(flatten(new_texts), v -> v.text is null), v -> v.column))), ','),
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null)) as meta_entries
-  from keyed
 )
 
 -- The columns of the contract, in its order.
 select
-  kind,
-  'dataworks' as source,
-  'dataworks' as format,
-  op,
+  kind, 'dataworks' as source, 'dataworks' as format, op,
   cast(null as string) as tenant,
   nullif(m.`schema`.`source`.`dbName`, '') as db_name,
   nullif(m.`schema`.`source`.`schemaName`, '') as schema_name,
   nullif(m.`schema`.`source`.`tableName`, '') as table_name,
   key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
-  if(size(key) > 1, to_json(map_from_entries(array_sort(map_entries(key)))), to_json(key)) as key_text,
-  before,
-  after,
-  case when kind <> 'row' then null when before is null then 'none' when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full' end as before_image,
+  key_text(key) as key_text,
+  before, after,
+  case when kind <> 'row' then null when before is null then 'none'
+    when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
+      end as before_image,
   case when kind <> 'row' then null when after is null then 'none' else 'full' end as after_image,
-  case when op = 'update' and before is not null and after is not null then
-      if(map_keys(before) = map_keys(after),
-        sort_array(filter(map_keys(after), (c, i) -> not get(map_values(before), i) <=> get(map_values(after), i))),
-        sort_array(filter(array_union(map_keys(before), map_keys(after)), c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c))))) end as changed,
+  case when op = 'update' then changed_columns(before, after) end as changed,
   if(kind = 'row', types, null) as types,
-  timestamp_millis(if(m.`payload`.`timestamp`.`eventTime` rlike '^[0-9]{1,15}$' and try_cast(m.`payload`.`timestamp`.`eventTime` as bigint) <= 253402300799999 and not m.`payload`.`timestamp`.`eventTime` = '-1', try_cast(m.`payload`.`timestamp`.`eventTime` as bigint), null)) as event_time,
-  timestamp_millis(if(m.`payload`.`timestamp`.`systemTime` rlike '^[0-9]{1,15}$' and try_cast(m.`payload`.`timestamp`.`systemTime` as bigint) <= 253402300799999, try_cast(m.`payload`.`timestamp`.`systemTime` as bigint), null)) as produced_at,
+  instant_of_milliseconds(nullif(m.`payload`.`timestamp`.`eventTime`, '-1')) as event_time,
+  instant_of_milliseconds(m.`payload`.`timestamp`.`systemTime`) as produced_at,
   cast(null as string) as tx_id,
-  named_struct(
-    'generation', 0,
-    'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
-    'position', case when length(if(m.`payload`.`sequenceId` = '-1', null, m.`payload`.`sequenceId`)) > 38 and if(m.`payload`.`sequenceId` = '-1', null, m.`payload`.`sequenceId`) rlike '^-?[0-9]{39,}$' then cast(array() as array<decimal(38,0)>) when order_1 is null then cast(array() as array<decimal(38,0)>) else array(order_1) end,
-    'arrival', arrival,
-    'row', row_index) as seq,
-  case when kind = 'row' and verdict in ('row update before', 'row update after') then nullif(if(m.`payload`.`sequenceId` = '-1', null, m.`payload`.`sequenceId`), '') end as pair_id,
-  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
+  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+    'position', order_position(array(if(m.`payload`.`sequenceId` = '-1', null, m.`payload`.`sequenceId`))), 'arrival', arrival, 'row',
+      row_index) as seq,
+  case when kind = 'row' and verdict in ('row update before', 'row update after')
+    then nullif(if(m.`payload`.`sequenceId` = '-1', null, m.`payload`.`sequenceId`), '') end as pair_id,
+  known_entries(map(
+      'scn', m.`payload`.`scn`,
+      'rowid',
+        coalesce(nullif(m.`payload`.`after`.`dataColumn`.`#alibaba_rds_row_id#`, ''),
+        nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), case
+    when lower(m.`schema`.`source`.`dbType`) = 'oracle'
+      then coalesce(nullif(m.`payload`.`after`.`dataColumn`.`rowid`, ''), nullif(m.`payload`.`before`.`dataColumn`.`rowid`, ''))
+    else cast(null as string) end),
+      'db_type', m.`schema`.`source`.`dbType`,
+      'db_version', m.`schema`.`source`.`dbVersion`,
+      'checkpoint', m.`payload`.`timestamp`.`checkpointTime`,
+      'protocol_version', m.`version`,
+      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+      'as_sent', names_joined(concat(columns_not_read(canonical_before, texts_before), columns_not_read(canonical_after, texts_after))),
+      'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin,
   case when kind = 'ddl' then nullif(m.`payload`.`ddl`.`text`, '') end as statement,
   reason,
-  case reason
-    when 'no-op' then 'payload.op: missing'
-    when 'unknown-op' then concat('payload.op: "', m.`payload`.`op`, '"')
-    when 'no-row-image' then concat('payload.op: "', m.`payload`.`op`, '", without a row')
-    when 'statement-without-rows' then concat('payload.op: "', m.`payload`.`op`, '", without a row; statement: ', m.`payload`.`ddl`.`text`)
-    when 'row-not-an-object' then concat('payload.op: "', m.`payload`.`op`, '", with a row that is null or no object')
-    when 'uneven-rows' then concat('payload.op: "', m.`payload`.`op`, '", with more rows before the change than after it')
-    when 'unknown-patch' then concat('payload.op: "', m.`payload`.`op`, '", with an update operator that is not known')
-  end as detail,
+  found_in_message(reason, 'payload.op', m.`payload`.`op`, m.`payload`.`ddl`.`text`) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
-from meta_and_order
+from keyed

@@ -10,40 +10,58 @@ select
   count_if(kind = 'ddl') as ddls,
   count_if(kind = 'dead_letter') as dead_letters
 from (
-  select `kind`, 'canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `canal_to_changelog`
+  select `kind`, 'canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`,
+    `loaded_at` from `canal_to_changelog`
   union all
-  select `kind`, 'dataworks' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `dataworks_to_changelog`
+  select `kind`, 'dataworks' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `dataworks_to_changelog`
   union all
-  select `kind`, 'drs_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `drs_avro_to_changelog`
+  select `kind`, 'drs_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `drs_avro_to_changelog`
   union all
-  select `kind`, 'drs_json' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `drs_json_to_changelog`
+  select `kind`, 'drs_json' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `drs_json_to_changelog`
   union all
-  select `kind`, 'drs_json_c' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `drs_json_c_to_changelog`
+  select `kind`, 'drs_json_c' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `drs_json_c_to_changelog`
   union all
-  select `kind`, 'drs_json_oracle' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `drs_json_oracle_to_changelog`
+  select `kind`, 'drs_json_oracle' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `drs_json_oracle_to_changelog`
   union all
-  select `kind`, 'drs_mongodb' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `drs_mongodb_to_changelog`
+  select `kind`, 'drs_mongodb' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `drs_mongodb_to_changelog`
   union all
-  select `kind`, 'drs_sql' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `drs_sql_to_changelog`
+  select `kind`, 'drs_sql' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `drs_sql_to_changelog`
   union all
-  select `kind`, 'dts_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `dts_avro_to_changelog`
+  select `kind`, 'dts_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `dts_avro_to_changelog`
   union all
-  select `kind`, 'oceanbase_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `oceanbase_avro_to_changelog`
+  select `kind`, 'oceanbase_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oceanbase_avro_to_changelog`
   union all
-  select `kind`, 'oceanbase_canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `oceanbase_canal_to_changelog`
+  select `kind`, 'oceanbase_canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oceanbase_canal_to_changelog`
   union all
-  select `kind`, 'oms_canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `oms_canal_to_changelog`
+  select `kind`, 'oms_canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oms_canal_to_changelog`
   union all
-  select `kind`, 'oms_dataworks' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `oms_dataworks_to_changelog`
+  select `kind`, 'oms_dataworks' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oms_dataworks_to_changelog`
   union all
-  select `kind`, 'oms_default' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `oms_default_to_changelog`
+  select `kind`, 'oms_default' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oms_default_to_changelog`
   union all
-  select `kind`, 'oms_default_extend' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `oms_default_extend_to_changelog`
+  select `kind`, 'oms_default_extend' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`,
+    `seq`, `origin`, `loaded_at` from `oms_default_extend_to_changelog`
   union all
-  select `kind`, 'oms_shareplex' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `oms_shareplex_to_changelog`
+  select `kind`, 'oms_shareplex' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oms_shareplex_to_changelog`
   union all
-  select `kind`, 'oms_before_3_3' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `oms_before_3_3_to_changelog`
+  select `kind`, 'oms_before_3_3' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oms_before_3_3_to_changelog`
   union all
-  select `kind`, 'declared' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`, `loaded_at` from `declared_to_changelog`
+  select `kind`, 'declared' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `declared_to_changelog`
 )
 group by `source`

@@ -3,26 +3,18 @@
 -- reads      oceanbase_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
 -- functions  Spark's own, and avro_oceanbase_avro_e6982285 of runner/functions
 -- zone       not declared: local times stay wall clock
--- settings   spark.sql.ansi.enabled = true
---            spark.sql.session.timeZone = UTC
---            spark.sql.mapKeyDedupPolicy = LAST_WIN
---            spark.sql.chunkBase64String.enabled = false
---            spark.sql.variable.substitute = false
---            spark.sql.parser.escapedStringLiterals = false
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
-  select
-    *,
+  select *,
     avro_oceanbase_avro_e6982285(raw, own_schema) as record
   from `oceanbase_avro_messages`
 ),
 
 -- The one record of each message, or why there is not one.
 parsed as (
-  select
-    * except (record, damage),
+  select * except (record, damage),
     record.fields as m,
     record.images as sent_images,
     case
@@ -30,14 +22,13 @@ parsed as (
       when octet_length(raw) = 0 then 'empty'
       else record.reason
     end as parse_error,
-    coalesce(damage, record.detail) as error_detail
+    coalesce(damage, record.detail) as read_detail
   from decoded
 ),
 
 -- What each message is, in words: kind, then op.  [op]
 classified as (
-  select
-    *,
+  select *,
     case
       when raw is null then 'control tombstone'
       when not coalesce(m.`total` in ('-1', '0', '1'), false) then 'dead_letter sharded-message'
@@ -67,41 +58,31 @@ named_images as (
 
 -- The images of each row change.  [before, after]
 message_images as (
-  select
-    *,
-    case
-      when verdict = 'row update' then `image_beforeImages`
-      when verdict = 'row delete' then `image_beforeImages` end as found_before,
-    case
-      when verdict = 'row insert' then `image_afterImages`
-      when verdict = 'row update' then `image_afterImages` end as found_after
+  select *,
+    case when verdict in ('row update', 'row delete') then `image_beforeImages` end as found_before,
+    case when verdict in ('row insert', 'row update') then `image_afterImages` end as found_after
   from named_images
 ),
 
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
-  select
-    origin, arrival, raw, verdict, found_before, found_after,
-    coalesce(error_detail, if(sent_images.`afterImages`.texts is not null and `image_afterImages` is null, concat('afterImages: ', size(sent_images.`afterImages`.texts), ' values for ', coalesce(size(m.`fields`.`name`), 0), ' columns'), null), if(sent_images.`beforeImages`.texts is not null and `image_beforeImages` is null, concat('beforeImages: ', size(sent_images.`beforeImages`.texts), ' values for ', coalesce(size(m.`fields`.`name`), 0), ' columns'), null), if(exists(m.`pkIndexes`, i -> i < 0 or i >= coalesce(size(m.`fields`.`name`), 0)), concat('pkIndexes: ', array_join(m.`pkIndexes`, ','), ' of ', coalesce(size(m.`fields`.`name`), 0), ' columns'), null)) as error_detail,
+  select *,
+    coalesce(read_detail,
+      if(sent_images.`afterImages`.texts is not null
+      and `image_afterImages` is null,
+      concat('afterImages: ', size(sent_images.`afterImages`.texts), ' values for ', coalesce(size(m.`fields`.`name`), 0), ' columns'),
+      null),
+      if(sent_images.`beforeImages`.texts is not null
+      and `image_beforeImages` is null,
+      concat('beforeImages: ', size(sent_images.`beforeImages`.texts), ' values for ', coalesce(size(m.`fields`.`name`), 0), ' columns'),
+      null), if(exists(m.`pkIndexes`, i -> i < 0 or i >= coalesce(size(m.`fields`.`name`), 0)),
+      concat('pkIndexes: ', array_join(m.`pkIndexes`, ','), ' of ', coalesce(size(m.`fields`.`name`), 0), ' columns'), null)) as
+      error_detail,
     array_compact(flatten(array(
-      if(`image_afterImages` is null, array(), coalesce(transform(sent_images.`afterImages`.as_sent, i -> get(m.`fields`.`name`, i)), array())),
-      if(`image_beforeImages` is null, array(), coalesce(transform(sent_images.`beforeImages`.as_sent, i -> get(m.`fields`.`name`, i)), array()))))) as unfit_columns,
-    named_struct(
-      'operation', m.`operation`,
-      'schemaName', m.`schemaName`,
-      'source', named_struct(
-        'sourceType', m.`source`.`sourceType`,
-        'version', m.`source`.`version`),
-      'tableName', m.`tableName`,
-      'xid', m.`xid`,
-      'sql', m.`sql`,
-      'timestamp', m.`timestamp`,
-      'id', m.`id`,
-      'position', m.`position`,
-      'txind', m.`txind`,
-      'ukIndexes', m.`ukIndexes`,
-      'version', m.`version`,
-      'total', m.`total`) as m,
+      if(`image_afterImages` is null, array(),
+        coalesce(transform(sent_images.`afterImages`.as_sent, i -> get(m.`fields`.`name`, i)), array())),
+      if(`image_beforeImages` is null, array(),
+        coalesce(transform(sent_images.`beforeImages`.as_sent, i -> get(m.`fields`.`name`, i)), array()))))) as unfit_columns,
     case
       when parse_error is not null then parse_error
       when verdict is null and m.`operation` is null then 'no-op'
@@ -111,25 +92,22 @@ checked as (
       when sent_images.`afterImages`.texts is not null and `image_afterImages` is null then 'schema-mismatch'
       when sent_images.`beforeImages`.texts is not null and `image_beforeImages` is null then 'schema-mismatch'
       when exists(m.`pkIndexes`, i -> i < 0 or i >= coalesce(size(m.`fields`.`name`), 0)) then 'schema-mismatch'
-      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
+        then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
     transform(m.`pkIndexes`, i -> get(m.`fields`.`name`, cast(i as int))) as key_names,
-    if(size(m.`fields`.`name`) = size(m.`fields`.`dataTypeNumber`), map_from_arrays(m.`fields`.`name`, m.`fields`.`dataTypeNumber`), null) as types
+    if(size(m.`fields`.`name`) = size(m.`fields`.`dataTypeNumber`), map_from_arrays(m.`fields`.`name`, m.`fields`.`dataTypeNumber`), null)
+      as types
   from message_images
 ),
 
 -- One row for each row change; every other message stays one row.
 exploded as (
-  select
-    origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     if(reason is null, case
-      when split_part(verdict, ' ', 2) = 'by_statement' then case
-      when nullif(m.`sql`, '') rlike '(?is)^(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))*+(?:create|drop)(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))++(?:(?:or(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))++replace|unique|fulltext|spatial|online|offline|bitmap|clustered|nonclustered|columnstore)(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))++)*+index\\b' then 'index'
-      else coalesce(element_at(
-        map('create', 'create', 'alter', 'alter', 'drop', 'drop', 'truncate', 'truncate', 'rename', 'rename'),
-        lower(regexp_extract(nullif(m.`sql`, ''), '(?is)^(?:\\s|/\\*.*?\\*/|--[^\\n]*+(?:\\n|$)|#[^\\n]*+(?:\\n|$))*+([a-z]++)', 1))), 'other') end
+      when split_part(verdict, ' ', 2) = 'by_statement' then op_of_statement(nullif(m.`sql`, ''))
       else split_part(verdict, ' ', 2) end, null) as op,
     0 as row_index,
     if(reason is null, found_before, null) as sent_before,
@@ -137,99 +115,64 @@ exploded as (
   from checked
 ),
 
--- The images as sent: of equal names the last counts, and members that are not columns are left out.
-clean_images as (
-  select
-    * except (sent_before, sent_after),
-    sent_before as sent_before,
-    sent_after as sent_after
-  from exploded
-),
-
 -- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
 images as (
-  select
-    *,
+  select *,
     if(size(sent_before) > 0, sent_before, null) as before,
     sent_after as after
-  from clean_images
+  from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
-  select
-    *,
-    case
-      when kind = 'row' and size(key_names) > 0 and forall(key_names, k -> map_contains_key(coalesce(after, before), k)) then
-      map_from_arrays(key_names, transform(key_names, k -> coalesce(after, before)[k])) end as key,
-    case when op = 'update' and arrays_overlap(key_names, map_keys(sent_before)) and forall(key_names, k -> map_contains_key(before, k)) then
-      map_from_arrays(key_names, transform(key_names, k -> before[k])) end as key_before
+  select *,
+    case when kind = 'row' then columns_of(coalesce(after, before), key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null) as key_before
   from images
-),
-
--- The entries of meta, null if not known, with the columns that stayed as sent; the vendor's order numbers.  [meta, seq]
-meta_and_order as (
-  select
-    *,
-    if(m.`id` rlike '^-?[0-9]{1,38}$', try_cast(m.`id` as decimal(38,0)), null) as order_1,
-    map(
-      'log_position', nullif(m.`position`, ''),
-      'transaction_position', nullif(m.`txind`, ''),
-      'unique_keys', nullif(m.`ukIndexes`, ''),
-      'db_type', nullif(m.`source`.`sourceType`, ''),
-      'db_version', nullif(m.`source`.`version`, ''),
-      'protocol_version', nullif(m.`version`, ''),
-      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', array_join(sort_array(array_distinct(if(kind = 'row', unfit_columns, array()))), ','),
-      'raw_encoding', if(kind = 'dead_letter', 'base64', null)) as meta_entries
-  from keyed
 )
 
 -- The columns of the contract, in its order.
 select
-  kind,
-  'oceanbase_avro' as source,
-  'oceanbase_avro' as format,
-  op,
-  nullif(nullif(regexp_extract(m.`schemaName`, '^(?s)(.*?)\\..*$', 1), ''), '') as tenant,
-  nullif(case when lower(m.`source`.`sourceType`) = 'ob_oracle' then cast(null as string) when lower(m.`source`.`sourceType`) is null then nullif(nullif(regexp_extract(m.`schemaName`, '^(?s)(?:.*?\\.)?(.*)$', 1), ''), '') else nullif(nullif(regexp_extract(m.`schemaName`, '^(?s)(?:.*?\\.)?(.*)$', 1), ''), '') end, '') as db_name,
-  nullif(case when lower(m.`source`.`sourceType`) = 'ob_oracle' then nullif(nullif(regexp_extract(m.`schemaName`, '^(?s)(?:.*?\\.)?(.*)$', 1), ''), '') else cast(null as string) end, '') as schema_name,
+  kind, 'oceanbase_avro' as source, 'oceanbase_avro' as format, op,
+  nullif(regexp_extract(m.`schemaName`, '^(?s)(.*?)\\..*$', 1), '') as tenant,
+  case
+    when lower(m.`source`.`sourceType`) = 'ob_oracle' then cast(null as string)
+    else nullif(regexp_extract(m.`schemaName`, '^(?s)(?:.*?\\.)?(.*)$', 1), '') end as db_name,
+  case
+    when lower(m.`source`.`sourceType`) = 'ob_oracle' then nullif(regexp_extract(m.`schemaName`, '^(?s)(?:.*?\\.)?(.*)$', 1), '')
+    else cast(null as string) end as schema_name,
   nullif(m.`tableName`, '') as table_name,
   key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
-  if(size(key) > 1, to_json(map_from_entries(array_sort(map_entries(key)))), to_json(key)) as key_text,
-  before,
-  after,
-  case when kind <> 'row' then null when before is null then 'none' when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full' end as before_image,
+  key_text(key) as key_text,
+  before, after,
+  case when kind <> 'row' then null when before is null then 'none'
+    when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
+      end as before_image,
   case when kind <> 'row' then null when after is null then 'none' else 'full' end as after_image,
-  case when op = 'update' and before is not null and after is not null then
-      if(map_keys(before) = map_keys(after),
-        sort_array(filter(map_keys(after), (c, i) -> not get(map_values(before), i) <=> get(map_values(after), i))),
-        sort_array(filter(array_union(map_keys(before), map_keys(after)), c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c))))) end as changed,
+  case when op = 'update' then changed_columns(before, after) end as changed,
   if(kind = 'row', types, null) as types,
-  timestamp_micros(if(m.`timestamp` rlike '^[0-9]{1,12}(?:\\.[0-9]{1,9})?$' and try_cast(substring_index(m.`timestamp`, '.', 1) as bigint) <= 253402300799, cast(cast(try_cast(m.`timestamp` as decimal(21,9)) * 1000000 as decimal(38,9)) as bigint), null)) as event_time,
+  instant_of_seconds(m.`timestamp`) as event_time,
   cast(null as timestamp) as produced_at,
   nullif(m.`xid`, '') as tx_id,
-  named_struct(
-    'generation', 0,
-    'phase', 1,
-    'position', case when length(m.`id`) > 38 and m.`id` rlike '^-?[0-9]{39,}$' then cast(array() as array<decimal(38,0)>) when order_1 is null then cast(array() as array<decimal(38,0)>) else array(order_1) end,
-    'arrival', arrival,
-    'row', row_index) as seq,
+  named_struct('generation', 0, 'phase', 1,
+    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  map_filter(meta_entries, (entry, value) -> value not in ('', 'null')) as meta,
+  known_entries(map(
+      'log_position', m.`position`,
+      'transaction_position', m.`txind`,
+      'unique_keys', m.`ukIndexes`,
+      'db_type', m.`source`.`sourceType`,
+      'db_version', m.`source`.`version`,
+      'protocol_version', m.`version`,
+      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+      'as_sent', names_joined(if(kind = 'row', unfit_columns, array())),
+      'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin,
   case when kind = 'ddl' then nullif(m.`sql`, '') end as statement,
   reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), case reason
-    when 'no-op' then 'operation: missing'
-    when 'unknown-op' then concat('operation: "', m.`operation`, '"')
-    when 'no-row-image' then concat('operation: "', m.`operation`, '", without a row')
-    when 'statement-without-rows' then concat('operation: "', m.`operation`, '", without a row; statement: ', m.`sql`)
-    when 'row-not-an-object' then concat('operation: "', m.`operation`, '", with a row that is null or no object')
-    when 'uneven-rows' then concat('operation: "', m.`operation`, '", with more rows before the change than after it')
     when 'sharded-message' then concat('total: ', coalesce(concat('"', m.`total`, '"'), 'missing'))
-    when 'unknown-patch' then concat('operation: "', m.`operation`, '", with an update operator that is not known')
-  end) as detail,
+    else found_in_message(reason, 'operation', m.`operation`, m.`sql`) end) as detail,
   base64(raw) as raw
-from meta_and_order
+from keyed
