@@ -88,7 +88,7 @@ create function {{ name(plan.prefix ~ '_document') }}(
   marked string comment 'the pattern of a marked number',
   {%- endif %}
   {%- for path, members in plan.json.texts.items() %}
-  {{ name(texts_of(path)) }} {{ type_of_texts(members, 4) }} comment 'the texts in this place of the message',
+  {{ name(texts_of(path)) }} {{ type_of_texts(members, 4) }} comment 'the texts in this place of the message'{{ ',' if not loop.last or plan.json.others }}
   {%- endfor %}
   {%- for path, kind in plan.json.others %}
   {{ name(path | join('_')) }} {{ kind }} comment 'what stands in this place'{{ ',' if not loop.last }}
@@ -109,7 +109,7 @@ return if(unusual is null, named_struct('document', document, 'misfits', null, '
     {{ marked_number('unusual') }},
     {%- endif %}
     {%- for path, members in plan.json.texts.items() %}
-    {{ read_at(path, type_of_texts(members, 4)) }},
+    {{ read_at(path, type_of_texts(members, 4)) }}{{ ',' if not loop.last or plan.json.others }}
     {%- endfor %}
     {%- for path, kind in plan.json.others %}
     {{ rows_at(path) if kind == 'array<map<string,string>>' else read_at(path, kind) }}{{ ',' if not loop.last }}
