@@ -1,5 +1,5 @@
 """`make bench`: how fast, as ratios to the bare JSON parser of the same Spark in the same process, round by round; Avro
-beside fastavro alone.
+beside fastavro alone. `python -m tests.bench FORMAT FIGURE` measures one: canal sql, canal cold, canal planning.
 
 Prints a table and writes target/bench.json, flat: name -> number. Each figure runs in a JVM of its own, for a JVM that
 has run other
@@ -9,11 +9,9 @@ of the rounds' ratios.
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import os
-import random
 import shutil
 import statistics
 import subprocess
@@ -25,14 +23,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fastavro
-import orjson
 import pyarrow
 import pyarrow.parquet
 
-from tests.avro_cases import encoded
+from tests.bench_messages import avro_schema, write_format
 
 if TYPE_CHECKING:
     from runner.commands.job import Job
+    from runner.compile.compiled import CompiledNode
+    from runner.engine.session import Spark
     from runner.project.nodes import Source
 
 ROOT = Path(__file__).parent.parent
@@ -40,243 +39,101 @@ WORK = ROOT / "target" / "bench"
 MEGABYTES = int(os.environ.get("BENCH_MB", "140"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 WARM_UP = 2
+# Java compiles the analyser late: until then each round is faster than the one before it.
+PLANNING_ROUNDS = 5
+COLD_LANDINGS = 5
 # Format, figure, and what it is compared with.
 FIGURES = (
     ("canal", "sql", "bare"),
     ("canal", "run", "bare"),
     ("oms_default", "sql", "bare"),
+    ("dataworks", "sql", "bare"),
     ("oceanbase_avro", "decode", "fastavro"),
     ("oceanbase_avro", "sql", "fastavro"),
 )
 
-TYPES = {
-    "id": "bigint(20)",
-    "order_no": "varchar(32)",
-    "customer_id": "bigint(20)",
-    "status": "varchar(16)",
-    "quantity": "int(11)",
-    "currency": "char(3)",
-    "sku": "varchar(64)",
-    "title": "varchar(255)",
-    "note": "varchar(255)",
-    "paid": "tinyint(1)",
-    "city": "varchar(64)",
-    "weight": "double",
-    "updated_at": "timestamp",
-    "picture": "blob",
-}
-WORDS = [
-    "red",
-    "green",
-    "blue",
-    "large",
-    "small",
-    "light",
-    "heavy",
-    "fast",
-    "slow",
-    "paper",
-    "steel",
-    "glass",
-    "wooden",
-    "round",
-]
 PROJECT = """
 name: bench
 targets: {{local: {{path: {work}/warehouse, spark: {{spark.master: "local[2]", spark.driver.memory: {memory}}}}}}}
 sources:
   - {{name: canal, format: canal, zone: "+08:00", files: "{work}/{files}"}}
   - {{name: oms_default, format: oms_default, files: "{work}/oms_default.jsonl"}}
+  - {{name: dataworks, format: dataworks, files: "{work}/dataworks.jsonl"}}
   - {{name: oceanbase_avro, format: oceanbase_avro, table: "{work}/oceanbase_avro"}}
 """
-
-
-# --- the messages
-
-
-def write_messages(path: Path, megabytes: int, message: Callable[[int, random.Random], dict]) -> None:
-    """Messages of about 1 KB with 14 columns, a timestamp and a blob among them: 30 % inserts, 60 % updates, 10 %
-    deletes.
-    """
-    draw = random.Random(1)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        number = 0
-        while file.tell() < megabytes * 1_000_000:
-            file.write(orjson.dumps(message(number, draw)) + b"\n")
-            number += 1
-
-
-def _bare_number_message(number: int, draw: random.Random) -> dict:
-    """Numbers bare, fractions among them, and whole images on both sides."""
-    kind = draw.choices(["INSERT", "UPDATE", "DELETE"], [3, 6, 1])[0]
-    row = _row(number, draw)
-    row |= {name: int(row[name]) for name in ("id", "customer_id", "quantity", "paid")}
-    row |= {
-        "weight": draw.randrange(10**6) / 100,
-        "updated_at": f"{1700000000 + number}.250000",
-        "picture": base64.b64encode(draw.randbytes(24)).decode(),
-    }
-    meta = {
-        "checkpoint": str(1700000000 + number),
-        "record_primary_key": "id",
-        "record_primary_value": str(number),
-        "source_identity": "s-1",
-        "dbType": "OB_MYSQL",
-        "storeDataSequence": 170000000000000 + number,
-        "table_name": "orders",
-        "db": "tenant.shop",
-        "timestamp": str(1700000000 + number),
-        "uniqueId": f"1002_{number}",
-    }
-    before = None if kind == "INSERT" else {**row, "status": "new", "weight": 0.5}
-    return {
-        "prevStruct": before,
-        "postStruct": None if kind == "DELETE" else row,
-        "allMetaData": meta,
-        "recordType": kind,
-    }
-
-
-def _message(number: int, draw: random.Random) -> dict:
-    kind = draw.choices(["INSERT", "UPDATE", "DELETE"], [3, 6, 1])[0]
-    old = [{"status": "new", "updated_at": "2024-01-01 00:00:00"}] if kind == "UPDATE" else None
-    return {
-        "data": [_row(number, draw)],
-        "database": "shop",
-        "es": 1700000000000 + number,
-        "id": number,
-        "isDdl": False,
-        "mysqlType": TYPES,
-        "old": old,
-        "pkNames": ["id"],
-        "sql": "",
-        "sqlType": dict.fromkeys(TYPES, 12),
-        "table": "orders",
-        "ts": 1700000000500 + number,
-        "type": kind,
-    }
-
-
-def write_avro(folder: Path, megabytes: int) -> None:
-    """The same changes in Avro, as a Kafka dump of four Parquet files."""
-    schema, draw, size, messages = _avro_schema(), random.Random(1), 0, []
-    while size < megabytes * 1_000_000:
-        messages.append(encoded(schema, _avro_message(len(messages), draw)))
-        size += len(messages[-1])
-    folder.mkdir(parents=True)
-    for number in range(4):
-        part = pyarrow.array(messages[number::4], pyarrow.binary())
-        table = pyarrow.table(
-            {"value": part, "offset": pyarrow.array(range(number, len(messages), 4), pyarrow.int64())}
-        )
-        pyarrow.parquet.write_table(table, folder / f"{number}.parquet")
-
-
-def _avro_schema() -> object:
-    return fastavro.parse_schema(json.loads((ROOT / "formats/schemas/oceanbase.avsc").read_text()))
-
-
-def _avro_message(number: int, draw: random.Random) -> dict:
-    kind = draw.choices(["INSERT", "UPDATE", "DELETE"], [3, 6, 1])[0]
-    after = _avro_row(number, draw)
-    before = [{**after[0]}, *after[1:3], {"type_info": "STRING", "value": "new"}, *after[4:]]
-    return {
-        "id": number,
-        "version": 1,
-        "operation": kind,
-        "xid": f"1002_{number}",
-        "txind": "W",
-        "position": f"1@{number}",
-        "timestamp": 1700000000 + number,
-        "source": {"sourceType": "OB_MYSQL", "version": "4.2.1"},
-        "schemaName": "tenant.shop",
-        "tableName": "orders",
-        "fields": [{"name": name, "dataTypeNumber": code} for code, name in enumerate(TYPES)],
-        "pkIndexes": [0],
-        "ukIndexes": [[1]],
-        "beforeImages": None if kind == "INSERT" else before,
-        "afterImages": None if kind == "DELETE" else after,
-        "beforeImageBytes": b"",
-        "afterImageBytes": b"",
-    }
-
-
-def _avro_row(number: int, draw: random.Random) -> list[dict]:
-    row = _row(number, draw)
-    day, clock = row["updated_at"].split(" ")
-    values = {
-        **row,
-        **{name: int(row[name]) for name in ("id", "customer_id", "quantity", "paid")},
-        "picture": draw.randbytes(24),
-    }
-    values["weight"] = ("oms.avro.DecimalObject", {"precision": 10, "scale": 2, "value": row["weight"]})
-    parts = [int(part) for part in (*day.split("-"), *clock.split(":"))]
-    values["updated_at"] = (
-        "oms.avro.DateTimeObject",
-        {**dict(zip(("year", "month", "day", "hours", "minutes", "seconds"), parts)), "nanos": 250_000_000},
-    )
-    kinds = {int: "LONG", str: "STRING", bytes: "BINARY"}
-    return [
-        {
-            "type_info": kinds.get(type(values[name]), "DECIMAL" if name == "weight" else "DATETIME"),
-            "value": values[name],
-        }
-        for name in TYPES
-    ]
-
-
-def _row(number: int, draw: random.Random) -> dict:
-    when = f"2024-0{draw.randrange(1, 9)}-1{draw.randrange(9)} 1{draw.randrange(9)}:0{draw.randrange(9)}:11"
-    return {
-        "id": str(number),
-        "order_no": f"A-{number:010d}",
-        "customer_id": str(draw.randrange(10**6)),
-        "status": draw.choice(["paid", "sent"]),
-        "quantity": str(draw.randrange(9)),
-        "currency": "EUR",
-        "sku": f"SKU-{draw.randrange(10**5):06d}",
-        "title": " ".join(draw.choices(WORDS, k=6)),
-        "note": " ".join(draw.choices(WORDS, k=10)),
-        "paid": "1",
-        "city": "Shanghai",
-        "weight": f"{draw.randrange(10**6) / 100:.2f}",
-        "updated_at": when,
-        "picture": draw.randbytes(24).decode("latin-1"),
-    }
 
 
 # --- one figure, in this process
 
 
-def measure(format_name: str, figure: str) -> None:
-    """Prints the seconds of the baseline and of the figure, round by round, as JSON."""
-    from runner.compile.query import reads
-    from runner.engine.messages import source_view
+def measure(format_name: str, figure: str) -> list:
+    """A figure of a format, in a new JVM: of "cold" the seconds of each landing; of "planning" those of analysis and of
+    planning; else those of the baseline and of the figure, round by round. Messages that are already written are read
+    again.
+    """
     from runner.engine.session import Spark
 
+    write_inputs([format_name])
     job = bench_job(WORK, [format_name])
-    compiled = job.compiled.nodes[f"{format_name}_to_changelog"]
     (source,) = [source for source in job.workspace.project.sources if source.name == format_name]
-    macro = job.workspace.templates.call
     with Spark(job.workspace.project.target, WORK / "spark.log", job.library) as spark:
-        source_view(spark, source.messages, reads(macro, source.messages), f"{format_name}_messages", streaming=False)
-        spark.register(compiled.functions)
-        actions = {"sql": lambda: _noop(spark, compiled.sql), "run": lambda: _land(spark, job, source)}
-        if compiled.functions:
-            decode = f"select {compiled.functions[0].name}(raw, own_schema) as record from {format_name}_messages"
-            actions |= {"decode": lambda: _noop(spark, decode)}
-            baseline = _fastavro(format_name)
-        else:
-            bare = f"select from_json(raw, '{_bare_schema(macro, source)}') as m from {format_name}_messages"
-            baseline = lambda: _seconds(lambda: _noop(spark, bare))  # noqa: E731
-        rounds = [(baseline(), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
-    print(json.dumps(rounds))
+        match figure:
+            case "cold":
+                return [_seconds(lambda: _land(spark, job, source)) for _ in range(COLD_LANDINGS)]
+            case "planning":
+                return _planning(spark, job, source)
+            case _:
+                return _against_baseline(spark, job, source, figure)
+
+
+def _against_baseline(spark: Spark, job: Job, source: Source, figure: str) -> list[tuple[float, float]]:
+    compiled, view = _open(spark, job, source), f"{source.name}_messages"
+    actions = {"sql": lambda: _noop(spark, compiled.sql), "run": lambda: _land(spark, job, source)}
+    if compiled.functions:
+        decode = f"select {compiled.functions[0].name}(raw, own_schema) as record from {view}"
+        actions |= {"decode": lambda: _noop(spark, decode)}
+        baseline = _fastavro(source.name)
+    else:
+        bare = f"select from_json(raw, '{_bare_schema(job.workspace.templates.call, source)}') as m from {view}"
+        baseline = lambda: _seconds(lambda: _noop(spark, bare))  # noqa: E731
+    return [(baseline(), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
+
+
+def _planning(spark: Spark, job: Job, source: Source) -> list[float]:
+    """Seconds of analysing and of planning the query of a source, in a JVM that has run it."""
+    compiled = _open(spark, job, source)
+    for _ in range(WARM_UP):
+        _noop(spark, compiled.sql)
+    return list(analysed_and_planned(spark, compiled.sql, PLANNING_ROUNDS * ROUNDS))
+
+
+def analysed_and_planned(spark: Spark, sql: str, rounds: int = ROUNDS) -> tuple[float, float]:
+    """The seconds of analysing and of planning a query, the fastest of some rounds."""
+    analysis, planning = [], []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        frame = spark.query(sql)
+        analysis.append(time.perf_counter() - began)
+        frame._jdf.queryExecution().executedPlan()
+        planning.append(time.perf_counter() - began - analysis[-1])
+    return min(analysis), min(planning)
+
+
+def _open(spark: Spark, job: Job, source: Source) -> CompiledNode:
+    """The compiled model of a source, in a session that has its messages and the functions that it calls."""
+    from runner.compile.query import reads
+    from runner.engine.messages import source_view
+
+    compiled = job.compiled.nodes[source.model]
+    expressions = reads(job.workspace.templates.call, source.messages)
+    source_view(spark, source.messages, expressions, f"{source.name}_messages", streaming=False)
+    spark.register(compiled.functions, compiled.sql_functions)
+    return compiled
 
 
 def _fastavro(format_name: str) -> Callable[[], float]:
     """The seconds that fastavro would take for all messages, alone in this process; it reads an eighth of them."""
-    schema = _avro_schema()
+    schema = avro_schema()
     messages = [
         value
         for path in sorted((WORK / format_name).glob("*"))
@@ -308,11 +165,11 @@ def _bare_schema(macro: Callable[..., str], source: Source) -> str:
     return macro("field_type", make_plan(source.name, source.format, source.zone).json.fields, 0)
 
 
-def _noop(spark: object, sql: str) -> None:
-    spark.session.sql(sql).write.format("noop").mode("overwrite").save()
+def _noop(spark: Spark, sql: str) -> None:
+    spark.query(sql).write.format("noop").mode("overwrite").save()
 
 
-def _land(spark: object, job: Job, source: Source) -> None:
+def _land(spark: Spark, job: Job, source: Source) -> None:
     """The whole landing: stream, checkpoint, Parquet files by kind and day."""
     from runner.commands.job import parts_of
 
@@ -332,13 +189,9 @@ def _seconds(action: Callable[[], None]) -> float:
 
 def main() -> None:
     shutil.rmtree(WORK, ignore_errors=True)
-    data = WORK / "canal.jsonl"
-    write_messages(data, MEGABYTES, _message)
-    write_messages(WORK / "oms_default.jsonl", MEGABYTES, _bare_number_message)
-    (WORK / "project.yml").write_text(PROJECT.format(work=WORK, files="canal.jsonl", memory="2g"))
-    write_avro(WORK / "oceanbase_avro", MEGABYTES)
+    write_inputs(dict.fromkeys(name for name, _, _ in FIGURES))
     figures: dict[str, float] = {}
-    for found in all_figures(data):
+    for found in all_figures(WORK / "canal.jsonl"):
         for name, value in found.items():
             print(f"{name:32} {value:10.2f}", flush=True)
         figures |= found
@@ -349,21 +202,67 @@ def main() -> None:
     shutil.rmtree(WORK / "warehouse", ignore_errors=True)
 
 
+def write_inputs(formats: Iterable[str]) -> None:
+    """Writes the project, and the messages of these formats that are not there yet."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    (WORK / "project.yml").write_text(PROJECT.format(work=WORK, files="canal.jsonl", memory="2g"))
+    for name in formats:
+        if not any((WORK / file).exists() for file in (f"{name}.jsonl", name)):
+            write_format(WORK, name, MEGABYTES)
+
+
 def all_figures(data: Path) -> Iterator[dict[str, float]]:
     """The figures, part by part."""
     from tests import bench_scale
 
     for format_name, figure, baseline in FIGURES:
-        megabytes = MEGABYTES if baseline == "fastavro" else data.stat().st_size / 1e6
-        rounds = json.loads(_python("-m", "tests.bench", format_name, figure).splitlines()[-1])
-        yield {
-            f"{format_name}.{figure}_mb_s": megabytes / statistics.median(own for _, own in rounds),
-            f"{format_name}.{figure}_vs_{baseline}": statistics.median(bare / own for bare, own in rounds),
-            f"{format_name}.{baseline}_mb_s": megabytes / statistics.median(bare for bare, _ in rounds),
-        }
+        yield compared(format_name, figure, baseline, data.stat().st_size / 1e6)
+    yield cold_figures()
     yield command_figures()
     yield memory_figures(data)
     yield from bench_scale.figures()
+
+
+def compared(format_name: str, figure: str, baseline: str, megabytes: float) -> dict[str, float]:
+    """A figure beside its baseline: throughput of both, and the median of the rounds' ratios."""
+    megabytes = MEGABYTES if baseline == "fastavro" else megabytes
+    rounds = _measured(format_name, figure)
+    return {
+        f"{format_name}.{figure}_mb_s": megabytes / statistics.median(own for _, own in rounds),
+        f"{format_name}.{figure}_vs_{baseline}": statistics.median(bare / own for bare, own in rounds),
+        f"{format_name}.{baseline}_mb_s": megabytes / statistics.median(bare for bare, _ in rounds),
+    }
+
+
+def cold_figures() -> dict[str, float]:
+    """What a process pays before it is warm: the first landing beside the last, and a whole run of a few messages.
+    Beside it the seconds that a warm process needs to analyse and to plan.
+    """
+    first, *_, last = _measured("canal", "cold")
+    analysis, planning = _measured("canal", "planning")
+    return {
+        "canal.cold_140mb_vs_warm": first / last,
+        "canal.analyse_s": analysis,
+        "canal.plan_s": planning,
+        "cold.twelve_messages_s": twelve_messages(),
+    }
+
+
+def twelve_messages() -> float:
+    """Seconds of a whole `runner run` of the sample project, in a copy: its own tables stay as they are."""
+    sample = WORK / "sample"
+    messages = "formats/cases/canal/shop.messages.jsonl"
+    (sample / messages).parent.mkdir(parents=True, exist_ok=True)
+    for name in ("project.yml", messages):
+        shutil.copy(ROOT / name, sample / name)
+    shutil.copytree(ROOT / "models", sample / "models", dirs_exist_ok=True)
+    words = ("--project-dir", str(sample), "run", "--full-refresh", "-s", "shop_to_changelog")
+    return statistics.median(_seconds(lambda: _python("-m", "runner.cli", *words)) for _ in range(3))
+
+
+def _measured(format_name: str, figure: str) -> list:
+    """What a process of its own measures."""
+    return json.loads(_python("-m", "tests.bench", format_name, figure).splitlines()[-1])
 
 
 def command_figures() -> dict[str, float]:
@@ -371,7 +270,7 @@ def command_figures() -> dict[str, float]:
     commands = {
         "cli.help_s": ["--help"],
         "cli.ls_s": ["ls"],
-        "cli.compile_s": ["compile", "-s", "shop_to_changelog", "-q"],
+        "cli.compile_s": ["compile", "-s", "canal_to_changelog", "-q"],
         "cli.check_s": ["check"],
     }
     return {
@@ -453,4 +352,4 @@ def _python(*words: str) -> str:
 
 
 if __name__ == "__main__":
-    measure(*sys.argv[1:]) if len(sys.argv) > 1 else main()
+    print(json.dumps(measure(*sys.argv[1:]))) if len(sys.argv) > 1 else main()

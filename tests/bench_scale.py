@@ -18,7 +18,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, _message, bench_job, write_messages
+from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, bench_job
+from tests.bench_messages import canal_messages, write_messages
 from tests.engines import Broker, jars
 
 FIGURES = ("ten_times", "kafka", "sources", "huge")
@@ -52,7 +53,7 @@ def ten_times(folder: Path) -> dict[str, float]:
     """How many times as long ten files take as one of them, each time landed from their beginning in a JVM that is
     warm.
     """
-    write_messages(folder / "one/0.jsonl", MEGABYTES // 2, _message)
+    write_messages(folder / "one/0.jsonl", MEGABYTES // 2, canal_messages)
     (folder / "ten").mkdir()
     for number in range(10):
         os.link(folder / "one/0.jsonl", folder / f"ten/{number}.jsonl")
@@ -70,11 +71,11 @@ def kafka(folder: Path) -> dict[str, float]:
     """Throughput from Kafka into each storage, and of 200 tables in one topic, as ratios to files into Parquet and to a
     topic of one table.
     """
-    write_messages(folder / "files/one.jsonl", MEGABYTES // 2, _message)
+    write_messages(folder / "files/one.jsonl", MEGABYTES // 2, canal_messages)
     write_messages(
         folder / "many.jsonl",
         MEGABYTES // 2,
-        lambda number, draw: _message(number, draw) | {"table": f"orders_{number % TABLES}"},
+        lambda number, draw: [m | {"table": f"orders_{number % TABLES}"} for m in canal_messages(number, draw)],
     )
     with Broker(folder / "broker") as broker:
         topics = {"one": folder / "files/one.jsonl", "many": folder / "many.jsonl"}
@@ -116,7 +117,7 @@ def sources(folder: Path) -> dict[str, float]:
     at_once, nothing_new = (statistics.median(column) for column in list(zip(*rounds))[2:])
     return {
         "sources.13_s": at_once,
-        "sources.13_nothing_new_s": nothing_new,
+        "sources.nothing_new_s": nothing_new,
         "sources.13_vs_1": statistics.median(row[2] / row[0] for row in rounds),
         "sources.13_at_once_vs_in_turn": statistics.median(row[2] / row[1] for row in rounds),
     }
@@ -124,8 +125,8 @@ def sources(folder: Path) -> dict[str, float]:
 
 def huge(folder: Path) -> dict[str, float]:
     """How many times as long messages take of which one has 50 MB, as the same megabytes in small ones."""
-    write_messages(folder / "small/one.jsonl", 80, _message)
-    write_messages(folder / "mixed/small.jsonl", 30, _message)
+    write_messages(folder / "small/one.jsonl", 80, canal_messages)
+    write_messages(folder / "mixed/small.jsonl", 30, canal_messages)
     picture = {"type": "INSERT", "table": "scans", "data": [{"id": "1", "scan": "x" * 50_000_000}], "pkNames": ["id"]}
     (folder / "mixed/huge.jsonl").write_text(json.dumps(picture) + "\n")
     project = _project(

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.bench import MEGABYTES, PROJECT, ROOT, ROUNDS, WORK, bench_job, write_avro, write_messages
-from tests.bench import _bare_number_message as bare_number_message
-from tests.bench import _message as message
+from tests.bench import MEGABYTES, PROJECT, ROUNDS, WORK, analysed_and_planned, bench_job
+from tests.bench_messages import write_format
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
@@ -57,21 +56,8 @@ def steps_of(sql: str) -> Iterator[tuple[str, str]]:
     yield "(all)", sql
 
 
-def write_format(format_name: str) -> None:
-    """Messages of a format: those of `make bench` where it has some, else the messages of its cases over and over."""
-    match format_name:
-        case "canal":
-            write_messages(WORK / "canal.jsonl", MEGABYTES, message)
-        case "oms_default":
-            write_messages(WORK / "oms_default.jsonl", MEGABYTES, bare_number_message)
-        case "oceanbase_avro":
-            write_avro(WORK / "oceanbase_avro", MEGABYTES)
-        case _:
-            cases = sorted((ROOT / "formats/cases" / format_name).glob("*.messages.jsonl"))
-            once = b"".join(path.read_bytes().rstrip(b"\n") + b"\n" for path in cases)
-            if not once:
-                raise SystemExit(f'no case of "{format_name}" has messages in JSON')
-            (WORK / f"{format_name}.jsonl").write_bytes(once * (MEGABYTES * 1_000_000 // len(once) + 1))
+def write_project(format_name: str) -> None:
+    """The project of `make bench`, with a source of this format."""
     project = PROJECT.format(work=WORK, files="canal.jsonl", memory="2g")
     if f"name: {format_name}," not in project:
         files = f"{WORK}/{format_name}.jsonl"
@@ -88,18 +74,6 @@ def measure(spark: Spark, steps: list[Step]) -> None:
             step.seconds.append(time.perf_counter() - began)
 
 
-def analysed_and_planned(spark: Spark, sql: str) -> tuple[float, float]:
-    """The seconds of analysing and of planning a query, the fastest of some rounds."""
-    analysis, planning = [], []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        frame = spark.query(sql)
-        analysis.append(time.perf_counter() - began)
-        frame._jdf.queryExecution().executedPlan()
-        planning.append(time.perf_counter() - began - analysis[-1])
-    return min(analysis), min(planning)
-
-
 def main(format_name: str) -> None:
     from runner.compile.query import reads
     from runner.engine.messages import source_view
@@ -107,12 +81,13 @@ def main(format_name: str) -> None:
 
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    write_format(format_name)
+    write_format(WORK, format_name, MEGABYTES)
+    write_project(format_name)
     job = bench_job(WORK, [format_name])
     compiled, project = job.compiled.nodes[f"{format_name}_to_changelog"], job.workspace.project
     (source,) = [source for source in project.sources if source.name == format_name]
     view, expressions = f"{format_name}_messages", reads(job.workspace.templates.call, source.messages)
-    with Spark(project.target, WORK / "spark.log") as spark:
+    with Spark(project.target, WORK / "spark.log", job.library) as spark:
         source_view(spark, source.messages, expressions, view, streaming=False)
         spark.register(compiled.functions, compiled.sql_functions)
         steps = [Step("(scan)", f"select * from `{view}`"), *(Step(*one) for one in steps_of(compiled.sql))]
