@@ -74,7 +74,10 @@
 {%- endmacro -%}
 
 {%- macro known(expression, unknown) -%}
-{%- if unknown -%} if({{ expression }} {{ one_of(unknown) }}, null, {{ expression }}) {%- else -%} {{ expression }} {%- endif -%}
+{%- if unknown | length == 1 -%} nullif({{ expression }}, {{ text(unknown[0]) }})
+{%- elif unknown -%} if({{ expression }} {{ one_of(unknown) }}, null, {{ expression }})
+{%- else -%} {{ expression }}
+{%- endif -%}
 {%- endmacro -%}
 
 {#- A value chosen by another, in any case of letters. The caller prints the value of a branch. -#}
@@ -120,17 +123,12 @@ case verdict{% for verdict, value in column.by_verdict.items() %} when {{ text(v
 {%- macro choice_of_time(choice, zone) -%}
 {%- if choice.by is defined -%} {%- call(value) switch(choice) -%} {{ time(value, zone) }} {%- endcall -%}
 {%- else -%}
-{%- set sent = field_or_null(choice) -%}
+{%- set sent = known(field(choice.path), choice.unknown) -%}
 {%- if choice.reader == 'epoch_s' -%} instant_of_seconds({{ sent }})
 {%- elif choice.reader == 'local' -%} {{ instant_here(sent, zone) }}
 {%- else -%} instant_of_milliseconds({{ sent }})
 {%- endif -%}
 {%- endif -%}
-{%- endmacro -%}
-
-{#- A field's text, null where it stands for "unknown". -#}
-{%- macro field_or_null(choice) -%}
-{%- if choice.unknown | length == 1 -%} nullif({{ field(choice.path) }}, {{ text(choice.unknown[0]) }}) {%- else -%} {{ known(field(choice.path), choice.unknown) }} {%- endif -%}
 {%- endmacro -%}
 
 {#- Local time in the zone of the source, as an instant. -#}
@@ -190,23 +188,47 @@ cast(from_utc_timestamp({{ in_zone('left(' ~ sent ~ ', 19)', zone) }}, {{ text(z
 
 {#- Op ---------------------------------------------------------------------------------------------------------------------------- -#}
 
-{%- macro cases(op) -%}
-{%- for line in op.first %}
-      when {{ conditions(line) }} then {{ text(line.verdict) }}
+{#- What a message is: the first line that fits it. -#}
+{%- macro verdict(op) -%}
+{%- set first = ['when raw is null then ' ~ text(op.empty.verdict)] -%}
+{%- for line in op.first -%} {%- do first.append(when(conditions(line), line)) -%} {%- endfor -%}
+{%- set last = last_cases(op) -%}
+{%- set between = '\n      ' -%}
+{%- if op.is_switch -%}
+{%- set cases = [] -%}
+{%- for texts, line in op.groups() -%}
+{%- for one in texts -%} {%- do cases.append('when ' ~ text(one) ~ ' then ' ~ text(line.verdict)) -%} {%- endfor -%}
 {%- endfor -%}
-{%- for texts, line in op.groups() %}
-      when {{ fits(plain(op.by), texts[0]) if texts | length == 1 else plain(op.by) ~ ' ' ~ one_of(texts) }}{{ and_conditions(line) }} then {{ text(line.verdict) }}
+coalesce(
+      case {{ first | join(between) }} end,
+      case {{ plain(op.by) }}
+        {{ cases | in_lines(8, ' ') }} end
+      {%- if last | trim %},
+      case {{ last | trim }} end{% endif %})
+{%- else -%}
+{%- for texts, line in op.groups() -%}
+{%- do first.append(when(fits_any(plain(op.by), texts) ~ and_conditions(line), line)) -%}
 {%- endfor -%}
+case
+      {{ first | join(between) }}
+      {{- last }} end
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro when(condition, line) -%} when {{ condition }} then {{ text(line.verdict) }} {%- endmacro -%}
+
+{#- The lines for messages that fit no case. -#}
+{%- macro last_cases(op) -%}
 {%- if op.misses_as_others -%}
 {%- for line in op.otherwise %}
-      when {{ conditions(line) or 'true' }} then {{ text(line.verdict) }}
+      {{ when(conditions(line) or 'true', line) }}
 {%- endfor -%}
 {%- else -%}
 {%- for line in op.missing %}
-      when {{ plain(op.by) }} is null{{ and_conditions(line) }} then {{ text(line.verdict) }}
+      {{ when(plain(op.by) ~ ' is null' ~ and_conditions(line), line) }}
 {%- endfor -%}
 {%- for line in op.otherwise %}
-      when {{ plain(op.by) }} is not null{{ and_conditions(line) }} then {{ text(line.verdict) }}
+      {{ when(plain(op.by) ~ ' is not null' ~ and_conditions(line), line) }}
 {%- endfor -%}
 {%- endif -%}
 {%- endmacro -%}
@@ -226,28 +248,21 @@ cast(from_utc_timestamp({{ in_zone('left(' ~ sent ~ ', 19)', zone) }}, {{ text(z
 
 {%- macro op_of(plan) -%}
 {%- set statement = column_value(plan.columns['statement'], plan.zone) -%}
-{%- if plan.verdicts.by_statement or plan.verdicts.ddl -%}
 case
       {%- for verdict, ddl in plan.verdicts.ddl.items() %}
       when verdict = {{ text(verdict) }} then {{ ddl_op(ddl, statement) }}
       {%- endfor %}
-      {%- if plan.verdicts.by_statement %}
-      when split_part(verdict, ' ', 2) = 'by_statement' then {{ by_statement(statement) }}
-      {%- endif %}
-      else split_part(verdict, ' ', 2) end
-{%- else -%} split_part(verdict, ' ', 2) {%- endif -%}
+      {%- if plan.verdicts.by_statement %} when verdict like '% by\\_statement%' then op_of_statement({{ statement }}){% endif %} when reason is null then split_part(verdict, ' ', 2) end
 {%- endmacro -%}
 
 {%- macro ddl_op(ddl, statement) -%}
 {%- set by -%} lower({{ plain(ddl.by) }}) {%- endset -%}
 case
         {%- for wanted, op in ddl.groups() %}
-        when {{ fits_any(by, wanted | map('lower') | list) }} then {{ text(op) if op else by_statement(statement) }}
+        when {{ fits_any(by, wanted | map('lower') | list) }} then {{ text(op) if op else 'op_of_statement(' ~ statement ~ ')' }}
         {%- endfor %}
-        else {{ text(ddl.otherwise) if ddl.otherwise else by_statement(statement) }} end
+        else {{ text(ddl.otherwise) if ddl.otherwise else 'op_of_statement(' ~ statement ~ ')' }} end
 {%- endmacro -%}
-
-{%- macro by_statement(statement) -%} op_of_statement({{ statement }}) {%- endmacro -%}
 
 {%- macro phase(snapshots) -%}
 {%- if snapshots -%} if(reason is null and verdict {{ one_of(snapshots) }}, 0, 1) {%- else -%} 1 {%- endif -%}

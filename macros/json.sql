@@ -6,21 +6,20 @@
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.{{ '  [message.numbers]' if plan.json.exact }}
 decoded as (
-  select *,
-    from_json(
-      concat('[', {{ 'exact_numbers(raw)' if plan.json.exact else 'raw' }}, ',{"seal":"', xxhash64(raw), '"}]'),
-      'array<{{ field_type(plan.json.sealed_fields, 8) }}>',
-      {{ json_options(plan.json.usual_depth) }}) as documents
+  select *, from_json(
+      sealed({{ 'exact_numbers(raw)' if plan.json.exact else 'raw' }}, xxhash64(raw)),
+      '{{ field_type(plan.json.sealed_fields, 8) }}',
+      {{ json_options(plan.json.usual_depth) }}) as document
   from {{ name(plan.source ~ '_messages') }}
 ),
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, message.document as m, message.reason as parse_error
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
     {%- if plan.images.in_json or plan.images.in_lists %}, message.misfits{% endif %}
   from (
-    select *, {{ name(plan.prefix ~ '_message') }}(get(documents, 0), unusual, {{ 'marked_numbers(unusual, ' ~ number_mark('unusual') ~ ')' if plan.json.exact else 'unusual' }}) as message
-    from (select *, {{ name(plan.prefix ~ '_unusual') }}(get(documents, 0), get(documents, 1).seal, raw) as unusual from decoded)
+    select *, {{ name(plan.prefix ~ '_message') }}(document, unusual, {{ 'marked_numbers(unusual, ' ~ number_mark('unusual') ~ ')' if plan.json.exact else 'unusual' }}) as message
+    from (select *, {{ name(plan.prefix ~ '_unusual') }}(document, raw) as unusual from decoded)
   )
 ),
 {%- endmacro -%}
@@ -76,11 +75,10 @@ struct<{{ parts | in_lines(indent) }}>
 {%- set type = field_type(plan.json.sealed_fields, 4) -%}
 create function {{ name(plan.prefix ~ '_unusual') }}(
   m {{ type }} comment 'a document',
-  behind string comment 'the seal behind it',
   raw string comment 'the text of the message')
 returns string
 comment 'The message, if it is not one document in which each field has the usual shape; else null.'
-return if(coalesce(m is not null and behind = {{ seal('raw') }} and is_valid_utf8(raw){% if plan.json.exact %} and not (false
+return if(coalesce(m.`_seal` = {{ seal('raw') }} and m.`_corrupt_record` is null and is_valid_utf8(raw){% if plan.json.exact %} and not (false
   {{- holds_nested(plan) }}){% endif %}, false), null, raw);
 
 create function {{ name(plan.prefix ~ '_document') }}(
@@ -102,9 +100,9 @@ create function {{ name(plan.prefix ~ '_message') }}(
   unusual string comment 'the text of any other message',
   json string comment 'the same, as it is read')
 returns struct<document {{ type }}, misfits array<string>, reason string>
-comment 'The document of a message, with the places of images that hold something else; or why there is no document.'
+comment 'The document of a message, with the places of images that hold something else. It counts only where there is no reason against it.'
 return if(unusual is null, named_struct('document', document, 'misfits', null, 'reason', null), named_struct(
-  'document', if(why_not_read(unusual, json) is not null, null, {{ name(plan.prefix ~ '_document') }}(
+  'document', {{ name(plan.prefix ~ '_document') }}(
     {%- if plan.json.exact %}
     {{ marked_number('unusual') }},
     {%- endif %}
@@ -113,7 +111,7 @@ return if(unusual is null, named_struct('document', document, 'misfits', null, '
     {%- endfor %}
     {%- for path, kind in plan.json.others %}
     {{ rows_at(path) if kind == 'array<map<string,string>>' else read_at(path, kind) }}{{ ',' if not loop.last }}
-    {%- endfor %})),
+    {%- endfor %}),
   'misfits', {{ misfits(plan) }},
   'reason', why_not_read(unusual, json)));
 {% endmacro -%}
@@ -137,7 +135,8 @@ named_struct(
 {{ ' ' * indent }}  {{ text(part) }}, {% if branch is mapping %}{{ struct_in_parts(plan, branch, above + [part], indent + 2) }}{% else %}{{ field_in_parts(plan, above, part, branch) }}{% endif %}{{ ',' if not loop.last or not above }}
 {%- endfor %}
 {%- if not above %}
-{{ ' ' * indent }}  'seal', null{% endif %})
+{{ ' ' * indent }}  '_seal', null,
+{{ ' ' * indent }}  '_corrupt_record', null{% endif %})
 {%- endmacro -%}
 
 {#- A field without the marks of its numbers. -#}

@@ -64,22 +64,24 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- endmacro -%}
 
 {%- macro meta(plan) -%}
-known_entries(map(
-      {%- for entry in plan.meta %}
-      {{ text(entry.name) }}, {{ name(entry.column) if entry.members else plain(entry.value) if entry.value | length == 1 else given(entry.value) }},
-      {%- endfor %}
-      {%- if plan.keys.names or plan.keys.image %}
-      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      {%- endif %}
-      {%- if plan.values.readers or plan.images.sent %}
-      'as_sent', names_joined({{ columns_as_sent(plan) }}),
-      {%- endif %}
-      'raw_encoding', {{ "if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)" }}))
+{%- set parts = [] -%}
+{%- for entry in plan.meta -%}
+{%- set value -%} {{ name(entry.column) if entry.members else plain(entry.value) if entry.value | length == 1 else given(entry.value) }} {%- endset -%}
+{%- do parts.append(text(entry.name) ~ ', ' ~ value) -%}
+{%- endfor -%}
+{%- if plan.keys.names or plan.keys.image -%}
+{%- do parts.append("'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null)") -%}
+{%- endif -%}
+{%- if plan.values.readers or plan.images.sent -%}
+{%- do parts.append("'as_sent', names_joined(" ~ columns_as_sent(plan) ~ ")") -%}
+{%- endif -%}
+{%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)")) -%}
+known_entries(map({{ parts | in_lines(4) }}))
 {%- endmacro -%}
 
 {#- The columns whose values could not be read. -#}
 {%- macro columns_as_sent(plan) -%}
-{%- set not_read -%} concat(columns_not_read(canonical_before, texts_before), columns_not_read(canonical_after, texts_after)) {%- endset -%}
+{%- set not_read -%} concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) {%- endset -%}
 {%- if not plan.images.sent -%} {{ not_read }}
 {%- elif plan.values.readers -%} concat({{ not_read }}, if(kind = 'row', unfit_columns, array()))
 {%- else -%} if(kind = 'row', unfit_columns, array())

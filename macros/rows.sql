@@ -2,15 +2,11 @@
 
 {#- Formats whose messages hold lists of rows --------------------------------------------------------------------------------------- -#}
 
+{#- The rows of each row change, and the rows before an update. -#}
 {%- macro row_lists(plan) -%}
--- The rows of each row change, and the rows before an update.  [each, before, after]
-row_lists as (
-  select *,
-    {{- hidden_members(plan) }}
+{{ hidden_members(plan) }}
     {{ own_rows(plan.images.changes) }} as rows,
     {{ rows_before(plan.images.updates) }} as rows_before
-  from classified
-),
 {%- endmacro -%}
 
 {#- Most row changes have their rows in the same list. -#}
@@ -33,7 +29,7 @@ case{% for change in updates %} when verdict = {{ text(change.verdict) }} then {
 {#- The first of several lists that holds a row; if none does, the last. -#}
 {%- macro first_list_with_row(paths) -%}
 {%- if paths | length == 1 -%} {{ field(paths[0]) }}
-{%- else -%} case{% for path in paths %} {% if not loop.last %}when {{ holds_row(field(path)) }} then{% else %}else{% endif %} {{ field(path) }}{% endfor %} end
+{%- else -%} if({{ holds_row(field(paths[0])) }}, {{ field(paths[0]) }}, {{ first_list_with_row(paths[1:]) }})
 {%- endif -%}
 {%- endmacro -%}
 
@@ -42,8 +38,11 @@ case{% for change in updates %} when verdict = {{ text(change.verdict) }} then {
 {#- The image of one row on each side. -#}
 {%- macro sent_before(images) -%}
 case
+      {%- if images.before.own | length == 1 and images.update_verdicts | length == 1 %} verdict when {{ text(images.before.own[0]) }} then row when {{ text(images.update_verdicts[0]) }} then get(rows_before, nth)
+      {%- else -%}
       {%- if images.before.own %} when verdict {{ one_of(images.before.own) }} then row{% endif %}
-      {%- if images.update_verdicts %} when verdict {{ one_of(images.update_verdicts) }} then get(rows_before, position){% endif %} end
+      {%- if images.update_verdicts %} when verdict {{ one_of(images.update_verdicts) }} then get(rows_before, nth){% endif %}
+      {%- endif %} end
 {%- endmacro -%}
 
 {%- macro sent_after(images) -%}
@@ -106,8 +105,11 @@ case verdict
 {%- endmacro -%}
 
 {%- macro bad_lists(plan) %}
-      {%- for paths, verdicts in plan.images.own_paths %}
-      when {{ verdict_and(verdicts, plan) }}{{ is_not_row_list(paths) }} then 'row-not-an-object'
+      {%- for path, verdicts in plan.images.first_paths %}
+      when {{ verdict_and(verdicts, plan) }}{% if verdicts | length < plan.images.changes | length %}({{ is_not_row_list(path) }}){% else %}{{ is_not_row_list(path) }}{% endif %} then 'row-not-an-object'
+      {%- endfor %}
+      {%- for paths, verdicts in plan.images.own_paths if paths | length > 1 %}
+      when {{ verdict_and(verdicts, plan) }}{{ is_not_later_list(paths) }} then 'row-not-an-object'
       {%- endfor %}
       when not coalesce({{ holds_row('rows') }}, false) then {{- without_rows(plan.columns['statement']) }}
       {%- for change in plan.images.updates %}
@@ -158,11 +160,14 @@ array_contains(misfits, {{ text(paths[0] | join('.')) }})
 {%- if paths | length > 1 %} or not coalesce(size({{ field(paths[0]) }}) > 0, false) and ({{ is_not_image(paths[1:]) }}){% endif %}
 {%- endmacro -%}
 
-{#- Something stands in place of a list of rows, or a null in the list. A later path counts only where no earlier one holds a row. -#}
-{%- macro is_not_row_list(paths) -%}
-(array_contains(misfits, {{ text(paths[0] | join('.')) }}) or exists({{ field(paths[0]) }}, r -> r is null)
-{%- if paths | length > 1 %}
-        or not coalesce({{ holds_row(field(paths[0])) }}, false) and {{ is_not_row_list(paths[1:]) }}{% endif %})
+{#- Something else stands in place of a list of rows, or a null in the list. -#}
+{%- macro is_not_row_list(path) -%}
+array_contains(misfits, {{ text(path | join('.')) }}) or exists({{ field(path) }}, r -> r is null)
+{%- endmacro -%}
+
+{#- The same for a list that counts only where no earlier one holds a row. -#}
+{%- macro is_not_later_list(paths) -%}
+not coalesce({{ holds_row(field(paths[0])) }}, false) and ({{ is_not_row_list(paths[1]) }}{% if paths | length > 2 %} or {{ is_not_later_list(paths[1:]) }}{% endif %})
 {%- endmacro -%}
 
 
@@ -194,24 +199,25 @@ array_contains(misfits, {{ text(paths[0] | join('.')) }})
 
 {#- The text of an entry of `meta` that is a member of the row. -#}
 {%- macro member_of_row(entry) -%}
-coalesce({% for member in entry.members %}sent_after[{{ text(member) }}], sent_before[{{ text(member) }}]{{ ', ' if not loop.last }}{% endfor %})
+coalesce({% for member in entry.members %}row[{{ text(member) }}], get(rows_before, nth)[{{ text(member) }}]{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro -%}
 
 {#- An empty image before a change says nothing; one that is laid over the other image may be empty. -#}
 {%- macro image_before(plan) -%}
-{%- set read = 'canonical' if plan.values.readers else 'sent' -%}
-{%- if plan.images.before.laid_over -%} if(verdict {{ one_of(plan.images.before.laid_over) }}, map_concat({{ read }}_after, {{ read }}_before), {{ read }}_before)
-{%- else -%} if(size({{ read }}_before) > 0, {{ read }}_before, null)
+{%- if plan.images.before.laid_over -%} if(verdict {{ one_of(plan.images.before.laid_over) }}, map_concat({{ read_image('after', plan) }}, {{ read_image('before', plan) }}), {{ read_image('before', plan) }})
+{%- else -%} if(size(sent_before) > 0, {{ read_image('before', plan) }}, null)
 {%- endif -%}
 {%- endmacro -%}
 
 {#- The image after a change is laid over the one before it only where that one is there. -#}
 {%- macro image_after(plan) -%}
-{%- set read = 'canonical' if plan.values.readers else 'sent' -%}
-{%- if plan.images.after.laid_over -%} if(verdict {{ one_of(plan.images.after.laid_over) }} and {{ read }}_before is not null, map_concat({{ read }}_before, {{ read }}_after), {{ read }}_after)
-{%- else -%} {{ read }}_after
+{%- if plan.images.after.laid_over -%} if(verdict {{ one_of(plan.images.after.laid_over) }} and sent_before is not null, map_concat({{ read_image('before', plan) }}, {{ read_image('after', plan) }}), {{ read_image('after', plan) }})
+{%- else -%} {{ read_image('after', plan) }}
 {%- endif -%}
 {%- endmacro -%}
+
+{#- One image in canonical text. -#}
+{%- macro read_image(side, plan) -%} {{ 'with_texts(sent_' ~ side ~ ', texts_' ~ side ~ ')' if plan.values.readers else 'sent_' ~ side }} {%- endmacro -%}
 
 {#- How complete an image is: at best what the spec says. -#}
 {%- macro completeness(images, side) -%}

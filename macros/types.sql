@@ -49,9 +49,9 @@ create function {{ name(plan.prefix ~ '_readers') }}(
 returns map<string,string>
 comment 'The columns whose text as sent may not be canonical, each with what reads it{{ '; behind the name of a reader of labels stands the type' if plan.values.need_labels }}.'
 return {{ 'map_filter(' if by_type.by }}transform_values(
-  map_filter(types, (c, t) -> {{ bare_type('t', by_type) }} in (
+  map_filter(transform_values(types, (c, t) -> {{ bare_type('t', by_type) }}), (c, t) -> t in (
     {{ by_type.names | map('sql_text') | list | in_lines(4) }})),
-  (c, t) -> {{ reader_of('t', by_type) }}){{ ', (c, reader) -> reader is not null)' if by_type.by }};
+  (c, t) -> {{ reader_of(by_type) }}){{ ', (c, reader) -> reader is not null)' if by_type.by }};
 {% endif %}
 create function {{ name(plan.prefix ~ '_texts') }}(
   image map<string,string> comment 'an image as it was sent',
@@ -60,11 +60,13 @@ create function {{ name(plan.prefix ~ '_texts') }}(
   {{ one.function }} map<string,string> comment 'the columns that a function over the whole image reads, as it read them'
   {%- endfor %})
 returns map<string,string>
-comment 'The image in canonical text, null for a value that could not be read; null if no column needs to be read.'
-return if(coalesce(size(readers), 0) = 0, null, transform_values(image, (c, v) -> if(not map_contains_key(readers, c), v, case
+comment 'The canonical text of each value that needs to be read and can be; null if there is none that needs to be.'
+return if(image is null or size(readers) = 0, null, map_filter(map_from_arrays(map_keys(readers), zip_with(
+  map_entries(readers), transform(map_keys(readers), c -> image[c]), (reader, v) -> case
+  when v is null then null
   {%- for reader in plan.values.readers %}
-  when {{ is_reader('readers[c]', reader) }} then {% call(attempt) first_of(reader.attempts) %}{{ macro('read_' ~ attempt.kind)('v', attempt.zone) }}{% endcall %}
-  {%- endfor %} end)));
+  when {{ is_reader('reader.value', reader) }} then {% call(attempt) first_of(reader.attempts) %}{{ macro('read_' ~ attempt.kind)('v', attempt.zone) }}{% endcall %}
+  {%- endfor %} end)), (c, v) -> v is not null));
 {% endmacro -%}
 
 {%- macro is_reader(word, reader) -%}
@@ -104,21 +106,21 @@ map_concat(
 {{ name(plan.prefix ~ '_readers') }}(types{{ ', ' ~ plain(plan.values.by_type.by) if plan.values.by_type.by }})
 {%- endmacro -%}
 
-{%- macro reader_of(type, by_type) -%}
-{%- if not by_type.by -%} {{ reader_in(type, by_type.cases[0], by_type) }}
+{%- macro reader_of(by_type) -%}
+{%- if not by_type.by -%} {{ reader_in(by_type.cases[0]) }}
 {%- else -%}
 case
     {%- for one in by_type.cases %}
-    {% if one.text %}when {{ fits('lower(kind)', one.text | lower) }} then{% else %}else{% endif %} {% if one.readers %}{{ reader_in(type, one, by_type) | indent(2) }}{% else %}null{% endif %}
+    {% if one.text %}when {{ fits('lower(kind)', one.text | lower) }} then{% else %}else{% endif %} {% if one.readers %}{{ reader_in(one) | indent(2) }}{% else %}null{% endif %}
     {%- endfor %} end
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro reader_in(type, one, by_type) -%}
+{%- macro reader_in(one) -%}
 case
     {%- for reader, names in one.readers.items() %}
-    when {{ bare_type(type, by_type) }} in ({{ names | map('sql_text') | list | in_lines(6) }})
-      then {% if reader.labelled %}concat({{ text(reader.word ~ ' ') }}, {{ type }}){% else %}{{ text(reader.word) }}{% endif %}
+    when t in ({{ names | map('sql_text') | list | in_lines(6) }})
+      then {% if reader.labelled %}concat({{ text(reader.word ~ ' ') }}, types[c]){% else %}{{ text(reader.word) }}{% endif %}
     {%- endfor %} end
 {%- endmacro -%}
 

@@ -12,7 +12,7 @@ if({{ value }} rlike {{ is_datetime() }}{% if zone.may_skip %} and {{ was_there(
 
 {#- An instant of whole seconds with the fraction that follows the 19 characters of a wall clock, as text. -#}
 {%- macro instant_text(instant, value) -%}
-concat(replace(cast({{ instant }} as string), ' ', 'T'), {{ fraction("regexp_extract(" ~ value ~ ", '^.{19}(\\\\.[0-9]+)', 1)") }}, 'Z')
+concat(replace(cast({{ instant }} as string), ' ', 'T'), if(length({{ value }}) > 19, {{ fraction("substr(" ~ value ~ ", 20)") }}, ''), 'Z')
 {%- endmacro -%}
 
 {#- A fraction of a second `.f`, without the zeros at its end. -#}
@@ -95,7 +95,7 @@ if({{ value }} rlike '^[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(u
 {%- endmacro -%}
 
 {#- What a function over the whole image has read. -#}
-{%- macro read_java_bytes(value, zone) -%} java_bytes[c] {%- endmacro -%}
+{%- macro read_java_bytes(value, zone) -%} java_bytes[reader.key] {%- endmacro -%}
 
 {#- Wall clock: the zeros at the end of a fraction of a second say nothing. -#}
 {%- macro read_wall_clock(value, zone) -%}
@@ -129,7 +129,7 @@ transform(regexp_extract_all(substr({{ type }}, instr({{ type }}, '(')), "'((?:[
 
 {#- An enum sent as the ordinal of its label, from 1; MySQL's 0 is the empty text. -#}
 {%- macro read_ordinal(value, zone) -%}
-get(transform(array({{ labels('readers[c]') }}), labels -> case
+get(transform(array({{ labels('reader.value') }}), labels -> case
       when {{ value }} = '' or {{ value }} = '0' and size(labels) > 0 then ''
       when {{ value }} rlike '^[0-9]{1,9}$' and try_cast({{ value }} as int) between 1 and size(labels) then get(labels, try_cast({{ value }} as int) - 1)
       when array_contains(labels, {{ value }}) then {{ value }} end), 0)
@@ -140,7 +140,7 @@ get(transform(array({{ labels('readers[c]') }}), labels -> case
 {%- set mask -%}
 cast(try_cast({{ value }} as decimal(20,0)) - if(try_cast({{ value }} as decimal(20,0)) > 9223372036854775807, 18446744073709551616, 0) as bigint)
 {%- endset -%}
-get(transform(array({{ labels('readers[c]') }}), labels -> case
+get(transform(array({{ labels('reader.value') }}), labels -> case
       when {{ value }} = '' or {{ value }} = '0' and size(labels) > 0 then ''
       when size(labels) > 0 and {{ value }} rlike '^[0-9]{1,20}$' and try_cast({{ value }} as decimal(20,0)) <= 18446744073709551615 then
         if(size(labels) < 64 and shiftrightunsigned({{ mask }}, size(labels)) <> 0, null,

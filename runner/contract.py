@@ -63,6 +63,8 @@ SQL_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     # A document that has not the shape that is asked for is null as a whole, not in part.
     "spark.sql.json.enablePartialResults": "false",
+    # The field that is not null where a field of a document has another type than is read.
+    "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.chunkBase64String.enabled": "false",

@@ -37,11 +37,11 @@ def sql_inner(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
-LINE = 120
+LINE = 132
 
 
-def in_lines(parts: Iterable[str], indent: int) -> str:
-    r"""Parts with commas between them, in lines that begin at a column.
+def in_lines(parts: Iterable[str], indent: int, between: str = ", ") -> str:
+    r"""Parts with commas or blanks between them, in lines that begin at a column.
 
     >>> print(in_lines(["a" * 100, "b" * 40, "c"], 2).replace("a" * 100, "aa"))
     aa,
@@ -49,11 +49,11 @@ def in_lines(parts: Iterable[str], indent: int) -> str:
     """
     lines: list[str] = []
     for part in parts:
-        if lines and len(lines[-1]) + len(part) + 2 + indent <= LINE:
-            lines[-1] += f", {part}"
+        if lines and len(lines[-1]) + len(part) + len(between) + indent <= LINE and "\n" not in lines[-1] + part:
+            lines[-1] += between + part
         else:
             lines.append(part)
-    return f",\n{' ' * indent}".join(lines)
+    return f"{between.rstrip()}\n{' ' * indent}".join(lines)
 
 
 # Macros that a project may replace by one of the same name, in addition to all data tests (`test_*`): how a changelog

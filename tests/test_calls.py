@@ -113,7 +113,7 @@ def test_a_function_that_spark_refuses_is_named_with_its_place(project, runner) 
 
 def test_a_function_with_another_text_replaces_the_one_of_its_name(spark) -> None:
     library = Library(Renderer([ROOT / "macros"], MACRO_GLOBALS))
-    session = spark._another(library)
+    session = spark.fresh(library)
     for text in ("old", "new"):
         own = printed_functions(
             f"create function f(a int comment 'a') returns string comment 'c' return '{text}';", "f"
@@ -316,6 +316,6 @@ def test_the_page_shows_what_functions_return(spark) -> None:
         (call, json.loads(result))
         for call, result in EXAMPLE.findall((ROOT / "docs/sql.md").read_text().partition("<!-- generated")[2])
     ]
-    session = spark._another(Library(Renderer([ROOT / "macros"], MACRO_GLOBALS)))
+    session = spark.fresh(Library(Renderer([ROOT / "macros"], MACRO_GLOBALS)))
     calls = ", ".join(f"{call} as c{number}" for number, (call, _) in enumerate(examples))
     assert list(session.rows(f"select {calls}")[1][0].values()) == [result for _, result in examples] != []

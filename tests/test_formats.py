@@ -253,6 +253,8 @@ SCHEMA = (
     [
         # The text of the path is also written where it is not a path, or not that path.
         (SPEC.replace("x", "data") + "db_name: data\n", "spec-conflict", "5:1"),
+        # The name of a field that the compiled SQL adds to each message.
+        (SPEC + "db_name: _seal\n", "spec-conflict", "6:1"),
         (SPEC.replace("x", "data") + AVRO, "schema-field", "5:1"),
         (
             SPEC.replace("x", "data.a") + "db_name: [a, {at: [b, data.a.b]}]\nmeta: {gtid: data.a}\n",

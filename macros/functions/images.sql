@@ -1,15 +1,16 @@
 -- Images of rows: maps of column -> value, in which a column may be null or missing.
+{%- set differs -%} c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c)) {%- endset %}
 
 create function changed_columns(
   before map<string,string> comment 'the image before a change',
   after map<string,string> comment 'the image after it')
 returns array<string>
 comment 'The columns in which two images differ, or that only one of them has, sorted; null if an image is missing.'
-return array_sort(if(map_keys(before) = map_keys(after),
+return sort_array(if(map_keys(before) = map_keys(after),
   filter(map_keys(after), (c, i) -> not get(map_values(before), i) <=> get(map_values(after), i)),
   filter(
     array_union(map_keys(before), map_keys(after)),
-    c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c)))));
+    {{ differs }})));
 
 create function changed_among(
   columns array<string> comment 'the columns that can differ, such as those of an image that holds only what has changed',
@@ -17,9 +18,9 @@ create function changed_among(
   after map<string,string> comment 'the image after it')
 returns array<string>
 comment 'Those of these columns in which two images differ, or that only one of them has, sorted; null if an image is missing.'
-return if(before is null or after is null, null, array_sort(filter(
+return if(before is null or after is null, null, sort_array(filter(
   columns,
-  c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c)))));
+  {{ differs }})));
 
 create function columns_of(
   image map<string,string> comment 'an image',
@@ -44,22 +45,20 @@ return case
 
 create function with_texts(
   image map<string,string> comment 'an image as it was sent',
-  texts map<string,string> comment 'the same in canonical text, null where a value could not be read')
+  texts map<string,string> comment 'the canonical text of those values that needed to be read and could be')
 returns map<string,string>
-comment 'The image in canonical text, where a value that could not be read is as it was sent; the image as it was sent if there are no texts.'
-return case
-  when texts is null then image
-  when not exists(map_values(texts), t -> t is null) then texts
-  else map_zip_with(image, texts, (c, sent, read) -> coalesce(read, sent)) end;
+comment 'The image in canonical text, where a value that could not be read is as it was sent.'
+return if(size(texts) > 0, map_concat(image, texts), image);
 
-create function columns_not_read(
-  image map<string,string> comment 'an image in which a value that could not be read is as it was sent',
-  texts map<string,string> comment 'the same image, null where a value could not be read')
+create function unread_columns(
+  image map<string,string> comment 'an image as it was sent',
+  readers map<string,string> comment 'the columns whose text may not be canonical, each with what reads it',
+  texts map<string,string> comment 'the canonical text of those values that could be read')
 returns array<string>
-comment 'The columns whose values could not be read; none if there is no image or no text.'
-return if(coalesce(map_values(texts) = map_values(image), true),
+comment 'The columns whose values needed to be read and could not be; none if there is no image.'
+return if(coalesce(size(texts) = size(readers), true),
   array(),
-  filter(map_keys(image), c -> image[c] is not null and texts[c] is null));
+  coalesce(filter(map_keys(readers), c -> image[c] is not null and not map_contains_key(texts, c)), array()));
 
 create function names_joined(
   names array<string> comment 'names, or null')

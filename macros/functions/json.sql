@@ -27,6 +27,17 @@ return if(json rlike ':\\s*+(?:-0|-?[0-9]++[.eE][-+0-9eE]++)\\s*+[,}\\]]',
     ':$1"$2"'),
   whole_surrogates(json));
 
+-- Behind its last member stands the seal: a text of which the parser reads the seal ended there, and held nothing else.
+create function sealed(
+  json string comment 'the text of an object in JSON',
+  seal bigint comment 'what the text cannot hold itself, such as the hash of the message')
+returns string
+comment 'The object with one more member, `_seal`, behind all others; a text that does not end in a brace as it is.'
+return case
+  when endswith(json, '}') then concat(cast(substring(cast(json as binary), 1, octet_length(json) - 1) as string), ',"_seal":"', seal, '"}')
+  when endswith(rtrim(' \t\r\n', json), '}') then regexp_replace(json, '\\}[ \\t\\r\\n]*$', concat(',"_seal":"', seal, '"}'))
+  else json end;
+
 create function marked_numbers(
   json string comment 'a text in JSON',
   mark string comment 'a text without quotes, backslashes and dollars')

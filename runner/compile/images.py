@@ -107,6 +107,11 @@ class Images:
         return grouped((change.own.paths, change.verdict) for change in self.changes)
 
     @property
+    def first_paths(self) -> list[tuple[FieldPath, list[str]]]:
+        """The first path of the own images, with the verdicts that have it."""
+        return grouped((change.own.paths[0], change.verdict) for change in self.changes)
+
+    @property
     def json_paths(self) -> list[tuple[tuple[tuple[FieldPath, ...], ...], list[str]]]:
         """The paths of all images of a change that are JSON, each with the verdicts that have them there."""
         return grouped((paths, verdict) for verdict, paths in self.in_json.items())

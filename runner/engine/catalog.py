@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from runner.engine.errors import QueryFailed
+from runner.engine.functions import NoFunctions
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.functions.signatures import PYTHON_FUNCTIONS
@@ -67,7 +68,7 @@ class CatalogPublisher:
         """
         if self.session is None:
             self.tables.storage.create_schema()
-            self.session = self.spark.without_library()
+            self.session = self.spark.fresh(NoFunctions())
             self.do(self.tables.macro("schema_in_use", self.tables.target))
 
     def _publish(self, entry: Entry) -> tuple[str, ...]:

@@ -107,20 +107,13 @@ class Spark:
         """Another session in the same JVM or server, without views, whose queries find the functions of this library;
         if none is given, of the same.
         """
-        return self._another(library or self.library)
-
-    def without_library(self) -> Spark:
-        """The same, where queries find only the SQL functions that a catalog keeps."""
-        return self._another(NoFunctions())
-
-    def _another(self, library: SqlFunctions) -> Spark:
         out = object.__new__(Spark)
         out.target, out.owns_jvm, out.in_server = self.target, False, self.in_server
         if self.target.remote:
             out._connect(self.target.remote)
         else:
             out.session, out.server_session = self.session.newSession(), None
-        out._prepare(library)
+        out._prepare(library or self.library)
         return out
 
     def _connect(self, remote: str) -> None:

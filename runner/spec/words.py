@@ -240,12 +240,18 @@ class Op:
         out: list[tuple[list[str], Line]] = []
         for text, lines in self.cases.items():
             for line in lines:
-                is_plain = not line.conditions and len(lines) == 1 and not text.endswith("*")
-                if is_plain and out and out[-1][1].means(line) and not out[-1][0][-1].endswith("*"):
+                if not line.conditions and len(lines) == 1 and out and out[-1][1].means(line):
                     out[-1][0].append(text)
                 else:
                     out.append(([text], line))
         return out
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether each case is one text with one line that has no conditions."""
+        return bool(self.cases) and all(
+            not text.endswith("*") and len(lines) == 1 and not lines[0].conditions for text, lines in self.cases.items()
+        )
 
     @property
     def misses_as_others(self) -> bool:

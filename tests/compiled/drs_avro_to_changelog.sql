@@ -29,17 +29,13 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
-      when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT') then 'ddl by_statement'
-      when m.`type` = 'INSERT' then 'row insert'
-      when m.`type` = 'UPDATE' then 'row update'
-      when m.`type` = 'DELETE' then 'row delete'
-      when m.`type` = 'INIT' then 'row snapshot'
-      when m.`type` = 'DDL' then 'ddl by_statement'
-      when m.`type` = 'INIT_DDL' then 'ddl by_statement 2'
-      when m.`isDdl` = 'true' then 'ddl by_statement'
-    end as verdict
+    coalesce(
+      case when raw is null then 'control tombstone'
+      when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT') then 'ddl by_statement' end,
+      case m.`type`
+        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+        when 'INIT' then 'row snapshot' when 'DDL' then 'ddl by_statement' when 'INIT_DDL' then 'ddl by_statement 2' end,
+      case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict
   from parsed
 ),
 
@@ -69,8 +65,7 @@ checked as (
       coalesce(sent_images.`old`.as_sent, array())))) as unfit_columns,
     case
       when parse_error is not null then parse_error
-      when verdict is null and m.`type` is null then 'no-op'
-      when verdict is null then 'unknown-op'
+      when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
@@ -80,21 +75,20 @@ checked as (
   from message_images
 ),
 
--- One row for each row change; every other message stays one row.
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
-    if(reason is null, case
-      when split_part(verdict, ' ', 2) = 'by_statement' then op_of_statement(nullif(m.`sql`, ''))
-      else split_part(verdict, ' ', 2) end, null) as op,
+    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
+      then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after
   from checked
 ),
 
--- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
+-- Both images in canonical text.
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
@@ -112,35 +106,23 @@ keyed as (
 
 -- The columns of the contract, in its order.
 select
-  kind, 'drs_avro' as source, 'drs_avro' as format, op,
-  cast(null as string) as tenant,
-  nullif(m.`database`, '') as db_name,
-  cast(null as string) as schema_name,
-  nullif(m.`table`, '') as table_name,
-  key,
-  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
-  key_text(key) as key_text,
+  kind, 'drs_avro' as source, 'drs_avro' as format, op, cast(null as string) as tenant, nullif(m.`database`, '') as db_name,
+  cast(null as string) as schema_name, nullif(m.`table`, '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
   case when kind <> 'row' then null when before is null then 'none'
     when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
       end as before_image,
   case when kind <> 'row' then null when after is null then 'none' else 'full' end as after_image,
-  case when op = 'update' then changed_columns(before, after) end as changed,
-  if(kind = 'row', types, null) as types,
-  instant_of_milliseconds(nullif(m.`es`, '0')) as event_time,
-  instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at,
+  case when op = 'update' then changed_columns(before, after) end as changed, if(kind = 'row', types, null) as types,
+  instant_of_milliseconds(nullif(m.`es`, '0')) as event_time, instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at,
   cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement 2'), 0, 1),
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map(
-      'message_id', m.`id`,
-      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', names_joined(if(kind = 'row', unfit_columns, array())),
-      'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
-  origin,
-  case when kind = 'ddl' then nullif(m.`sql`, '') end as statement,
-  reason,
+  known_entries(map('message_id', m.`id`, 'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), found_in_message(reason, 'type', m.`type`, m.`sql`)) as detail,
   base64(raw) as raw
 from keyed

@@ -7,23 +7,21 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *,
-    from_json(
-      concat('[', exact_numbers(raw), ',{"seal":"', xxhash64(raw), '"}]'),
-      'array<struct<`op` string, `db` string, `coll` string, `es` string, `ts` string, `clusterTime` string, `id` string,
-        `dbType` string, `value` string, `recordType` string, `where` string, `seal` string>>',
+  select *, from_json(
+      sealed(exact_numbers(raw), xxhash64(raw)),
+      'struct<`op` string, `db` string, `coll` string, `es` string, `ts` string, `clusterTime` string, `id` string, `dbType` string,
+        `value` string, `recordType` string, `where` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
-        'maxNestingDepth', '2')) as documents
+        'maxNestingDepth', '1')) as document
   from `drs_mongodb_messages`
 ),
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, message.document as m, message.reason as parse_error
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
   from (
-    select *, `drs_mongodb_message`(get(documents, 0), unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as
-      message
-    from (select *, `drs_mongodb_unusual`(get(documents, 0), get(documents, 1).seal, raw) as unusual from decoded)
+    select *, `drs_mongodb_message`(document, unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    from (select *, `drs_mongodb_unusual`(document, raw) as unusual from decoded)
   )
 ),
 
@@ -36,8 +34,7 @@ classified as (
       when m.`op` = 'UPDATE' and m.`recordType` = 'replace' then 'row update'
       when m.`op` = 'UPDATE' and m.`recordType` = 'update' then 'row update 2'
       when m.`op` = 'DELETE' then 'row delete'
-      when m.`op` = 'DDL' then 'ddl other'
-    end as verdict
+      when m.`op` = 'DDL' then 'ddl other' end as verdict
   from parsed
 ),
 
@@ -65,8 +62,7 @@ checked as (
   select *,
     case
       when parse_error is not null then parse_error
-      when verdict is null and m.`op` is null then 'no-op'
-      when verdict is null then 'unknown-op'
+      when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict = 'row insert' and `shell_document_value`.reason is not null then `shell_document_value`.reason
       when verdict = 'row update' and `shell_document_value`.reason is not null then `shell_document_value`.reason
@@ -84,32 +80,24 @@ checked as (
   from message_images
 ),
 
--- One row for each row change; every other message stays one row.
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, key_image, types, removed,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
-    if(reason is null, split_part(verdict, ' ', 2), null) as op,
+    case when reason is null then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
-    if(reason is null, found_before, null) as sent_before,
-    if(reason is null, found_after, null) as sent_after
+    table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
+    table_columns(if(reason is null, found_after, null), null, array()) as sent_after
   from checked
 ),
 
--- The images as sent: of equal names the last counts, and members that are not columns are left out.
-clean_images as (
-  select * except (sent_before, sent_after),
-    table_columns(sent_before, null, array()) as sent_before,
-    table_columns(sent_after, null, array()) as sent_after
-  from exploded
-),
-
--- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
+-- Both images in canonical text.
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
     sent_after as after
-  from clean_images
+  from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
@@ -123,14 +111,9 @@ keyed as (
 
 -- The columns of the contract, in its order.
 select
-  kind, 'drs_mongodb' as source, 'drs_mongodb' as format, op,
-  cast(null as string) as tenant,
-  nullif(m.`db`, '') as db_name,
-  cast(null as string) as schema_name,
-  nullif(m.`coll`, '') as table_name,
-  key,
-  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
-  key_text(key) as key_text,
+  kind, 'drs_mongodb' as source, 'drs_mongodb' as format, op, cast(null as string) as tenant, nullif(m.`db`, '') as db_name,
+  cast(null as string) as schema_name, nullif(m.`coll`, '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
   case when kind <> 'row' then null when before is null then 'none' when verdict = 'row delete' then 'key'
     when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
@@ -139,24 +122,19 @@ select
     end as after_image,
   case when kind = 'row' and verdict = 'row update 2' then sort_array(array_union(map_keys(after), coalesce(removed, array())))
     when op = 'update' then changed_columns(before, after) end as changed,
-  if(kind = 'row', types, null) as types,
-  instant_of_milliseconds(m.`es`) as event_time,
-  instant_of_milliseconds(m.`ts`) as produced_at,
-  cast(null as string) as tx_id,
+  if(kind = 'row', types, null) as types, instant_of_milliseconds(m.`es`) as event_time,
+  instant_of_milliseconds(m.`ts`) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position',
       order_position(array(if(m.`clusterTime` rlike '^[0-9]', get(regexp_extract_all(m.`clusterTime`, '[0-9]+', 0), 0), null),
       if(m.`clusterTime` rlike '^[0-9]', get(regexp_extract_all(m.`clusterTime`, '[0-9]+', 0), 1), null), m.`id`)), 'arrival', arrival,
       'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map(
-      'clustertime', m.`clusterTime`,
-      'db_type', m.`dbType`,
-      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+  known_entries(map('clustertime', m.`clusterTime`, 'db_type', m.`dbType`,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin,
   case when kind = 'ddl' then case verdict when 'ddl other' then nullif(m.`value`, '') else cast(null as string) end end as statement,
-  reason,
-  found_in_message(reason, 'op', m.`op`, cast(null as string)) as detail,
+  reason, found_in_message(reason, 'op', m.`op`, cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

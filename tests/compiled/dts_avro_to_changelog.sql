@@ -29,20 +29,14 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
-      when m.`operation` = 'INSERT' then 'row insert'
-      when m.`operation` = 'UPDATE' then 'row update'
-      when m.`operation` = 'DELETE' then 'row delete'
-      when m.`operation` = 'INIT' then 'row snapshot'
-      when m.`operation` = 'DDL' then 'ddl by_statement'
-      when m.`operation` = 'BEGIN' then 'control begin'
-      when m.`operation` = 'COMMIT' then 'control commit'
-      when m.`operation` in ('ROLLBACK', 'ABORT') then 'control rollback'
-      when m.`operation` = 'HEARTBEAT' then 'control heartbeat'
-      when m.`operation` = 'CHECKPOINT' then 'control watermark'
-      when m.`operation` is not null then 'control other'
-    end as verdict
+    coalesce(
+      case when raw is null then 'control tombstone' end,
+      case m.`operation`
+        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+        when 'INIT' then 'row snapshot' when 'DDL' then 'ddl by_statement' when 'BEGIN' then 'control begin'
+        when 'COMMIT' then 'control commit' when 'ROLLBACK' then 'control rollback' when 'ABORT' then 'control rollback'
+        when 'HEARTBEAT' then 'control heartbeat' when 'CHECKPOINT' then 'control watermark' end,
+      case when m.`operation` is not null then 'control other' end) as verdict
   from parsed
 ),
 
@@ -101,8 +95,7 @@ checked as (
       when verdict = 'row snapshot' then size(sent_images.`afterImages`.missing) > 0 end, false) as lacks_after,
     case
       when parse_error is not null then parse_error
-      when verdict is null and m.`operation` is null then 'no-op'
-      when verdict is null then 'unknown-op'
+      when verdict is null then if(m.`operation` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when sent_images.`afterImages`.texts is not null and `image_afterImages` is null then 'schema-mismatch'
       when sent_images.`beforeImages`.texts is not null and `image_beforeImages` is null then 'schema-mismatch'
@@ -117,21 +110,20 @@ checked as (
   from message_images
 ),
 
--- One row for each row change; every other message stays one row.
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, lacks_before, lacks_after,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
-    if(reason is null, case
-      when split_part(verdict, ' ', 2) = 'by_statement' then op_of_statement(nullif(m.`afterImages`, ''))
-      else split_part(verdict, ' ', 2) end, null) as op,
+    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`afterImages`, '')) when reason is null
+      then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after
   from checked
 ),
 
--- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
+-- Both images in canonical text.
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
@@ -149,8 +141,7 @@ keyed as (
 
 -- The columns of the contract, in its order.
 select
-  kind, 'dts_avro' as source, 'dts_avro' as format, op,
-  cast(null as string) as tenant,
+  kind, 'dts_avro' as source, 'dts_avro' as format, op, cast(null as string) as tenant,
   case
     when lower(m.`source`.`sourceType`) in ('oracle', 'db2')
       then nullif(replace(regexp_extract(m.`objectName`, '^(?s)(.*?)\\..*?\\..*$', 1), '\\u002E', '.'), '')
@@ -161,37 +152,23 @@ select
       coalesce(nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(.*?)\\..*$', 1), '\\u002E', '.'), ''),
       nullif(replace(regexp_extract(m.`objectName`, '^(?s)(.*?)(?:\\..*)?$', 1), '\\u002E', '.'), ''))
     else nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(.*?)\\..*$', 1), '\\u002E', '.'), '') end as schema_name,
-  nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(?:.*?\\.)?(.*)$', 1), '\\u002E', '.'), '') as table_name,
-  key,
-  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
-  key_text(key) as key_text,
+  nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(?:.*?\\.)?(.*)$', 1), '\\u002E', '.'), '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
   case when kind <> 'row' then null when before is null then 'none' when lacks_before then 'partial'
     when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
       end as before_image,
   case when kind <> 'row' then null when after is null then 'none' when lacks_after then 'partial' else 'full' end as after_image,
-  case when op = 'update' then changed_columns(before, after) end as changed,
-  if(kind = 'row', types, null) as types,
-  instant_of_seconds(m.`sourceTimestamp`) as event_time,
-  cast(null as timestamp) as produced_at,
-  nullif(m.`sourceTxid`, '') as tx_id,
+  case when op = 'update' then changed_columns(before, after) end as changed, if(kind = 'row', types, null) as types,
+  instant_of_seconds(m.`sourceTimestamp`) as event_time, cast(null as timestamp) as produced_at, nullif(m.`sourceTxid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map(
-      'message_id', m.`id`,
-      'log_position', m.`sourcePosition`,
-      'checkpoint', m.`safeSourcePosition`,
-      'unique_keys', m.`tags`.`pk_uk_info`,
-      'db_type', m.`source`.`sourceType`,
-      'db_version', m.`source`.`version`,
-      'protocol_version', m.`version`,
-      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', names_joined(if(kind = 'row', unfit_columns, array())),
-      'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
-  origin,
-  case when kind = 'ddl' then nullif(m.`afterImages`, '') end as statement,
-  reason,
+  known_entries(map('message_id', m.`id`, 'log_position', m.`sourcePosition`, 'checkpoint', m.`safeSourcePosition`,
+    'unique_keys', m.`tags`.`pk_uk_info`, 'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`,
+    'protocol_version', m.`version`, 'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then nullif(m.`afterImages`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), found_in_message(reason, 'operation', m.`operation`, m.`afterImages`)) as detail,
   base64(raw) as raw
 from keyed

@@ -29,17 +29,13 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
-      when not coalesce(m.`total` in ('-1', '0', '1'), false) then 'dead_letter sharded-message'
-      when m.`operation` = 'INSERT' then 'row insert'
-      when m.`operation` = 'UPDATE' then 'row update'
-      when m.`operation` = 'DELETE' then 'row delete'
-      when m.`operation` = 'DDL' then 'ddl by_statement'
-      when m.`operation` = 'BEGIN' then 'control begin'
-      when m.`operation` = 'COMMIT' then 'control commit'
-      when m.`operation` = 'HEARTBEAT' then 'control heartbeat'
-    end as verdict
+    coalesce(
+      case when raw is null then 'control tombstone'
+      when not coalesce(m.`total` in ('-1', '0', '1'), false) then 'dead_letter sharded-message' end,
+      case m.`operation`
+        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+        when 'DDL' then 'ddl by_statement' when 'BEGIN' then 'control begin' when 'COMMIT' then 'control commit'
+        when 'HEARTBEAT' then 'control heartbeat' end) as verdict
   from parsed
 ),
 
@@ -85,8 +81,7 @@ checked as (
         coalesce(transform(sent_images.`beforeImages`.as_sent, i -> get(m.`fields`.`name`, i)), array()))))) as unfit_columns,
     case
       when parse_error is not null then parse_error
-      when verdict is null and m.`operation` is null then 'no-op'
-      when verdict is null then 'unknown-op'
+      when verdict is null then if(m.`operation` is null, 'no-op', 'unknown-op')
       when verdict like 'dead\\_letter %' then split_part(verdict, ' ', 2)
       when verdict not like 'row %' then null
       when sent_images.`afterImages`.texts is not null and `image_afterImages` is null then 'schema-mismatch'
@@ -101,21 +96,20 @@ checked as (
   from message_images
 ),
 
--- One row for each row change; every other message stays one row.
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
-    if(reason is null, case
-      when split_part(verdict, ' ', 2) = 'by_statement' then op_of_statement(nullif(m.`sql`, ''))
-      else split_part(verdict, ' ', 2) end, null) as op,
+    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
+      then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after
   from checked
 ),
 
--- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
+-- Both images in canonical text.
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
@@ -141,36 +135,23 @@ select
   case
     when lower(m.`source`.`sourceType`) = 'ob_oracle' then nullif(regexp_extract(m.`schemaName`, '^(?s)(?:.*?\\.)?(.*)$', 1), '')
     else cast(null as string) end as schema_name,
-  nullif(m.`tableName`, '') as table_name,
-  key,
-  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
-  key_text(key) as key_text,
+  nullif(m.`tableName`, '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
   case when kind <> 'row' then null when before is null then 'none'
     when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
       end as before_image,
   case when kind <> 'row' then null when after is null then 'none' else 'full' end as after_image,
-  case when op = 'update' then changed_columns(before, after) end as changed,
-  if(kind = 'row', types, null) as types,
-  instant_of_seconds(m.`timestamp`) as event_time,
-  cast(null as timestamp) as produced_at,
-  nullif(m.`xid`, '') as tx_id,
+  case when op = 'update' then changed_columns(before, after) end as changed, if(kind = 'row', types, null) as types,
+  instant_of_seconds(m.`timestamp`) as event_time, cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map(
-      'log_position', m.`position`,
-      'transaction_position', m.`txind`,
-      'unique_keys', m.`ukIndexes`,
-      'db_type', m.`source`.`sourceType`,
-      'db_version', m.`source`.`version`,
-      'protocol_version', m.`version`,
-      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', names_joined(if(kind = 'row', unfit_columns, array())),
-      'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
-  origin,
-  case when kind = 'ddl' then nullif(m.`sql`, '') end as statement,
-  reason,
+  known_entries(map('log_position', m.`position`, 'transaction_position', m.`txind`, 'unique_keys', m.`ukIndexes`,
+    'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`, 'protocol_version', m.`version`,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), case reason
     when 'sharded-message' then concat('total: ', coalesce(concat('"', m.`total`, '"'), 'missing'))
     else found_in_message(reason, 'operation', m.`operation`, m.`sql`) end) as detail,

@@ -6,10 +6,9 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *,
-    from_json(
-      concat('[', exact_numbers(raw), ',{"seal":"', xxhash64(raw), '"}]'),
-      'array<struct<`payload` struct<
+  select *, from_json(
+      sealed(exact_numbers(raw), xxhash64(raw)),
+      'struct<`payload` struct<
           `op` string, `ddl` struct<`text` string>,
           `timestamp` struct<
             `eventTime` string, `systemTime` string, `checkpointTime` string>,
@@ -18,45 +17,34 @@ decoded as (
           `source` struct<
             `dbName` string, `schema` string, `table` string, `dbType` string, `dbVersion` string>,
           `pk` array<string>, `column` array<struct<`name`:string,`type`:string>>>,
-        `extend` struct<`load_fm` string>, `version` string, `seal` string>>',
+        `extend` struct<`load_fm` string>, `version` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
-        'maxNestingDepth', '5')) as documents
+        'maxNestingDepth', '4')) as document
   from `oms_dataworks_messages`
 ),
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
   from (
-    select *, `oms_dataworks_message`(get(documents, 0), unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as
-      message
-    from (select *, `oms_dataworks_unusual`(get(documents, 0), get(documents, 1).seal, raw) as unusual from decoded)
+    select *, `oms_dataworks_message`(document, unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    from (select *, `oms_dataworks_unusual`(document, raw) as unusual from decoded)
   )
 ),
 
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
-      when m.`payload`.`op` = 'INSERT' then 'row insert'
-      when m.`payload`.`op` = 'UPDATE' then 'row update'
-      when m.`payload`.`op` = 'DELETE' then 'row delete'
-      when m.`payload`.`op` = 'HEARTBEAT' then 'control heartbeat'
-      when m.`payload`.`op` = 'TRANSACTION_BEGIN' then 'control begin'
-      when m.`payload`.`op` = 'TRANSACTION_END' then 'control commit'
-      when m.`payload`.`op` = 'CREATE' then 'ddl create'
-      when m.`payload`.`op` = 'ALTER' then 'ddl alter'
-      when m.`payload`.`op` = 'ERASE' then 'ddl drop'
-      when m.`payload`.`op` = 'TRUNCATE' then 'ddl truncate'
-      when m.`payload`.`op` = 'RENAME' then 'ddl rename'
-      when m.`payload`.`op` in ('CINDEX', 'DINDEX') then 'ddl index'
-      when m.`payload`.`op` = 'QUERY' then 'ddl by_statement'
-      when m.`payload`.`op` = 'XACOMMIT' then 'control commit'
-      when m.`payload`.`op` = 'XAROLLBACK' then 'control rollback'
-      when m.`payload`.`op` = 'GTID' then 'control other'
-      when m.`payload`.`op` is not null and m.`payload`.`ddl`.`text` is not null then 'ddl by_statement'
-    end as verdict
+    coalesce(
+      case when raw is null then 'control tombstone' end,
+      case m.`payload`.`op`
+        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+        when 'HEARTBEAT' then 'control heartbeat' when 'TRANSACTION_BEGIN' then 'control begin'
+        when 'TRANSACTION_END' then 'control commit' when 'CREATE' then 'ddl create' when 'ALTER' then 'ddl alter'
+        when 'ERASE' then 'ddl drop' when 'TRUNCATE' then 'ddl truncate' when 'RENAME' then 'ddl rename'
+        when 'CINDEX' then 'ddl index' when 'DINDEX' then 'ddl index' when 'QUERY' then 'ddl by_statement'
+        when 'XACOMMIT' then 'control commit' when 'XAROLLBACK' then 'control rollback' when 'GTID' then 'control other' end,
+      case when m.`payload`.`op` is not null and m.`payload`.`ddl`.`text` is not null then 'ddl by_statement' end) as verdict
   from parsed
 ),
 
@@ -73,8 +61,7 @@ checked as (
   select *,
     case
       when parse_error is not null then parse_error
-      when verdict is null and m.`payload`.`op` is null then 'no-op'
-      when verdict is null then 'unknown-op'
+      when verdict is null then if(m.`payload`.`op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict = 'row insert' and array_contains(misfits, 'payload.after.data') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'payload.after.data') or array_contains(misfits, 'payload.before.data'))
@@ -89,48 +76,34 @@ checked as (
   from message_images
 ),
 
--- One row for each row change; every other message stays one row.
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
-    if(reason is null, case
-      when split_part(verdict, ' ', 2) = 'by_statement' then op_of_statement(nullif(m.`payload`.`ddl`.`text`, ''))
-      else split_part(verdict, ' ', 2) end, null) as op,
+    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`payload`.`ddl`.`text`, '')) when reason is null
+      then split_part(verdict, ' ', 2) end as op,
     `oms_dataworks_readers`(types) as readers,
     0 as row_index,
-    if(reason is null, found_before, null) as sent_before,
-    if(reason is null, found_after, null) as sent_after
+    table_columns(if(reason is null, found_before, null), types, array()) as sent_before,
+    table_columns(if(reason is null, found_after, null), types, array()) as sent_after
   from checked
 ),
 
--- The images as sent: of equal names the last counts, and members that are not columns are left out.
-clean_images as (
-  select * except (sent_before, sent_after),
-    table_columns(sent_before, types, array()) as sent_before,
-    table_columns(sent_after, types, array()) as sent_after
+-- The canonical text of the values whose text as sent may be another.  [types.table, values]
+texts as (
+  select *,
+    `oms_dataworks_texts`(sent_before, readers) as texts_before,
+    `oms_dataworks_texts`(sent_after, readers) as texts_after
   from exploded
 ),
 
--- The images in canonical text. In `texts` a value that could not be read is null, here it is as sent.  [types.table, values]
-canonical as (
-  select *,
-    with_texts(sent_before, texts_before) as canonical_before,
-    with_texts(sent_after, texts_after) as canonical_after
-  from (
-    select *,
-      `oms_dataworks_texts`(sent_before, readers) as texts_before,
-      `oms_dataworks_texts`(sent_after, readers) as texts_after
-    from clean_images
-  )
-),
-
--- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
+-- Both images in canonical text.
 images as (
   select *,
-    if(size(canonical_before) > 0, canonical_before, null) as before,
-    canonical_after as after
-  from canonical
+    if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
+    with_texts(sent_after, texts_after) as after
+  from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
@@ -143,40 +116,28 @@ keyed as (
 
 -- The columns of the contract, in its order.
 select
-  kind, 'oms_dataworks' as source, 'oms_dataworks' as format, op,
-  cast(null as string) as tenant,
-  nullif(m.`schema`.`source`.`dbName`, '') as db_name,
-  nullif(m.`schema`.`source`.`schema`, '') as schema_name,
-  nullif(m.`schema`.`source`.`table`, '') as table_name,
-  key,
-  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
-  key_text(key) as key_text,
+  kind, 'oms_dataworks' as source, 'oms_dataworks' as format, op, cast(null as string) as tenant,
+  nullif(m.`schema`.`source`.`dbName`, '') as db_name, nullif(m.`schema`.`source`.`schema`, '') as schema_name,
+  nullif(m.`schema`.`source`.`table`, '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
   case when kind <> 'row' then null when before is null then 'none'
     when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
       end as before_image,
   case when kind <> 'row' then null when after is null then 'none' else 'full' end as after_image,
-  case when op = 'update' then changed_columns(before, after) end as changed,
-  if(kind = 'row', types, null) as types,
+  case when op = 'update' then changed_columns(before, after) end as changed, if(kind = 'row', types, null) as types,
   instant_of_milliseconds(m.`payload`.`timestamp`.`eventTime`) as event_time,
-  instant_of_milliseconds(m.`payload`.`timestamp`.`systemTime`) as produced_at,
-  cast(null as string) as tx_id,
+  instant_of_milliseconds(m.`payload`.`timestamp`.`systemTime`) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`payload`.`scn`)), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map(
-      'scn', m.`payload`.`scn`,
-      'db_type', m.`schema`.`source`.`dbType`,
-      'checkpoint', m.`payload`.`timestamp`.`checkpointTime`,
-      'source_system', m.`extend`.`load_fm`,
-      'db_version', m.`schema`.`source`.`dbVersion`,
-      'protocol_version', m.`version`,
-      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'as_sent', names_joined(concat(columns_not_read(canonical_before, texts_before), columns_not_read(canonical_after, texts_after))),
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
-  origin,
-  case when kind = 'ddl' then nullif(m.`payload`.`ddl`.`text`, '') end as statement,
-  reason,
+  known_entries(map('scn', m.`payload`.`scn`, 'db_type', m.`schema`.`source`.`dbType`, 'checkpoint',
+    m.`payload`.`timestamp`.`checkpointTime`,
+    'source_system', m.`extend`.`load_fm`, 'db_version', m.`schema`.`source`.`dbVersion`, 'protocol_version', m.`version`,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then nullif(m.`payload`.`ddl`.`text`, '') end as statement, reason,
   found_in_message(reason, 'payload.op', m.`payload`.`op`, m.`payload`.`ddl`.`text`) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

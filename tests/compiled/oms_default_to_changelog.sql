@@ -6,27 +6,25 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *,
-    from_json(
-      concat('[', exact_numbers(raw), ',{"seal":"', xxhash64(raw), '"}]'),
-      'array<struct<`recordType` string,
+  select *, from_json(
+      sealed(exact_numbers(raw), xxhash64(raw)),
+      'struct<`recordType` string,
         `allMetaData` struct<
           `dbType` string, `db` string, `table_name` string, `transId` string, `uniqueId` string, `timestamp` string,
-          `storeDataSequence` string, `clusterId` string, `checkpoint` string, `source_identity` string,
-          `ddlType` string, `record_primary_value` string, `record_primary_key` string>,
-        `postStruct` map<string,string>, `prevStruct` map<string,string>, `seal` string>>',
+          `storeDataSequence` string, `clusterId` string, `checkpoint` string, `source_identity` string, `ddlType` string,
+          `record_primary_value` string, `record_primary_key` string>,
+        `postStruct` map<string,string>, `prevStruct` map<string,string>, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
-        'maxNestingDepth', '3')) as documents
+        'maxNestingDepth', '2')) as document
   from `oms_default_messages`
 ),
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
   from (
-    select *, `oms_default_message`(get(documents, 0), unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as
-      message
-    from (select *, `oms_default_unusual`(get(documents, 0), get(documents, 1).seal, raw) as unusual from decoded)
+    select *, `oms_default_message`(document, unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    from (select *, `oms_default_unusual`(document, raw) as unusual from decoded)
   )
 ),
 
@@ -41,8 +39,7 @@ classified as (
       when m.`recordType` = 'DELETE' then 'row delete'
       when m.`recordType` = 'ROW' then 'row snapshot'
       when m.`recordType` = 'HEARTBEAT' then 'control heartbeat'
-      when m.`recordType` = 'DDL' then 'ddl by_statement'
-    end as verdict
+      when m.`recordType` = 'DDL' then 'ddl by_statement' end as verdict
   from parsed
 ),
 
@@ -59,8 +56,7 @@ checked as (
   select *,
     case
       when parse_error is not null then parse_error
-      when verdict is null and m.`recordType` is null then 'no-op'
-      when verdict is null then 'unknown-op'
+      when verdict is null then if(m.`recordType` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row snapshot', 'row insert') and array_contains(misfits, 'postStruct') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'postStruct') or array_contains(misfits, 'prevStruct'))
@@ -74,12 +70,12 @@ checked as (
   from message_images
 ),
 
--- One row for each row change; every other message stays one row.
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
-    if(reason is null, case
+    case
       when verdict = 'ddl by_statement' then case
         when lower(m.`allMetaData`.`ddlType`) in ('create_index', 'drop_index') then 'index'
         when startswith(lower(m.`allMetaData`.`ddlType`), 'create') then 'create'
@@ -87,28 +83,19 @@ exploded as (
         when startswith(lower(m.`allMetaData`.`ddlType`), 'drop') then 'drop'
         when startswith(lower(m.`allMetaData`.`ddlType`), 'truncate') then 'truncate'
         when startswith(lower(m.`allMetaData`.`ddlType`), 'rename') then 'rename'
-        else op_of_statement(nullif(m.`postStruct`.`ddl`, '')) end
-      else split_part(verdict, ' ', 2) end, null) as op,
+        else op_of_statement(nullif(m.`postStruct`.`ddl`, '')) end when reason is null then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
-    if(reason is null, found_before, null) as sent_before,
-    if(reason is null, found_after, null) as sent_after
+    table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
+    table_columns(if(reason is null, found_after, null), null, array()) as sent_after
   from checked
 ),
 
--- The images as sent: of equal names the last counts, and members that are not columns are left out.
-clean_images as (
-  select * except (sent_before, sent_after),
-    table_columns(sent_before, null, array()) as sent_before,
-    table_columns(sent_after, null, array()) as sent_after
-  from exploded
-),
-
--- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
+-- Both images in canonical text.
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
     sent_after as after
-  from clean_images
+  from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
@@ -141,17 +128,14 @@ select
     when lower(m.`allMetaData`.`dbType`) = 'oracle' or startswith(lower(m.`allMetaData`.`dbType`), 'db2')
       then nullif(m.`allMetaData`.`db`, '')
     else cast(null as string) end as schema_name,
-  nullif(m.`allMetaData`.`table_name`, '') as table_name,
-  key,
-  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
-  key_text(key) as key_text,
+  nullif(m.`allMetaData`.`table_name`, '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
   case when kind <> 'row' then null when before is null then 'none'
     when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
       end as before_image,
   case when kind <> 'row' then null when after is null then 'none' else 'full' end as after_image,
-  case when op = 'update' then changed_columns(before, after) end as changed,
-  if(kind = 'row', types, null) as types,
+  case when op = 'update' then changed_columns(before, after) end as changed, if(kind = 'row', types, null) as types,
   case verdict when 'control heartbeat' then
     coalesce(instant_of_seconds(m.`allMetaData`.`timestamp`), instant_of_seconds(m.`allMetaData`.`checkpoint`))
     else instant_of_seconds(m.`allMetaData`.`timestamp`) end as event_time,
@@ -161,16 +145,11 @@ select
     'position', order_position(array(m.`allMetaData`.`timestamp`, m.`allMetaData`.`storeDataSequence`)), 'arrival', arrival, 'row',
       row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map(
-      'db_type', m.`allMetaData`.`dbType`,
-      'cluster', m.`allMetaData`.`clusterId`,
-      'checkpoint', m.`allMetaData`.`checkpoint`,
-      'source_identity', m.`allMetaData`.`source_identity`,
-      'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
-  origin,
-  case when kind = 'ddl' then nullif(m.`postStruct`.`ddl`, '') end as statement,
-  reason,
+  known_entries(map('db_type', m.`allMetaData`.`dbType`, 'cluster', m.`allMetaData`.`clusterId`, 'checkpoint', m.`allMetaData`.`checkpoint`,
+    'source_identity', m.`allMetaData`.`source_identity`,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then nullif(m.`postStruct`.`ddl`, '') end as statement, reason,
   found_in_message(reason, 'recordType', m.`recordType`, m.`postStruct`.`ddl`) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

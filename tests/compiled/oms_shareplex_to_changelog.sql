@@ -6,38 +6,34 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *,
-    from_json(
-      concat('[', exact_numbers(raw), ',{"seal":"', xxhash64(raw), '"}]'),
-      'array<struct<`meta` struct<
-          `op` string, `table` string, `trans` string, `time` string, `posttime` string, `scn` string, `rowid` string,
-          `idx` string, `seq` string>,
-        `sql` struct<`ddl` string>, `data` map<string,string>, `key` map<string,string>, `seal` string>>',
+  select *, from_json(
+      sealed(exact_numbers(raw), xxhash64(raw)),
+      'struct<`meta` struct<
+          `op` string, `table` string, `trans` string, `time` string, `posttime` string, `scn` string, `rowid` string, `idx` string,
+          `seq` string>,
+        `sql` struct<`ddl` string>, `data` map<string,string>, `key` map<string,string>, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
-        'maxNestingDepth', '3')) as documents
+        'maxNestingDepth', '2')) as document
   from `oms_shareplex_messages`
 ),
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
   from (
-    select *, `oms_shareplex_message`(get(documents, 0), unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as
-      message
-    from (select *, `oms_shareplex_unusual`(get(documents, 0), get(documents, 1).seal, raw) as unusual from decoded)
+    select *, `oms_shareplex_message`(document, unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    from (select *, `oms_shareplex_unusual`(document, raw) as unusual from decoded)
   )
 ),
 
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
-      when m.`meta`.`op` = 'ins' then 'row insert'
-      when m.`meta`.`op` = 'upd' then 'row update'
-      when m.`meta`.`op` = 'del' then 'row delete'
-      when m.`meta`.`op` = 'ddl' then 'ddl by_statement'
-    end as verdict
+    coalesce(
+      case when raw is null then 'control tombstone' end,
+      case m.`meta`.`op`
+        when 'ins' then 'row insert' when 'upd' then 'row update' when 'del' then 'row delete' when 'ddl' then 'ddl by_statement' end) as
+          verdict
   from parsed
 ),
 
@@ -54,8 +50,7 @@ checked as (
   select *,
     case
       when parse_error is not null then parse_error
-      when verdict is null and m.`meta`.`op` is null then 'no-op'
-      when verdict is null then 'unknown-op'
+      when verdict is null then if(m.`meta`.`op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row insert', 'row delete') and array_contains(misfits, 'data') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'data') or array_contains(misfits, 'key')) then 'row-not-an-object'
@@ -68,34 +63,25 @@ checked as (
   from message_images
 ),
 
--- One row for each row change; every other message stays one row.
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
-    if(reason is null, case
-      when split_part(verdict, ' ', 2) = 'by_statement' then op_of_statement(nullif(m.`sql`.`ddl`, ''))
-      else split_part(verdict, ' ', 2) end, null) as op,
+    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`.`ddl`, '')) when reason is null
+      then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
-    if(reason is null, found_before, null) as sent_before,
-    if(reason is null, found_after, null) as sent_after
+    table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
+    table_columns(if(reason is null, found_after, null), null, array()) as sent_after
   from checked
 ),
 
--- The images as sent: of equal names the last counts, and members that are not columns are left out.
-clean_images as (
-  select * except (sent_before, sent_after),
-    table_columns(sent_before, null, array()) as sent_before,
-    table_columns(sent_after, null, array()) as sent_after
-  from exploded
-),
-
--- Both images. One that holds only some columns is laid over the other.  [before.over, after.over]
+-- Both images in canonical text; one of only some columns is laid over the other.  [before.over, after.over]
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
     if(verdict = 'row update' and sent_before is not null, map_concat(sent_before, sent_after), sent_after) as after
-  from clean_images
+  from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
@@ -108,14 +94,10 @@ keyed as (
 
 -- The columns of the contract, in its order.
 select
-  kind, 'oms_shareplex' as source, 'oms_shareplex' as format, op,
-  cast(null as string) as tenant,
-  nullif(regexp_extract(m.`meta`.`table`, '^(?s)(.*?)\\..*$', 1), '') as db_name,
-  cast(null as string) as schema_name,
-  nullif(regexp_extract(m.`meta`.`table`, '^(?s)(?:.*?\\.)?(.*)$', 1), '') as table_name,
-  key,
-  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
-  key_text(key) as key_text,
+  kind, 'oms_shareplex' as source, 'oms_shareplex' as format, op, cast(null as string) as tenant,
+  nullif(regexp_extract(m.`meta`.`table`, '^(?s)(.*?)\\..*$', 1), '') as db_name, cast(null as string) as schema_name,
+  nullif(regexp_extract(m.`meta`.`table`, '^(?s)(?:.*?\\.)?(.*)$', 1), '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
   case when kind <> 'row' then null when before is null then 'none'
     when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
@@ -123,23 +105,18 @@ select
   case when kind <> 'row' then null when after is null then 'none' when verdict = 'row update' and before is null then 'partial' else 'full'
     end as after_image,
   case when op = 'update' then changed_among(map_keys(sent_after), before, after) end as changed,
-  if(kind = 'row', types, null) as types,
-  instant_in_plus_08_00(m.`meta`.`time`) as event_time,
-  instant_in_plus_08_00(m.`meta`.`posttime`) as produced_at,
-  nullif(m.`meta`.`trans`, '') as tx_id,
+  if(kind = 'row', types, null) as types, instant_in_plus_08_00(m.`meta`.`time`) as event_time,
+  instant_in_plus_08_00(m.`meta`.`posttime`) as produced_at, nullif(m.`meta`.`trans`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(cast(unix_seconds(instant_in_plus_08_00(m.`meta`.`time`)) as string), m.`meta`.`scn`)), 'arrival',
       arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map(
-      'rowid',
-        nullif(regexp_extract(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1),
-        null), '^(?s)\\-(.*)$', 1), ''),
-      'transaction_position', coalesce(nullif(m.`meta`.`idx`, ''), nullif(m.`meta`.`seq`, '')),
-      'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
-  origin,
-  case when kind = 'ddl' then nullif(m.`sql`.`ddl`, '') end as statement,
-  reason,
+  known_entries(map('rowid',
+    nullif(regexp_extract(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1), null),
+    '^(?s)\\-(.*)$', 1), ''),
+    'transaction_position', coalesce(nullif(m.`meta`.`idx`, ''), nullif(m.`meta`.`seq`, '')),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then nullif(m.`sql`.`ddl`, '') end as statement, reason,
   found_in_message(reason, 'meta.op', m.`meta`.`op`, m.`sql`.`ddl`) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed
