@@ -75,7 +75,7 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
 exploded as (
-  select origin, arrival, m, verdict, reason{{ ', hidden' if spec.drop }}, key_names{{ ', key_image' if plan.keys.image }}, types{{ ', removed' if plan.images.patches }}
+  select origin, arrival, m, verdict, reason, key_names{{ ', key_image' if plan.keys.image }}, types{{ ', removed' if plan.images.patches }}
     {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent }}{{ ', lacks_before, lacks_after' if plan.images.may_lack_columns }},
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
@@ -128,7 +128,7 @@ images as (
   select *,
     {{ image_before(plan) }} as before,
     {{ image_after(plan) }} as after
-  from {{ 'texts' if plan.values.readers else 'python_read' if plan.values.python else 'exploded' }}
+  from {{ 'texts' if plan.values.readers else 'exploded' }}
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
@@ -153,7 +153,7 @@ from keyed
 {%- do parts.extend(['key', old_key ~ ' as old_key', 'key_text(key) as key_text', 'before', 'after']) -%}
 {%- for side in (plan.images.before, plan.images.after) -%} {%- do parts.append(completeness(plan.images, side) ~ ' as ' ~ side.name ~ '_image') -%} {%- endfor -%}
 {%- do parts.extend([changed(plan.images) ~ ' as changed', "if(kind = 'row', types, null) as types"]) -%}
-{%- for name in ('event_time', 'produced_at', 'tx_id') -%} {%- do parts.append(column_value(plan.columns[name], plan.zone) ~ ' as ' ~ name) -%} {%- endfor -%}
+{%- for column in ('event_time', 'produced_at', 'tx_id') -%} {%- do parts.append(column_value(plan.columns[column], plan.zone) ~ ' as ' ~ column) -%} {%- endfor -%}
 {%- set order -%}
 named_struct('generation', 0, 'phase', {{ phase(plan.verdicts.snapshots) }},
     'position', {{ position(plan.order, plan.zone) }}, 'arrival', arrival, 'row', row_index) as seq

@@ -37,12 +37,9 @@ case{% for change in updates %} when verdict = {{ text(change.verdict) }} then {
 
 {#- The image of one row on each side. -#}
 {%- macro sent_before(images) -%}
-case
-      {%- if images.before.own | length == 1 and images.update_verdicts | length == 1 %} verdict when {{ text(images.before.own[0]) }} then row when {{ text(images.update_verdicts[0]) }} then get(rows_before, nth)
-      {%- else -%}
-      {%- if images.before.own %} when verdict {{ one_of(images.before.own) }} then row{% endif %}
-      {%- if images.update_verdicts %} when verdict {{ one_of(images.update_verdicts) }} then get(rows_before, nth){% endif %}
-      {%- endif %} end
+case verdict
+      {%- for verdict in images.before.own %} when {{ text(verdict) }} then row{% endfor %}
+      {%- for verdict in images.update_verdicts %} when {{ text(verdict) }} then get(rows_before, nth){% endfor %} end
 {%- endmacro -%}
 
 {%- macro sent_after(images) -%}

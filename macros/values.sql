@@ -12,7 +12,7 @@ if({{ value }} rlike {{ is_datetime() }}{% if zone.may_skip %} and {{ was_there(
 
 {#- An instant of whole seconds with the fraction that follows the 19 characters of a wall clock, as text. -#}
 {%- macro instant_text(instant, value) -%}
-concat(replace(cast({{ instant }} as string), ' ', 'T'), if(length({{ value }}) > 19, {{ fraction("substr(" ~ value ~ ", 20)") }}, ''), 'Z')
+concat(replace(cast({{ instant }} as string), ' ', 'T'), {{ fraction("substr(" ~ value ~ ", 20)") }}, 'Z')
 {%- endmacro -%}
 
 {#- A fraction of a second `.f`, without the zeros at its end. -#}

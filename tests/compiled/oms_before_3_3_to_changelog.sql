@@ -80,7 +80,7 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, hidden, key_names, types,
+  select origin, arrival, m, verdict, reason, key_names, types,
     if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case
