@@ -92,13 +92,3 @@ coalesce(read_detail
       , if({{ is_beyond(key) }}, concat({{ text(key.indexes | join('.') ~ ': ') }}, array_join({{ field(key.indexes) }}, ','), ' of ', coalesce(size({{ field(key.names[0]) }}), 0), ' columns'), null)
       {%- endfor %})
 {%- endmacro -%}
-
-{#- Whether an image says that a column was not sent. -#}
-{%- macro lacks_columns(side) -%}
-{%- if not side.images -%} false {%- else -%}
-coalesce(case
-      {%- for verdict, image in side.images.items() %}
-      when verdict = {{ text(verdict) }} then {% for path in image.paths %}size({{ sent_image(path) }}.missing) > 0{{ ' or ' if not loop.last }}{% endfor %}
-      {%- endfor %} end, false)
-{%- endif -%}
-{%- endmacro -%}

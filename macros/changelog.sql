@@ -48,10 +48,6 @@ checked as (
     {%- if plan.images.sent %}
     {{ unfit_columns(plan) }} as unfit_columns,
     {%- endif %}
-    {%- if plan.images.may_lack_columns %}
-    {{ lacks_columns(plan.images.before) }} as lacks_before,
-    {{ lacks_columns(plan.images.after) }} as lacks_after,
-    {%- endif %}
     {%- endif %}
     case
       when parse_error is not null then parse_error
@@ -76,8 +72,7 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
 exploded as (
   select origin, arrival, m, verdict, reason, key_names{{ ', key_image' if plan.keys.image }}, types{{ ', removed' if plan.images.patches }}
-    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent }}{{ ', lacks_before, lacks_after' if plan.images.may_lack_columns }},
-    if(reason is null, null, raw) as raw,
+    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent }}, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     {{ op_of(plan) }} as op,
     {%- if plan.values.readers %}
@@ -94,6 +89,9 @@ exploded as (
     0 as row_index,
     {{ clean_image('if(reason is null, found_before, null)', plan) }} as sent_before,
     {{ clean_image('if(reason is null, found_after, null)', plan) }} as sent_after
+    {%- endif %}
+    {%- if plan.values.bytes and not plan.avro %},
+    {{ name(plan.prefix ~ '_json_in_doubt') }}(raw, sent_before, sent_after, readers) as json_in_doubt
     {%- endif %}
   from checked
   {%- if plan.images.in_lists %}
@@ -117,7 +115,7 @@ python_read as (
 texts as (
   select *,
     {%- for side in ('before', 'after') %}
-    {{ name(plan.prefix ~ '_texts') }}(sent_{{ side }}, readers{% for one in plan.values.python %}, {{ one.function }}_{{ side }}{% endfor %}) as texts_{{ side }}{{ ',' if not loop.last }}
+    {{ name(plan.prefix ~ '_texts') }}(sent_{{ side }}, readers{{ ', json_in_doubt' if plan.values.bytes and not plan.avro }}{% for one in plan.values.python %}, {{ one.function }}_{{ side }}{% endfor %}) as texts_{{ side }}{{ ',' if not loop.last }}
     {%- endfor %}
   from {{ 'python_read' if plan.values.python else 'exploded' }}
 ),

@@ -18,7 +18,7 @@ parsed as (
   select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
     {%- if plan.images.in_json or plan.images.in_lists %}, message.misfits{% endif %}
   from (
-    select *, {{ name(plan.prefix ~ '_message') }}(document, unusual, {{ 'marked_numbers(unusual, ' ~ number_mark('unusual') ~ ')' if plan.json.exact else 'unusual' }}) as message
+    select *, {{ name(plan.prefix ~ '_message') }}(document, unusual, marked(unusual)) as message
     from (select *, {{ name(plan.prefix ~ '_unusual') }}(document, raw) as unusual from decoded)
   )
 ),
@@ -26,9 +26,6 @@ parsed as (
 
 {#- What follows a document while it is read: in its place, it says that nothing else came with the document. -#}
 {%- macro seal(raw) -%} cast(xxhash64({{ raw }}) as string) {%- endmacro -%}
-
-{#- A text that marks numbers while a message is read. It depends on the message, so that no value of it holds this text. -#}
-{%- macro number_mark(raw) -%} concat('\uFFFF', xxhash64({{ raw }}), ':') {%- endmacro -%}
 
 {#- The pattern of a marked number: the mark, and around it the quotes that came with it into nested JSON. -#}
 {%- macro marked_number(raw) -%} concat('"?\uFFFF', xxhash64({{ raw }}), ':([^"]*+)"?') {%- endmacro -%}
@@ -82,9 +79,8 @@ return if(coalesce(m.`_seal` = {{ seal('raw') }} and m.`_corrupt_record` is null
   {{- holds_nested(plan) }}){% endif %}, false), null, raw);
 
 create function {{ name(plan.prefix ~ '_document') }}(
-  {%- if plan.json.exact %}
   marked string comment 'the pattern of a marked number',
-  {%- endif %}
+  mark string comment 'what stands behind a marked backslash',
   {%- for path, members in plan.json.texts.items() %}
   {{ name(texts_of(path)) }} {{ type_of_texts(members, 4) }} comment 'the texts in this place of the message'{{ ',' if not loop.last or plan.json.others }}
   {%- endfor %}
@@ -103,9 +99,8 @@ returns struct<document {{ type }}, misfits array<string>, reason string>
 comment 'The document of a message, with the places of images that hold something else. It counts only where there is no reason against it.'
 return if(unusual is null, named_struct('document', document, 'misfits', null, 'reason', null), named_struct(
   'document', {{ name(plan.prefix ~ '_document') }}(
-    {%- if plan.json.exact %}
     {{ marked_number('unusual') }},
-    {%- endif %}
+    concat('\uFFFF', xxhash64(unusual), ';'),
     {%- for path, members in plan.json.texts.items() %}
     {{ read_at(path, type_of_texts(members, 4)) }}{{ ',' if not loop.last or plan.json.others }}
     {%- endfor %}
@@ -139,19 +134,30 @@ named_struct(
 {{ ' ' * indent }}  '_corrupt_record', null{% endif %})
 {%- endmacro -%}
 
-{#- A field without the marks of its numbers. -#}
+{#- A field without marks. -#}
 {%- macro field_in_parts(plan, above, part, kind) -%}
 {%- set found = name((above + [part]) | join('_')) -%}
-{%- if kind == 'string' -%} {{ unmarked(plan, name(texts_of(above)) ~ '.' ~ name(part)) }}
-{%- elif not plan.json.exact -%} {{ found }}
-{%- elif kind == 'array<map<string,string>>' -%} transform({{ found }}, r -> transform_values(r, (c, v) -> {{ unmarked(plan, 'v') }}))
-{%- elif kind == 'map<string,string>' -%} transform_values({{ found }}, (c, v) -> {{ unmarked(plan, 'v') }})
-{%- elif kind == 'array<string>' -%} transform({{ found }}, v -> {{ unmarked(plan, 'v') }})
+{%- if kind == 'string' -%} {{ unmarked(name(texts_of(above)) ~ '.' ~ name(part)) }}
+{%- elif kind == 'array<map<string,string>>' -%} transform({{ found }}, r -> transform_values(r, (c, v) -> {{ nested_unmarked('v') }}))
+{%- elif kind == 'map<string,string>' -%} transform_values({{ found }}, (c, v) -> {{ nested_unmarked('v') }})
+{%- elif kind == 'array<string>' -%} transform({{ found }}, v -> {{ unmarked('v') }})
 {%- else -%} {{ found }}
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro unmarked(plan, text) -%} {{ 'regexp_replace(' ~ text ~ ", marked, '$1')" if plan.json.exact else text }} {%- endmacro -%}
+{%- macro unmarked(text) -%} replace({{ numbers_unmarked(text) }}, mark, '') {%- endmacro -%}
+
+{%- macro numbers_unmarked(text) -%} regexp_replace({{ text }}, marked, '$1') {%- endmacro -%}
+
+{#- The same for a value that may be nested JSON: there the parser writes characters beyond U+FFFF as escapes. Where a text has such an escape
+    itself, its backslash is marked. -#}
+{%- macro nested_unmarked(value) -%}
+{%- set part -%} '(?s)\\\\uD[89AB][0-9A-F]{2}\\\\uD[C-F][0-9A-F]{2}|(?:(?!\\\\uD[89AB]).)++|.' {%- endset -%}
+replace(if(contains({{ value }}, '\\uD'),
+    array_join(transform(regexp_extract_all({{ numbers_unmarked(value) }}, {{ part }}, 0),
+      part -> if(part rlike '^\\\\uD[89AB]', decode(unhex(concat(substr(part, 3, 4), substr(part, 9, 4))), 'UTF-16BE'), part)), ''),
+    {{ numbers_unmarked(value) }}), mark, '')
+{%- endmacro -%}
 
 {#- A bare object counts as a list of one row. -#}
 {%- macro rows_at(path) -%}

@@ -51,8 +51,8 @@ concat_ws('.', {% for column in names if column.value %}{{ given(column.value) }
 case
       {%- if plan.keys.image %} when kind = 'row' and size(key_image) > 0 then key_image{% endif %}
       {%- if plan.keys.joined %}
-      when kind = 'row' then coalesce(columns_of({{ image }}, key_names), key_with_values({{ image }}, key_names, {{ joined_values(plan.keys.joined) }}))
-      {%- else %} when kind = 'row' then columns_of({{ image }}, key_names)
+      when kind = 'row' then coalesce(columns_of({{ image }}, before, key_names), key_with_values({{ image }}, key_names, {{ joined_values(plan.keys.joined) }}))
+      {%- else %} when kind = 'row' then columns_of({{ image }}, before, key_names)
       {%- endif %} end
 {%- endmacro -%}
 
@@ -60,7 +60,7 @@ case
 
 {#- The key before an update, if it can differ from the one after it. -#}
 {%- macro key_before() -%}
-if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null)
+if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null)
 {%- endmacro -%}
 
 {%- macro meta(plan) -%}

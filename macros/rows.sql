@@ -218,12 +218,18 @@ coalesce({% for member in entry.members %}row[{{ text(member) }}], get(rows_befo
 
 {#- How complete an image is: at best what the spec says. -#}
 {%- macro completeness(images, side) -%}
-case when kind <> 'row' then null when {{ side.name }} is null then 'none'
-    {%- for word, verdicts in side.incomplete.items() %} when verdict {{ one_of(verdicts) }} then {{ text(word) }}{% endfor %}
-    {%- if images.may_lack_columns %} when lacks_{{ side.name }} then 'partial'{% endif %}
-    {%- if side.name == 'before' and not side.laid_over %}
-    when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial'{% endif %}
-    {%- if side.name == 'after' and side.laid_over %} when verdict {{ one_of(side.laid_over) }} and before is null then 'partial'{% endif %} else 'full' end
+{%- set other = images.after if side.name == 'before' else images.before -%}
+{%- set found -%} completeness({{ side.name }}, {{ other.name }}, types, key_names) {%- endset -%}
+{%- set special = [] -%}
+{%- for word, verdicts in side.incomplete.items() -%}
+{%- do special.append('when ' ~ side.name ~ ' is not null and verdict ' ~ one_of(verdicts) ~ ' then ' ~ text(word)) -%}
+{%- endfor -%}
+{%- if side.name == 'after' and side.laid_over -%}
+{%- do special.append('when before is null and verdict ' ~ one_of(side.laid_over) ~ " then 'partial'") -%}
+{%- endif -%}
+{%- if special -%} case when kind <> 'row' then null {{ special | join(' ') }} else {{ found }} end
+{%- else -%} if(kind = 'row', {{ found }}, null)
+{%- endif -%}
 {%- endmacro -%}
 
 {#- Where one image is laid over the other, only the columns that it brought can differ. -#}
@@ -232,6 +238,34 @@ case
     {%- if images.patches %} when kind = 'row' and verdict {{ one_of(images.patches) }} then sort_array(array_union(map_keys(after), coalesce(removed, array()))){% endif %} when op = 'update' then
     {%- if images.before.laid_over %} changed_among(map_keys(sent_before), before, after)
     {%- elif images.after.laid_over %} changed_among(map_keys(sent_after), before, after)
-    {%- else %} changed_columns(before, after)
+    {%- else %} changed_columns(before, after, types)
     {%- endif %} end
+{%- endmacro -%}
+
+
+{#- Two images of one row -------------------------------------------------------------------------------------------------------------------- -#}
+
+{#- The columns in which two images differ; null where that cannot be known. -#}
+{%- macro changed_between(before, after, types) -%}
+case
+  when map_keys({{ before }}) = map_keys({{ after }})
+    then sort_array(filter(map_keys({{ after }}), (c, i) -> not get(map_values({{ before }}), i) <=> get(map_values({{ after }}), i)))
+  when ({{ lacks_columns(before, after, types) }}) = ({{ lacks_columns(after, before, types) }})
+    then sort_array(filter(array_intersect(map_keys({{ before }}), map_keys({{ after }})), c -> not {{ before }}[c] <=> {{ after }}[c])) end
+{%- endmacro -%}
+
+{#- How much of a row an image holds. -#}
+{%- macro how_complete(image, other, types, key_names) -%}
+case
+  when {{ image }} is null then 'none'
+  when coalesce(map_keys({{ image }}) = map_keys({{ types }}), {{ types }} is null)
+    and coalesce(map_keys({{ image }}) = map_keys({{ other }}), {{ other }} is null) then 'full'
+  when not ({{ lacks_columns(image, other, types) }}) then 'full'
+  when size({{ image }}) > 0 and coalesce(forall(map_keys({{ image }}), c -> array_contains({{ key_names }}, c)), false) then 'key'
+  else 'partial' end
+{%- endmacro -%}
+
+{#- Whether an image lacks a column that the other image or the types have. -#}
+{%- macro lacks_columns(image, other, types) -%}
+exists(map_keys({{ other }}), c -> not map_contains_key({{ image }}, c)) is true or exists(map_keys({{ types }}), c -> not map_contains_key({{ image }}, c)) is true
 {%- endmacro -%}

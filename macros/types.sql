@@ -53,21 +53,61 @@ return {{ 'map_filter(' if by_type.by }}transform_values(
     {{ by_type.names | map('sql_text') | list | in_lines(4) }})),
   (c, t) -> {{ reader_of(by_type) }}){{ ', (c, reader) -> reader is not null)' if by_type.by }};
 {% endif %}
+{%- if plan.values.bytes and not plan.avro %}
+create function {{ name(plan.prefix ~ '_json_in_doubt') }}(
+  json string comment 'the text of a message',
+  before map<string,string> comment 'the image before a change as it was sent',
+  after map<string,string> comment 'the image after it',
+  readers map<string,string> comment 'the columns whose text may not be canonical, each with what reads it')
+returns string
+comment 'The images of the message in JSON without blanks, if a column of bytes has a value that may be no text in them but a number, a word, a list or an object; else null.'
+return if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values.bytes | map('sql_text') | join(', ') }})
+    and (before[reader.key] rlike {{ may_be_no_text() }} or after[reader.key] rlike {{ may_be_no_text() }})),
+  concat_ws(',',
+    {%- for path in plan.json.images %}
+    {{ read_at(path, 'string') }}{{ ',' if not loop.last }}
+    {%- endfor %}), null);
+{% endif %}
 create function {{ name(plan.prefix ~ '_texts') }}(
   image map<string,string> comment 'an image as it was sent',
   readers map<string,string> comment 'the columns whose text may not be canonical, each with what reads it'
+  {%- if plan.values.bytes and not plan.avro %},
+  json_in_doubt string comment 'the message in JSON, if the image may hold bytes that are no text in it'
+  {%- endif %}
   {%- for one in plan.values.python %},
   {{ one.function }} map<string,string> comment 'the columns that a function over the whole image reads, as it read them'
   {%- endfor %})
 returns map<string,string>
 comment 'The canonical text of each value that needs to be read and can be; null if there is none that needs to be.'
 return if(image is null or size(readers) = 0, null, map_filter(map_from_arrays(map_keys(readers), zip_with(
-  map_entries(readers), transform(map_keys(readers), c -> image[c]), (reader, v) -> case
+  map_entries(readers), {{ values_to_read(plan) }}, (reader, v) -> case
   when v is null then null
   {%- for reader in plan.values.readers %}
-  when {{ is_reader('reader.value', reader) }} then {% call(attempt) first_of(reader.attempts) %}{{ macro('read_' ~ attempt.kind)('v', attempt.zone) }}{% endcall %}
+  when {{ is_reader('reader.value', reader) }} then {% call(attempt) first_of(reader.attempts) %}{{ read_attempt(attempt, plan) }}{% endcall %}
   {%- endfor %} end)), (c, v) -> v is not null));
 {% endmacro -%}
+
+{#- The values that readers read, in their order. -#}
+{%- macro values_to_read(plan) -%}
+{%- set values = 'transform(map_keys(readers), c -> image[c])' -%}
+{%- set words = plan.values.exponents | map('sql_text') | join(', ') -%}
+{{ 'bounded_exponents(' ~ values ~ ', transform(map_values(readers), reader -> reader in (' ~ words ~ ')))' if words else values }}
+{%- endmacro -%}
+
+{#- A value, read in one of the ways to try. Only a text can be an encoding of bytes. -#}
+{%- macro read_attempt(attempt, plan) -%}
+{%- set found = macro('read_' ~ attempt.kind)('v', attempt.zone) -%}
+{%- if attempt.is_bytes and not plan.avro -%} if(json_in_doubt is null or {{ is_text('reader.key', 'v') }}, {{ found }}, null) {%- else -%} {{ found }} {%- endif -%}
+{%- endmacro -%}
+
+{#- Whether a column's value is a text wherever the images hold it. Both functions write JSON in the same way. -#}
+{%- macro is_text(column, value) -%}
+{%- set member -%} ltrim('{', rtrim('}', to_json(map({{ column }}, {{ value }})))) {%- endset -%}
+{%- set bare -%} concat(ltrim('{', rtrim('"}', to_json(map({{ column }}, '')))), {{ value }} {%- endset -%}
+contains(json_in_doubt, {{ member }}) and not contains(json_in_doubt, {{ bare }}, ',')) and not contains(json_in_doubt, {{ bare }}, '}'))
+{%- endmacro -%}
+
+{%- macro may_be_no_text() -%} '^(?:true$|false$|[{\\[]|-?[0-9][-+.0-9eE]*+$)' {%- endmacro -%}
 
 {%- macro is_reader(word, reader) -%}
 {%- if reader.labelled -%} startswith({{ word }}, {{ text(reader.word ~ ' ') }}) {%- else -%} {{ word }} = {{ text(reader.word) }} {%- endif -%}

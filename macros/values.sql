@@ -107,6 +107,11 @@ if({{ value }} rlike {{ is_wall_clock() }}, if(contains({{ value }}, '.'), rtrim
 if({{ value }} rlike '^[+-]?(?:[0-9]++(?:\\.[0-9]*+)?|\\.[0-9]++)$', {{ value }}, {{ written_out(value) }})
 {%- endmacro -%}
 
+{#- A whole number; an exponent is written out, and true is 1. -#}
+{%- macro read_number(value, zone) -%}
+if({{ value }} rlike '^[+-]?[0-9]++$', {{ value }}, case {{ value }} when 'true' then '1' when 'false' then '0' else {{ written_out(value) }} end)
+{%- endmacro -%}
+
 {#- An exponent of up to 10,000: sign, digits, and where the dot goes. -#}
 {%- macro written_out(value) -%}
 {%- set number = "'^([+-]?)([0-9]++)(?:\\\\.([0-9]*+))?[eE]([+-]?[0-9]{1,5})$'" -%}

@@ -55,11 +55,12 @@ union all
 select {{ contract | map('name') | join(', ') }} from (
   select
     own.*
-      except (before, before_image, old_key, changed),
+      except (before, before_image, after_image, old_key, changed),
     {{ joined('other.before', 'own.before') }} as before,
-    {{ joined("if(exists(map_keys(own.after), c -> not map_contains_key(other.before, c)), 'partial', other.before_image)", 'own.before_image') }} as before_image,
+    {{ joined(how_complete('other.before', 'own.after', 'own.types', 'map_keys(own.key)'), 'own.before_image') }} as before_image,
+    {{ joined(how_complete('own.after', 'other.before', 'own.types', 'map_keys(own.key)'), 'own.after_image') }} as after_image,
     {{ joined('if(not map_values(other.key) <=> map_values(own.key), other.key, null)', 'own.old_key') }} as old_key,
-    {{ joined(differing('other.before', 'own.after'), 'own.changed') }} as changed
+    {{ joined(changed_between('other.before', 'own.after', 'own.types'), 'own.changed') }} as changed
   from (
     select
       coalesce(after_half, before_half) as own,
@@ -82,11 +83,6 @@ select {{ contract | map('name') | join(', ') }} from (
 
 {#- The value of a joined update, or that of a half that is alone. -#}
 {%- macro joined(both, alone) -%} if(other is null, {{ alone }}, {{ both }}) {%- endmacro -%}
-
-{#- The columns in which two images differ, or that only one has. -#}
-{%- macro differing(before, after) -%}
-sort_array(filter(array_union(map_keys({{ before }}), map_keys({{ after }})), c -> not ({{ before }}[c] <=> {{ after }}[c] and map_contains_key({{ before }}, c) = map_contains_key({{ after }}, c))))
-{%- endmacro -%}
 
 {%- macro view_ddl_events(sources) -%} {{ view_of_kind(sources, 'ddl') }} {%- endmacro -%}
 {%- macro view_control_events(sources) -%} {{ view_of_kind(sources, 'control') }} {%- endmacro -%}

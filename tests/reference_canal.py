@@ -192,8 +192,8 @@ def change(header: dict, op: str, zone, row: int, data: dict, old: dict | None) 
         canonical_image(image, types or {}, zone) for image in images(op, data, old)
     )
     names = key_names(header)
-    key = key_of(names, before if op == "delete" else after)
-    old_key = key_of(names, before) if op == "update" and key is not None else None
+    key = key_of(names, (before or {}) | (after or {}))
+    old_key = key_of(names, (after or {}) | (before or {})) if op == "update" and before and key else None
     return landed(
         header,
         "row",
@@ -202,8 +202,8 @@ def change(header: dict, op: str, zone, row: int, data: dict, old: dict | None) 
         types=types,
         before=before,
         after=after,
-        before_image="none" if before is None else "full",
-        after_image="none" if after is None else "full",
+        before_image=completeness(before, {*(after or {}), *(types or {})}, names),
+        after_image=completeness(after, {*(before or {}), *(types or {})}, names),
         changed=changed_columns(old, before, after) if op == "update" else None,
         key=key,
         key_text=None if key is None else compact(dict(sorted(key.items()))),
@@ -236,6 +236,17 @@ def changed_columns(old: dict | None, before: dict | None, after: dict) -> list 
     return None if before is None else sorted(gone_or_changed)
 
 
+def completeness(image: dict | None, columns: set[str], key: list[str]) -> str:
+    """How much of a row with these columns an image holds.
+
+    >>> completeness({"id": "1"}, {"id", "v"}, ["id"]), completeness({"v": "1"}, {"id", "v"}, ["id"])
+    ('key', 'partial')
+    """
+    if image is None:
+        return "none"
+    return "full" if columns <= set(image) else "key" if image and set(image) <= set(key) else "partial"
+
+
 def key_names(header: dict) -> list[str]:
     """The vendor's key columns, each once; [] if it names none. A hidden row id is no key."""
     names = header.get("pkNames")
@@ -243,9 +254,9 @@ def key_names(header: dict) -> list[str]:
     return [name for name in dict.fromkeys(sent) if name not in HIDDEN_ROW_IDS]
 
 
-def key_of(names: list[str], image: dict | None) -> dict | None:
+def key_of(names: list[str], image: dict) -> dict | None:
     """The key by name from an image; None if there is no key or the image lacks a part of it."""
-    if not names or image is None or any(name not in image for name in names):
+    if not names or any(name not in image for name in names):
         return None
     return {name: image[name] for name in names}
 
@@ -301,16 +312,18 @@ def canonical_image(image: dict | None, types: dict, zone) -> tuple[dict | None,
     """Column -> canonical text, and the columns whose value did not fit its class; None for no image."""
     if image is None:
         return None, []
-    read = {name: canonical(text_of(value), types.get(name), zone) for name, value in image.items()}
+    read = {name: canonical(value, types.get(name), zone) for name, value in image.items()}
     return {name: text for name, (text, _) in read.items()}, [name for name, (_, fits) in read.items() if not fits]
 
 
-def canonical(text: str | None, column_type: str | None, zone) -> tuple:
-    """The canonical text of a value; as sent and False if its reader cannot bring it there."""
+def canonical(value, column_type: str | None, zone) -> tuple:
+    """The canonical text of a value; as sent and False if its reader cannot bring it there. Only a text has bytes."""
+    text = text_of(value)
     reader = READERS.get(base_name(column_type or ""))
     if text is None or reader is None:
         return text, True
-    read = reader(text, column_type, zone)
+    is_bytes = reader is read_latin1
+    read = None if is_bytes and type(value) is not str else reader(text, column_type, zone)
     return (text, False) if read is None else (read, True)
 
 

@@ -28,7 +28,7 @@ return java_bytes(only_v(image));
 
 create function only_v(image map<string,string> comment 'an image') returns map<string,string>
 comment 'Its column v.'
-return columns_of(image, array('v'));
+return columns_of(image, null, array('v'));
 """
 EXAMPLE = re.compile(r"^```sql\nselect (.*)\n-- (.*)\n```", re.MULTILINE)
 PROJECT = """
@@ -47,8 +47,8 @@ MODELS = {
     ),
     "models/merged.sql": (
         "{{ config(materialized='incremental', unique_key='id') }} select id, in_bytes(image)['v'] as v, "
-        "changed_columns(image, map('id', id)) as changed from {{ ref('as_view') }} "
-        "{% if is_incremental() %} where size(columns_of(image, array('id'))) = 1 and id = '2' {% endif %}"
+        "changed_columns(image, map('id', id), null) as changed from {{ ref('as_view') }} "
+        "{% if is_incremental() %} where size(columns_of(image, null, array('id'))) = 1 and id = '2' {% endif %}"
     ),
     "models/on_top.sql": "select id, only_v(image) as image from {{ ref('as_view') }} where only_v(image) is not null",
     "models/m.yml": (
@@ -140,7 +140,7 @@ def marked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         query = compile_format(macro, spec, source, *more)
         printed = (
             f"create function `{source} inner`(a map<string,string> comment 'a') returns map<string,string> "
-            f"comment 'c' return map_concat(a, columns_of(map('said', '{said['text']}'), array('said')));\n"
+            f"comment 'c' return map_concat(a, columns_of(map('said', '{said['text']}'), null, array('said')));\n"
             f"create function `{source} mark`(a map<string,string> comment 'a') returns map<string,string> "
             f"comment 'c' return `{source} inner`(a);\n"
         )

@@ -46,7 +46,7 @@ OF_THE_RUN = ["run_id", "loaded_at", "landed_on"]
 MODELS = {
     "by_operation.sql": (
         "{{ config(materialized='table') }}\n"
-        "select source, op, count(*) as changes, sum(size(changed_columns(before, after))) as columns,\n"
+        "select source, op, count(*) as changes, sum(size(changed_columns(before, after, types))) as columns,\n"
         "  max(bytes_of(map('v', '[1, 2]'))) as bytes\n"
         "from {{ ref('changelog') }} group by source, op\n"
     ),
@@ -58,7 +58,7 @@ MODELS = {
 # A function in SQL that calls one in Python.
 FUNCTION = """
 create function bytes_of(image map<string,string> comment 'an image') returns string comment 'Its column v.'
-return java_bytes(columns_of(image, array('v')))['v'];
+return java_bytes(columns_of(image, null, array('v')))['v'];
 """
 LOCAL = "  local: {path: local}\n"
 RUNNER = [sys.executable, "-m", "runner.cli"]
@@ -240,6 +240,6 @@ def test_a_server_that_cannot_make_functions_says_why(tmp_path: Path) -> None:
     settings = {"spark.sql.extensions": Iceberg.extension}
     with ConnectServer(tmp_path / "engine", jars("spark"), settings) as server:
         given = environment(tmp_path, CONNECT_ADDRESS=server.remote)
-        ran = command(tmp_path, "show", given, "--inline", "select changed_columns(map(), map())")
+        ran = command(tmp_path, "show", given, "--inline", "select changed_columns(map(), map(), null)")
     assert ran.returncode == 1
     assert "the server cannot make SQL functions: one of its spark.sql.extensions does not read them" in ran.stderr

@@ -152,9 +152,9 @@ MODELS = {
         + "{% endfor %}"
     ),
     "macros/functions/deep/more.sql": function("more", "java_bytes(own_map(a))", "map<string,string>"),
-    "macros/functions/deep/maps.sql": function("own_map", "columns_of(a, array('a'))", "map<string,string>"),
+    "macros/functions/deep/maps.sql": function("own_map", "columns_of(a, null, array('a'))", "map<string,string>"),
     "models/m.sql": "select own_2('a') as a, more(map('a', '[1]')) as b",
-    "models/n.sql": "select changed_columns(map(), map()) as c, 'own_1(a)' as d, 1 as e -- own_1(a)",
+    "models/n.sql": "select changed_columns(map(), map(), null) as c, 'own_1(a)' as d, 1 as e -- own_1(a)",
 }
 
 

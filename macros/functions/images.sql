@@ -3,14 +3,20 @@
 
 create function changed_columns(
   before map<string,string> comment 'the image before a change',
-  after map<string,string> comment 'the image after it')
+  after map<string,string> comment 'the image after it',
+  types map<string,string> comment 'the types of the columns of the table, or null')
 returns array<string>
-comment 'The columns in which two images differ, or that only one of them has, sorted; null if an image is missing.'
-return sort_array(if(map_keys(before) = map_keys(after),
-  filter(map_keys(after), (c, i) -> not get(map_values(before), i) <=> get(map_values(after), i)),
-  filter(
-    array_union(map_keys(before), map_keys(after)),
-    {{ differs }})));
+comment 'The columns in which two images differ, sorted: of all columns, or if both images lack some, of those that both have; null if only one lacks some, or is missing.'
+return {{ changed_between('before', 'after', 'types') }};
+
+create function completeness(
+  image map<string,string> comment 'an image',
+  other map<string,string> comment 'the other image of a change, or null',
+  types map<string,string> comment 'the types of the columns of the table, or null',
+  key_names array<string> comment 'the columns of the key, or null')
+returns string
+comment 'How much of a row an image holds: full, if it has each column that the types or the other image have; else key, if it has no other columns than those of the key, or partial; none if there is no image.'
+return {{ how_complete('image', 'other', 'types', 'key_names') }};
 
 create function changed_among(
   columns array<string> comment 'the columns that can differ, such as those of an image that holds only what has changed',
@@ -24,12 +30,14 @@ return if(before is null or after is null, null, sort_array(filter(
 
 create function columns_of(
   image map<string,string> comment 'an image',
+  other map<string,string> comment 'the other image of a change, or null',
   names array<string> comment 'the columns to take, such as those of a key')
 returns map<string,string>
-comment 'These columns of an image, in the order of the names; null if the image or one of the columns is missing, or if there are no names.'
+comment 'These columns, in the order of the names, each from the image, or if it is missing there, from the other; null if both lack one, or if there are no names.'
 return case
   when size(names) = 1 and map_contains_key(image, get(names, 0)) then map(get(names, 0), image[get(names, 0)])
-  when size(names) > 1 and forall(names, c -> map_contains_key(image, c)) then map_from_arrays(names, transform(names, c -> image[c])) end;
+  when size(names) > 0 and forall(names, c -> coalesce(map_contains_key(image, c), false) or coalesce(map_contains_key(other, c), false))
+    then map_from_arrays(names, transform(names, c -> if(coalesce(map_contains_key(image, c), false), image[c], other[c]))) end;
 
 create function table_columns(
   members map<string,string> comment 'the members of a row, or of the types of its columns',
@@ -42,6 +50,17 @@ return case
   when size(array_distinct(map_keys(members))) < size(members) or exists(hidden, c -> map_contains_key(members, c))
     then map_filter(map_from_entries(map_entries(members)), (c, v) -> not coalesce(array_contains(hidden, c), false))
   else members end;
+
+create function bounded_exponents(
+  values array<string> comment 'values of an image',
+  are_numbers array<boolean> comment 'for each value, whether an exponent in it is to be written out')
+returns array<string>
+comment 'The values, with null for each exponent if they would make the image longer by more than 1,000,000 characters.'
+return if(size(values) > 100 and aggregate(
+    zip_with(values, are_numbers, (v, is_number) -> if(is_number, try_cast(regexp_extract(v, '[eE]([+-]?[0-9]{1,5})$', 1) as int), 0)),
+    0L, (total, exponent) -> total + coalesce(if(abs(exponent) <= 10000, abs(exponent), 0), 0)) > 1000000,
+  zip_with(values, are_numbers, (v, is_number) -> if(is_number and v rlike '[eE]', null, v)),
+  values);
 
 create function with_texts(
   image map<string,string> comment 'an image as it was sent',

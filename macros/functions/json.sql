@@ -48,6 +48,24 @@ return regexp_replace(
   '(?s)\\G((?:[^"\\-0-9]++|"(?:[^"\\\\]++|\\\\.)*+"|(?!-0(?![0-9.eE]))-?[0-9]++(?![0-9.eE])|-(?![0-9]))*+)({{ number }})',
   concat('$1"', mark, '$2"'));
 
+create function marked_backslashes(
+  json string comment 'a text in JSON',
+  mark string comment 'a text without quotes, backslashes and dollars')
+returns string
+comment 'The text with a mark behind each backslash of a text in it that looks like the escape of half a surrogate pair, as a parser writes them.'
+return if(contains(json, '\\\\uD'),
+  regexp_replace(
+    json,
+    '(?s)\\G((?:[^\\\\]++|\\\\[^\\\\]|\\\\\\\\(?!uD))*+)\\\\\\\\(?=uD)',
+    concat('$1\\\\\\\\', mark)),
+  json);
+
+create function marked(
+  json string comment 'the text of a message')
+returns string
+comment 'The text with marks that no value of it holds, since they depend on it: before numbers, and behind backslashes that look like escapes.'
+return marked_numbers(marked_backslashes(json, concat('\uFFFF', xxhash64(json), ';')), concat('\uFFFF', xxhash64(json), ':'));
+
 create function why_not_read(
   raw string comment 'the text of a message',
   json string comment 'the same, as it is read')

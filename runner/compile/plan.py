@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runner.compile.avro import avro_function
@@ -13,6 +13,8 @@ from runner.compile.json import JsonReading, json_reading
 from runner.compile.keys import Keys, make_keys
 from runner.compile.paths import image_paths
 from runner.compile.readers import (
+    BYTES,
+    EXPONENTS,
     PYTHON_READERS,
     DeclaredTable,
     Reader,
@@ -48,12 +50,14 @@ class Tables:
 
 @dataclass(frozen=True)
 class Values:
-    """How values become canonical: all `readers`, the `python` functions that some of them need, whether one of them
-    looks up labels, and the readers `by_type`.
+    """How values become canonical: all `readers`, the `python` functions that some of them need, the words of those
+    that read `bytes` and that write `exponents` out, whether one of them looks up labels, and the readers `by_type`.
     """
 
     readers: tuple[Reader, ...]
     python: tuple[PythonReader, ...]
+    bytes: tuple[str, ...]
+    exponents: tuple[str, ...]
     need_labels: bool
     by_type: TypeReaders | None
 
@@ -172,11 +176,23 @@ def _values(by_type: TypeReaders | None, tables: Tables) -> Values:
     of_types = [reader for case in by_type.cases for reader in case.readers] if by_type else []
     of_tables = [reader for table in tables.typed for reader in table.readers.values()]
     readers = tuple(dict.fromkeys([*of_types, *of_tables]))
-    return Values(readers, tuple(_python_readers(readers)), any(reader.labelled for reader in readers), by_type)
+    return Values(
+        readers,
+        tuple(_python_readers(readers)),
+        _words(readers, BYTES),
+        _words(readers, EXPONENTS),
+        any(reader.labelled for reader in readers),
+        by_type,
+    )
+
+
+def _words(readers: Iterable[Reader], kinds: Container[str]) -> tuple[str, ...]:
+    """The words of the readers that read in one of these ways."""
+    return tuple(reader.word for reader in readers if any(one.kind in kinds for one in reader.attempts))
 
 
 def _python_readers(readers: Iterable[Reader]) -> Iterator[PythonReader]:
     for kind in PYTHON_READERS:
-        words = tuple(reader.word for reader in readers if any(one.kind == kind for one in reader.attempts))
+        words = _words(readers, (kind,))
         if words:
             yield PythonReader(kind, words)

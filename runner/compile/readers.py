@@ -15,6 +15,10 @@ from runner.yaml_text import Yaml
 # Kinds of reading that look up labels in the column's type, and those that are Python functions over whole images.
 LABELLED = frozenset({"ordinal", "mask"})
 PYTHON_READERS = ("java_bytes",)
+# Kinds of reading that take the bytes out of a text: nothing but a text can be such an encoding.
+BYTES = frozenset({"base64", "base64_bits", "hex", "latin1", "java_bytes"})
+# Kinds of reading that write an exponent out.
+EXPONENTS = frozenset({"decimal", "number"})
 
 MICROS_PER_MINUTE = 60_000_000
 
@@ -44,6 +48,11 @@ class Attempt:
 
     kind: str
     zone: Zone | None
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether it takes the bytes out of a text."""
+        return self.kind in BYTES
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ CLASSES = (
     "date", "time", "datetime", "timestamp", "zoned",
 )  # fmt: skip
 VALUE_READERS = (
-    "as_sent", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t",
+    "as_sent", "number", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t",
     "base64", "hex", "latin1", "java_bytes", "ordinal", "mask",
 )  # fmt: skip
 TIME_READERS = ("epoch_s", "epoch_ms", "local")

@@ -86,14 +86,34 @@ select `kind`, `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `ta
   `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from (
   select
     own.*
-      except (before, before_image, old_key, changed),
+      except (before, before_image, after_image, old_key, changed),
     if(other is null, own.before, other.before) as before,
-    if(other is null, own.before_image,
-      if(exists(map_keys(own.after), c -> not map_contains_key(other.before, c)), 'partial', other.before_image)) as before_image,
+    if(other is null, own.before_image, case
+  when other.before is null then 'none'
+  when coalesce(map_keys(other.before) = map_keys(own.types), own.types is null)
+    and coalesce(map_keys(other.before) = map_keys(own.after), own.after is null) then 'full'
+  when not (exists(map_keys(own.after), c -> not map_contains_key(other.before, c)) is true
+    or exists(map_keys(own.types), c -> not map_contains_key(other.before, c)) is true) then 'full'
+  when size(other.before) > 0 and coalesce(forall(map_keys(other.before), c -> array_contains(map_keys(own.key), c)), false) then 'key'
+  else 'partial' end) as before_image,
+    if(other is null, own.after_image, case
+  when own.after is null then 'none'
+  when coalesce(map_keys(own.after) = map_keys(own.types), own.types is null)
+    and coalesce(map_keys(own.after) = map_keys(other.before), other.before is null) then 'full'
+  when not (exists(map_keys(other.before), c -> not map_contains_key(own.after, c)) is true
+    or exists(map_keys(own.types), c -> not map_contains_key(own.after, c)) is true) then 'full'
+  when size(own.after) > 0 and coalesce(forall(map_keys(own.after), c -> array_contains(map_keys(own.key), c)), false) then 'key'
+  else 'partial' end) as after_image,
     if(other is null, own.old_key, if(not map_values(other.key) <=> map_values(own.key), other.key, null)) as old_key,
-    if(other is null, own.changed,
-      sort_array(filter(array_union(map_keys(other.before), map_keys(own.after)), c -> not
-      (other.before[c] <=> own.after[c] and map_contains_key(other.before, c) = map_contains_key(own.after, c))))) as changed
+    if(other is null, own.changed, case
+  when map_keys(other.before) = map_keys(own.after)
+    then sort_array(filter(map_keys(own.after), (c, i) -> not get(map_values(other.before), i) <=> get(map_values(own.after), i)))
+  when (exists(map_keys(own.after), c -> not map_contains_key(other.before, c)) is true
+    or exists(map_keys(own.types), c -> not map_contains_key(other.before, c)) is true) =
+    (exists(map_keys(other.before), c -> not map_contains_key(own.after, c)) is true
+    or exists(map_keys(own.types), c -> not map_contains_key(own.after, c)) is true)
+    then sort_array(filter(array_intersect(map_keys(other.before), map_keys(own.after)), c -> not other.before[c] <=> own.after[c])) end) as
+      changed
   from (
     select
       coalesce(after_half, before_half) as own,

@@ -20,7 +20,7 @@ decoded as (
 parsed as (
   select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
   from (
-    select *, `drs_json_oracle_message`(document, unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    select *, `drs_json_oracle_message`(document, unusual, marked(unusual)) as message
     from (select *, `drs_json_oracle_unusual`(document, raw) as unusual from decoded)
   )
 ),
@@ -70,8 +70,7 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types,
-    if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
@@ -104,8 +103,8 @@ images as (
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null) as key_before
+    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -114,12 +113,9 @@ select
   kind, 'drs_json_oracle' as source, 'drs_json_oracle' as format, op, cast(null as string) as tenant,
   cast(null as string) as db_name, nullif(m.`database`, '') as schema_name, nullif(m.`table`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
-  before, after,
-  case when kind <> 'row' then null when before is null then 'none'
-    when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
-      end as before_image,
-  case when kind <> 'row' then null when after is null then 'none' else 'full' end as after_image,
-  case when op = 'update' then changed_columns(before, after) end as changed, if(kind = 'row', types, null) as types,
+  before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
+  if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
+  case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   instant_of_milliseconds(nullif(m.`es`, '0')) as event_time, instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at,
   cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement 2'), 0, 1),

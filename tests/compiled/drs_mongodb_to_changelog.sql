@@ -20,7 +20,7 @@ decoded as (
 parsed as (
   select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
   from (
-    select *, `drs_mongodb_message`(document, unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    select *, `drs_mongodb_message`(document, unusual, marked(unusual)) as message
     from (select *, `drs_mongodb_unusual`(document, raw) as unusual from decoded)
   )
 ),
@@ -82,8 +82,7 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, key_image, types, removed,
-    if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, key_image, types, removed, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when reason is null then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
@@ -103,9 +102,9 @@ images as (
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' and size(key_image) > 0 then key_image when kind = 'row' then columns_of(coalesce(after, before), key_names)
-      end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null) as key_before
+    case when kind = 'row' and size(key_image) > 0 then key_image when kind = 'row'
+      then columns_of(coalesce(after, before), before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -115,13 +114,12 @@ select
   cast(null as string) as schema_name, nullif(m.`coll`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
-  case when kind <> 'row' then null when before is null then 'none' when verdict = 'row delete' then 'key'
-    when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
-      end as before_image,
-  case when kind <> 'row' then null when after is null then 'none' when verdict = 'row update 2' then 'patch' else 'full'
-    end as after_image,
+  case when kind <> 'row' then null when before is not null and verdict = 'row delete' then 'key'
+    else completeness(before, after, types, key_names) end as before_image,
+  case when kind <> 'row' then null when after is not null and verdict = 'row update 2' then 'patch'
+    else completeness(after, before, types, key_names) end as after_image,
   case when kind = 'row' and verdict = 'row update 2' then sort_array(array_union(map_keys(after), coalesce(removed, array())))
-    when op = 'update' then changed_columns(before, after) end as changed,
+    when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind = 'row', types, null) as types, instant_of_milliseconds(m.`es`) as event_time,
   instant_of_milliseconds(m.`ts`) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,

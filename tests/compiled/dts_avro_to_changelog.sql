@@ -86,13 +86,6 @@ checked as (
         coalesce(transform(sent_images.`afterImages`.as_sent, i -> get(m.`fields`.`name`, i)), array())),
       if(`image_beforeImages` is null, array(),
         coalesce(transform(sent_images.`beforeImages`.as_sent, i -> get(m.`fields`.`name`, i)), array()))))) as unfit_columns,
-    coalesce(case
-      when verdict = 'row update' then size(sent_images.`beforeImages`.missing) > 0
-      when verdict = 'row delete' then size(sent_images.`beforeImages`.missing) > 0 end, false) as lacks_before,
-    coalesce(case
-      when verdict = 'row insert' then size(sent_images.`afterImages`.missing) > 0
-      when verdict = 'row update' then size(sent_images.`afterImages`.missing) > 0
-      when verdict = 'row snapshot' then size(sent_images.`afterImages`.missing) > 0 end, false) as lacks_after,
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`operation` is null, 'no-op', 'unknown-op')
@@ -112,8 +105,7 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, lacks_before, lacks_after,
-    if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`afterImages`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
@@ -134,8 +126,8 @@ images as (
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null) as key_before
+    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -154,12 +146,9 @@ select
     else nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(.*?)\\..*$', 1), '\\u002E', '.'), '') end as schema_name,
   nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(?:.*?\\.)?(.*)$', 1), '\\u002E', '.'), '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
-  before, after,
-  case when kind <> 'row' then null when before is null then 'none' when lacks_before then 'partial'
-    when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
-      end as before_image,
-  case when kind <> 'row' then null when after is null then 'none' when lacks_after then 'partial' else 'full' end as after_image,
-  case when op = 'update' then changed_columns(before, after) end as changed, if(kind = 'row', types, null) as types,
+  before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
+  if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
+  case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   instant_of_seconds(m.`sourceTimestamp`) as event_time, cast(null as timestamp) as produced_at, nullif(m.`sourceTxid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,

@@ -23,7 +23,7 @@ decoded as (
 parsed as (
   select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
   from (
-    select *, `oms_before_3_3_message`(document, unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    select *, `oms_before_3_3_message`(document, unusual, marked(unusual)) as message
     from (select *, `oms_before_3_3_unusual`(document, raw) as unusual from decoded)
   )
 ),
@@ -80,8 +80,7 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types,
-    if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case
       when verdict = 'ddl by_statement' then case
@@ -95,15 +94,16 @@ exploded as (
     `oms_before_3_3_readers`(types) as readers,
     0 as row_index,
     table_columns(if(reason is null, found_before, null), types, hidden) as sent_before,
-    table_columns(if(reason is null, found_after, null), types, hidden) as sent_after
+    table_columns(if(reason is null, found_after, null), types, hidden) as sent_after,
+    `oms_before_3_3_json_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt
   from checked
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
 texts as (
   select *,
-    `oms_before_3_3_texts`(sent_before, readers) as texts_before,
-    `oms_before_3_3_texts`(sent_after, readers) as texts_after
+    `oms_before_3_3_texts`(sent_before, readers, json_in_doubt) as texts_before,
+    `oms_before_3_3_texts`(sent_after, readers, json_in_doubt) as texts_after
   from exploded
 ),
 
@@ -120,9 +120,9 @@ keyed as (
   select *,
     case
       when kind = 'row' then
-        coalesce(columns_of(coalesce(after, before), key_names),
+        coalesce(columns_of(coalesce(after, before), before, key_names),
         key_with_values(coalesce(after, before), key_names, split(m.`allMetaData`.`record_primary_value`, '\\Q\\E', -1))) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null) as key_before
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -147,12 +147,9 @@ select
     else cast(null as string) end as schema_name,
   nullif(m.`allMetaData`.`table_name`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
-  before, after,
-  case when kind <> 'row' then null when before is null then 'none'
-    when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
-      end as before_image,
-  case when kind <> 'row' then null when after is null then 'none' else 'full' end as after_image,
-  case when op = 'update' then changed_columns(before, after) end as changed, if(kind = 'row', types, null) as types,
+  before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
+  if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
+  case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   case verdict when 'control heartbeat' then
     coalesce(instant_of_seconds(m.`allMetaData`.`timestamp`), instant_of_seconds(m.`allMetaData`.`checkpoint`))
     else instant_of_seconds(m.`allMetaData`.`timestamp`) end as event_time,

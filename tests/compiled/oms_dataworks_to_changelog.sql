@@ -27,7 +27,7 @@ decoded as (
 parsed as (
   select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
   from (
-    select *, `oms_dataworks_message`(document, unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    select *, `oms_dataworks_message`(document, unusual, marked(unusual)) as message
     from (select *, `oms_dataworks_unusual`(document, raw) as unusual from decoded)
   )
 ),
@@ -78,23 +78,23 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types,
-    if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`payload`.`ddl`.`text`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
     `oms_dataworks_readers`(types) as readers,
     0 as row_index,
     table_columns(if(reason is null, found_before, null), types, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), types, array()) as sent_after
+    table_columns(if(reason is null, found_after, null), types, array()) as sent_after,
+    `oms_dataworks_json_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt
   from checked
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
 texts as (
   select *,
-    `oms_dataworks_texts`(sent_before, readers) as texts_before,
-    `oms_dataworks_texts`(sent_after, readers) as texts_after
+    `oms_dataworks_texts`(sent_before, readers, json_in_doubt) as texts_before,
+    `oms_dataworks_texts`(sent_after, readers, json_in_doubt) as texts_after
   from exploded
 ),
 
@@ -109,8 +109,8 @@ images as (
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null) as key_before
+    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -120,12 +120,9 @@ select
   nullif(m.`schema`.`source`.`dbName`, '') as db_name, nullif(m.`schema`.`source`.`schema`, '') as schema_name,
   nullif(m.`schema`.`source`.`table`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
-  before, after,
-  case when kind <> 'row' then null when before is null then 'none'
-    when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
-      end as before_image,
-  case when kind <> 'row' then null when after is null then 'none' else 'full' end as after_image,
-  case when op = 'update' then changed_columns(before, after) end as changed, if(kind = 'row', types, null) as types,
+  before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
+  if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
+  case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   instant_of_milliseconds(m.`payload`.`timestamp`.`eventTime`) as event_time,
   instant_of_milliseconds(m.`payload`.`timestamp`.`systemTime`) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,

@@ -21,7 +21,7 @@ decoded as (
 parsed as (
   select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
   from (
-    select *, `oms_shareplex_message`(document, unusual, marked_numbers(unusual, concat('\uFFFF', xxhash64(unusual), ':'))) as message
+    select *, `oms_shareplex_message`(document, unusual, marked(unusual)) as message
     from (select *, `oms_shareplex_unusual`(document, raw) as unusual from decoded)
   )
 ),
@@ -65,8 +65,7 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types,
-    if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`.`ddl`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
@@ -87,8 +86,8 @@ images as (
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, key_names), null) as key_before
+    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -98,12 +97,9 @@ select
   nullif(regexp_extract(m.`meta`.`table`, '^(?s)(.*?)\\..*$', 1), '') as db_name, cast(null as string) as schema_name,
   nullif(regexp_extract(m.`meta`.`table`, '^(?s)(?:.*?\\.)?(.*)$', 1), '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
-  before, after,
-  case when kind <> 'row' then null when before is null then 'none'
-    when not map_keys(before) = map_keys(after) and exists(map_keys(after), c -> not map_contains_key(before, c)) then 'partial' else 'full'
-      end as before_image,
-  case when kind <> 'row' then null when after is null then 'none' when verdict = 'row update' and before is null then 'partial' else 'full'
-    end as after_image,
+  before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
+  case when kind <> 'row' then null when before is null and verdict = 'row update' then 'partial'
+    else completeness(after, before, types, key_names) end as after_image,
   case when op = 'update' then changed_among(map_keys(sent_after), before, after) end as changed,
   if(kind = 'row', types, null) as types, instant_in_plus_08_00(m.`meta`.`time`) as event_time,
   instant_in_plus_08_00(m.`meta`.`posttime`) as produced_at, nullif(m.`meta`.`trans`, '') as tx_id,
