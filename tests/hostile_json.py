@@ -1,0 +1,159 @@
+"""Hostile messages in JSON, made of the messages of a format's cases: hostile values in every field that the format
+names and in every column, and documents with one character too many, too few or wrong.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.compile.paths import image_paths, json_fields
+from runner.spec.words import Format
+
+Path_ = tuple[str, ...]
+
+# As they stand in a message.
+VALUES = [
+    "null",
+    "true",
+    "0",
+    "-1",
+    "2147483648",
+    "9223372036854775808",
+    "-170141183460469231731687303715884105729",
+    "1" + "0" * 60,
+    "253402300800000",
+    "-62135596800001",
+    "1e400",
+    "-0.0",
+    "1.5E-10001",
+    "1E+9999999999",
+    '""',
+    '" "',
+    '"null"',
+    '"abc"',
+    '"-1"',
+    '"' + "9" * 45 + '"',
+    '"9223372036854775808.5"',
+    '"253402300800.000000001"',
+    '"1E+9999"',
+    '"99999-12-31 25:61:61.9"',
+    '"0000-00-00 00:00:00"',
+    '"2024-02-31 00:00:00.000"',
+    '"0001-01-01 00:00:00"',
+    '"9999-12-31 23:59:59.999999999 -18:00"',
+    '"9999-12-31T23:59:59.9"',
+    '"2024-11-03 01:30:00 America/New_York"',
+    '"2024-05-01 10:00:00 Nowhere/Nothing"',
+    '"838:59:59"',
+    '"AAAAAAAAAAAAAAAA"',
+    '"!!!="',
+    '"[1, -129, 3]"',
+    '"[]"',
+    '"\\ud800"',
+    '"\\u0000\\uffff"',
+    '"' + "x" * 20_000 + '"',
+    "{}",
+    "[]",
+    "[null]",
+    '{"a":{"b":[1.50]},"text":null}',
+    '["x",["y"],{"name":1}]',
+    "[" * 60 + "]" * 60,
+]
+# What a character is replaced by, or what is put before it.
+CHARACTERS = '{}[]",:\\/ -+.eE019ntu\t\x00\x01\u00a0\ufeff\uffff😀#*'
+
+
+class Sent(str):
+    """A value as it stands in a message."""
+
+
+def written(value: Any) -> str:
+    """A document as a line of JSON."""
+    if isinstance(value, Sent):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{written(member)}" for name, member in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(written, value)) + "]"
+    return json.dumps(value)
+
+
+def objects_of_cases(folder: Path) -> list[dict[str, Any]]:
+    """The messages of a format's cases that are objects, with their numbers as they were sent."""
+    found = []
+    for path in sorted(folder.glob("*.messages.jsonl")):
+        for line in path.read_bytes().split(b"\n"):
+            try:
+                one = json.loads(line, parse_float=Sent, parse_int=Sent)
+            except ValueError:
+                continue
+            if isinstance(one, dict) and len(line) < 5_000:
+                found.append(one)
+    return found
+
+
+def in_fields(messages: Sequence[dict[str, Any]], spec: Format) -> Iterator[str]:
+    """Each value in each field that the format names, in turn in one of these messages."""
+    paths = sorted({path[: length + 1] for path, _ in json_fields(spec) for length in range(len(path))})
+    for number, path in enumerate(paths):
+        for value in VALUES:
+            message = copy.deepcopy(messages[number % len(messages)])
+            put(message, path, Sent(value))
+            yield written(message)
+
+
+def put(message: dict[str, Any], path: Path_, value: Any) -> None:
+    """Puts a value at a path; an object stands where there is none on the way."""
+    for part in path[:-1]:
+        inner = message.get(part)
+        message[part] = inner if isinstance(inner, dict) else {}
+        message = message[part]
+    message[path[-1]] = value
+
+
+def in_columns(messages: Iterable[dict[str, Any]], spec: Format) -> Iterator[str]:
+    """Each value in all columns of these messages."""
+    images = image_paths(spec)
+    for message in messages:
+        rows = [row for path in images for row in rows_at(message, path)]
+        for value in VALUES if rows else ():
+            changed = copy.deepcopy(message)
+            for path in images:
+                for row in rows_at(changed, path):
+                    row.update(dict.fromkeys(row, Sent(value)))
+            yield written(changed)
+
+
+def rows_at(message: Any, path: Path_) -> list[dict[str, Any]]:
+    """The images at a path: an object, or those in a list."""
+    for part in path:
+        message = message.get(part) if isinstance(message, dict) else None
+    found = message if isinstance(message, list) else [message]
+    return [row for row in found if isinstance(row, dict)]
+
+
+def mutants(messages: Sequence[dict[str, Any]], count: int, seed: int) -> Iterator[str]:
+    """Messages with one character changed, taken out or put in, each in one line."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        text = json.dumps(json.loads(written(draw.choice(messages))), ensure_ascii=False).encode(errors="replace").decode()
+        at, way = draw.randrange(len(text)), draw.randrange(3)
+        yield text[:at] + (draw.choice(CHARACTERS) if way else "") + text[at + (way < 2) :]
+
+
+def is_json(text: str) -> bool:
+    """Whether Python's parser takes a text for JSON. NaN and Infinity are none."""
+    try:
+        json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refused(word: str) -> None:
+    raise ValueError(word)
