@@ -97,13 +97,13 @@ return if(image is null or size(readers) = 0, null, map_filter(map_from_arrays(m
 {#- A value, read in one of the ways to try. Only a text can be an encoding of bytes. -#}
 {%- macro read_attempt(attempt, plan) -%}
 {%- set found = macro('read_' ~ attempt.kind)('v', attempt.zone) -%}
-{%- if attempt.is_bytes and not plan.avro -%} if(json_in_doubt is null or {{ is_text('reader.key', 'v') }}, {{ found }}, null) {%- else -%} {{ found }} {%- endif -%}
+{%- if attempt.is_bytes and not plan.avro -%} if(json_in_doubt is null or not v rlike {{ may_be_no_text() }} or {{ is_text('reader.key', 'v') }}, {{ found }}, null) {%- else -%} {{ found }} {%- endif -%}
 {%- endmacro -%}
 
-{#- Whether a column's value is a text wherever the images hold it. Both functions write JSON in the same way. -#}
+{#- Whether a column's value is a text wherever the images hold it. Read again, the member is written as the images are, with the same escapes. -#}
 {%- macro is_text(column, value) -%}
-{%- set member -%} ltrim('{', rtrim('}', to_json(map({{ column }}, {{ value }})))) {%- endset -%}
-{%- set bare -%} concat(ltrim('{', rtrim('"}', to_json(map({{ column }}, '')))), {{ value }} {%- endset -%}
+{%- set member -%} ltrim('{', rtrim('}', get_json_object(to_json(map({{ column }}, {{ value }})), '$'))) {%- endset -%}
+{%- set bare -%} concat(ltrim('{', rtrim('"}', get_json_object(to_json(map({{ column }}, '')), '$'))), {{ value }} {%- endset -%}
 contains(json_in_doubt, {{ member }}) and not contains(json_in_doubt, {{ bare }}, ',')) and not contains(json_in_doubt, {{ bare }}, '}'))
 {%- endmacro -%}
 
