@@ -13,7 +13,7 @@
 {%- macro names_of_key(names, plan) -%}
 {%- set key = names.key -%}
 {%- if names.form == 'columns' -%} array({{ key.columns | map('sql_text') | join(', ') }})
-{%- elif names.form == 'positions' -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, cast(i as int)))
+{%- elif names.form == 'positions' -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, try_cast(i as int)))
 {%- elif names.form == 'joined' -%} split(nullif({{ first_field(key.names) }}, ''), {{ split_pattern(key) }}, -1)
 {%- elif names.form == 'declared' -%} {{ declared_key(plan) }}
 {%- elif names.form == 'text' -%} {%- call without_dropped(plan) -%} {%- call(path) first_of(key.names) -%} {{ names_in_text(path) }} {%- endcall -%} {%- endcall -%}

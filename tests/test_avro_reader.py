@@ -806,6 +806,17 @@ def test_rows_of_records() -> None:
     )
 
 
+def test_a_member_that_only_some_branches_have() -> None:
+    inner = [
+        {"type": "record", "name": name, "fields": [{"name": name, "type": "string"}]} for name in ("digits", "other")
+    ]
+    written = {"type": "record", "name": "amount", "fields": [{"name": "in", "type": inner}]}
+    records = {"amount": {**SPECIAL, "classes": {"else": "decimal"}, "text": ("in", "digits")}}
+    for sent, text in (("digits", "100"), ("other", None)):
+        data = encoded(fastavro.parse_schema(written), {"in": (sent, {sent: "1e2"})})
+        assert text_reader(schema_of(written), records)(data, 0) == (text, len(data))
+
+
 # --- texts of values
 
 

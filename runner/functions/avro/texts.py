@@ -172,7 +172,7 @@ def fields_reader(schema: Record, wanted: Sequence[str]) -> Read:
 
 def _dig(value: Any, path: Sequence[str]) -> Any:
     for part in path:
-        value = value[part] if isinstance(value, dict) else None
+        value = value.get(part) if isinstance(value, dict) else None
     return value
 
 
