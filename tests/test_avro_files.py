@@ -17,13 +17,18 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pyarrow
 import pytest
 
 from runner.functions.avro import files as avro_files
+from runner.functions.avro import schema as avro_schema
+from runner.functions.avro import unpacking as avro_unpacking
 from runner.functions.avro.files import FileMessage, content_of, count_messages, messages_of_file
+from runner.functions.avro.layout import Layout, Slot
+from runner.functions.avro.messages import Found, message_decoder
 from tests.avro_cases import encoded
 from tests.random_avro import RandomSchema, long_bytes, mutated, text_bytes
 
@@ -381,6 +386,62 @@ def test_schemas_of_which_each_part_is_used_twice() -> None:
     assert time.perf_counter() - started < 5
 
 
+@pytest.mark.parametrize("leaf", [[], [{"name": "f", "type": "null"}]], ids=["empty", "null"])
+def test_records_that_hold_two_of_each_other_and_no_bytes(leaf: list[Any]) -> None:
+    """To step over one takes 2^40 steps, and not a byte says so."""
+    kind: Any = {"type": "record", "name": "r0", "fields": leaf}
+    for number in range(1, 41):
+        kind = {
+            "type": "record",
+            "name": f"r{number}",
+            "fields": [{"name": "a", "type": kind}, {"name": "b", "type": f"r{number - 1}"}],
+        }
+    (piece,) = found_in(header(schema=json.dumps(kind)) + block(1, b"\0"))
+    assert "may hold more than 100 parts of no bytes" in (piece.damage or "")
+
+
+def test_a_schema_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avro_schema, "MAX_SCHEMA_CHARACTERS", len(DECLARED) - 1)
+    (piece,) = found_in(container([records(random.Random(2), 1)]))
+    assert f"it has {len(DECLARED)} characters, more than {len(DECLARED) - 1}" in (piece.damage or "")
+
+
+COLUMNS = 80_000
+
+
+def test_a_record_of_many_columns() -> None:
+    """Around the values that are read, in a record of its own and in a list."""
+    columns = [{"name": f"column_{number}", "type": ["null", "string"]} for number in range(COLUMNS)]
+    wide = {"type": "record", "name": "wide", "fields": [*columns, {"name": "name", "type": "string"}]}
+    fields = [{"name": "source", "type": wide}, {"name": "fields", "type": {"type": "array", "items": "wide"}}]
+    schema = json.dumps({"type": "record", "name": "r", "fields": fields})
+    values = b"\x02\x02a" * COLUMNS
+    message = values + b"\x02b" + b"\x02" + values + b"\x02c" + b"\0"
+    started = time.process_time()
+    (found,) = messages_of_file("1.avro", header(schema=schema, codec="deflate") + block(1, deflate(message)))
+    slots = (Slot(("source", "name"), "text"), Slot(("fields", "name"), "texts"))
+    assert message_decoder(Layout((), slots, {}))(found.raw, found.schema) == Found(["b", ["c"]])
+    assert time.process_time() - started < 20
+
+
+def test_records_that_hold_each_other() -> None:
+    """Each has a member of a union of all those before it: a reader for each way through them would be too many."""
+    names = [f"r{number}" for number in range(300)]
+    types = [
+        {
+            "type": "record",
+            "name": name,
+            "fields": [{"name": member, "type": ["null", *names[:number]]} for member in ("a", "b")],
+        }
+        for number, name in enumerate(names)
+    ]
+    schema = json.dumps({"type": "record", "name": "r", "fields": [{"name": "top", "type": ["null", *types]}]})
+    started = time.process_time()
+    read = message_decoder(Layout((), (Slot(("top", "a"), "text"), Slot(("top", "a", "b"), "text")), {}))
+    assert read(b"\0", schema) == Found([None, None])
+    assert time.process_time() - started < 10
+
+
 def test_a_record_that_cannot_be_stepped_over() -> None:
     draw = random.Random(9)
     good, behind = records(draw, 4), records(draw, 2)
@@ -401,7 +462,7 @@ def test_a_record_that_is_too_deep() -> None:
 
 @pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "snappy", "zstandard"])
 def test_a_block_that_unpacks_to_more_than_is_allowed(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(avro_files, "MAX_BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(avro_unpacking, "MAX_UNPACKED_BYTES", 1 << 20)
     packed, good = PACKINGS[codec](bytes(100 << 20)), records(random.Random(10), 2)
     content = (
         header(codec=codec)
@@ -415,8 +476,65 @@ def test_a_block_that_unpacks_to_more_than_is_allowed(codec: str, monkeypatch: p
     largest = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert largest < (20 << 20) + 2 * len(content)
-    assert len(found) == 5 and found[2].damage
+    assert len(found) == 5 and f"more than {1 << 20}" in (found[2].damage or "")
     assert whole(found) == [*good, *good]
+
+
+@pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "snappy", "zstandard"])
+def test_a_container_that_unpacks_to_more_than_is_allowed(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block is small enough, and some cannot be used: what they unpack to counts all the same."""
+    monkeypatch.setattr(avro_files, "MAX_CONTAINER_BYTES", 10 << 20)
+    monkeypatch.setattr(avro_files, "MAX_CONTAINER_TIMES", 2)
+    good, packed = records(random.Random(10), 2), PACKINGS[codec](bytes(4 << 20))
+    first = block(2, PACKINGS[codec](b"".join(good)))
+    last = block(1, packed) + first
+    found = found_in(header(codec=codec) + first + block(0, packed) + block(1, packed) + last)
+    assert whole(found) == good
+    rest = found[-1]
+    assert len(found) == 5 and rest.raw == last
+    assert rest.damage and "its blocks unpack to more than 10485760 bytes" in rest.damage
+
+
+def test_a_container_of_more_records_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record counts for more bytes than it has, since each goes on alone, together with its schema."""
+    monkeypatch.setattr(avro_files, "MAX_CONTAINER_BYTES", 1000 * 150)
+    one_byte = json.dumps({"type": "record", "name": "r", "fields": [{"name": "f", "type": "boolean"}]})
+    content = header(one_byte, "deflate") + block(1000, deflate(bytes(1000))) + block(1000, deflate(bytes(1000)))
+    found = found_in(content)
+    assert whole(found) == [b"\0"] * 1000
+    assert len(found) == 1001 and "more than 150000 bytes" in (found[-1].damage or "")
+
+
+@pytest.mark.parametrize("fields", [[], [{"name": "f", "type": "null"}]], ids=["empty", "null"])
+def test_records_of_no_bytes(fields: list[Any]) -> None:
+    content = header(json.dumps({"type": "record", "name": "r", "fields": fields})) + block(10**9, b"")
+    (piece,) = found_in(content)
+    assert "1000000000 records in 0 bytes" in (piece.damage or "")
+
+
+def test_a_message_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avro_files, "MAX_MESSAGE_BYTES", 100)
+    monkeypatch.setattr(avro_files, "MAX_PIECE_BYTES", 10)
+    small, large = (encoded(SCHEMA, {"id": 1, "text": None, "raw": bytes(size)}) for size in (50, 100))
+    lines = b"\n".join(map(base64.b64encode, (small, large, small)))
+    for content, name in ((container([[small, large, small]]), "a.avro"), (lines, "a.base64"), (large, "a")):
+        found = found_in(content, name)
+        assert whole(found) == [small] * (len(found) - 1)
+        assert [(one.raw, one.damage) for one in found if one.damage] == [
+            (large[:10], "a message of more than 100 bytes; the first 10 bytes are kept here")
+        ]
+
+
+def test_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only its beginning comes into memory."""
+    monkeypatch.setattr(avro_files, "MAX_MESSAGE_BYTES", 1 << 20)
+    content = b"QQ==\n" + b"QUJD" * (5 << 20) + b"\nQg=="
+    tracemalloc.start()
+    found = found_in(content, "a.base64")
+    largest = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert whole(found) == [b"A", b"B"] and "more than 1048576 bytes" in (found[1].damage or "")
+    assert largest < 8 << 20
 
 
 def test_a_sum_that_is_not_that_of_the_block() -> None:
@@ -507,3 +625,18 @@ def test_files_in_gzip(name: str) -> None:
     for broken in (packed[:-9], packed[:5], content):
         (piece,) = messages_of_file(f"{name}.gz", broken)
         assert (piece.raw, piece.damage is None, count_messages(f"{name}.gz", broken)) == (broken, False, 1)
+
+
+@pytest.mark.parametrize("name", ["1.avro.gz", "1.base64.gz", "1.gz"])
+def test_a_file_in_gzip_that_unpacks_to_more_than_is_allowed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avro_unpacking, "MAX_UNPACKED_BYTES", 1 << 20)
+    packed = gzip.compress(bytes(100 << 20))
+    tracemalloc.start()
+    (piece,) = found_in(packed, name)
+    largest = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert largest < 20 << 20
+    assert (piece.raw, piece.damage) == (
+        packed,
+        f"a file that cannot be unpacked: it unpacks to more than {1 << 20} bytes",
+    )

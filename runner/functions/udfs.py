@@ -204,7 +204,7 @@ MESSAGE_SCHEMA = pa.schema(
 MESSAGE_SQL_TYPE = (
     "file string, modified bigint, block bigint, number bigint, raw binary, own_schema string, damage string"
 )
-# A batch of messages ends after this many rows, or when its messages have more bytes than this.
+# A batch of messages ends after this many rows, or when its messages and their schemas have more bytes than this.
 MAX_ROWS, MAX_BYTES = 10_000, 16_000_000
 
 
@@ -218,10 +218,9 @@ def messages_of_files(batches: Iterable[pa.RecordBatch], usual: Sequence[str]) -
                 rows: list[tuple[Any, ...]] = []
                 size = 0
                 for m in messages_of_file(path, data):
-                    rows.append(
-                        (path, modified, m.block, m.number, m.raw, None if m.schema in usual else m.schema, m.damage)
-                    )
-                    size += len(m.raw)
+                    own_schema = None if m.schema in usual else m.schema
+                    rows.append((path, modified, m.block, m.number, m.raw, own_schema, m.damage))
+                    size += len(m.raw) + len(own_schema or "")
                     if len(rows) == MAX_ROWS or size > MAX_BYTES:
                         yield _batch(rows)
                         rows, size = [], 0

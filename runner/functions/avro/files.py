@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import base64
-import bz2
-import gzip
-import lzma
 import mmap
 import os
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 from urllib.parse import unquote, urlparse
 
-import pyarrow
-
 from runner.functions.avro.reader import Malformed, Skip, read_bytes, read_entries, read_long, skipper
 from runner.functions.avro.schema import SchemaError, min_size, parse_record
+from runner.functions.avro.unpacking import CODECS, MAX_UNPACKED_BYTES, Unpack, Unpacked, gzipped, unpacked
 
 Content = bytes | mmap.mmap
 
@@ -26,11 +21,13 @@ MAGIC = b"Obj\x01"
 SYNC = 16
 LINES = ".base64"
 ZIPPED = ".gz"
-# Blocks usually have some 64 KB. A larger block than this is damaged, or too large for a worker to unpack.
-MAX_BLOCK_BYTES = 1 << 28
-MAX_MESSAGE_BYTES = 1 << 28
-# The memory that the header of an xz block may ask for, however small the block is.
-MAX_XZ_MEMORY = 1 << 28
+MAX_MESSAGE_BYTES = 1 << 26
+# All blocks of a container may together unpack to this many bytes, or to this many times the size of the file, if that
+# is more. A record counts for some bytes, and for a part of the file's schema, which goes with each record.
+MAX_CONTAINER_BYTES = 1 << 30
+MAX_CONTAINER_TIMES = 100
+MIN_RECORD_BYTES = 100
+MAX_HEADER_BYTES = 1 << 26
 # This much of a damaged piece of a file is kept with the dead letter; the file itself is still there.
 MAX_PIECE_BYTES = 1 << 20
 
@@ -76,56 +73,59 @@ def content_of(path: str, content: bytes | None) -> Iterator[Content]:
 
 def messages_of_file(name: str, content: Content) -> Iterator[FileMessage]:
     """All messages of a file, in order. A part that cannot be split into messages is one piece, with its damage."""
-    try:
-        name, content = unzipped(name, content)
-    except UNPACKED as error:
-        yield _piece(0, content, 0, f"a file that cannot be unpacked: {error}")
-        return
-    if content[: len(MAGIC)] == MAGIC:
-        yield from _messages_of_container(content)
+    name, data, damage = without_gzip(name, content)
+    if damage:
+        yield _piece(0, 0, content, f"a file that cannot be unpacked: {damage}")
+    elif data[: len(MAGIC)] == MAGIC:
+        yield from _messages_of_container(data)
     elif name.endswith(LINES):
-        yield from _messages_of_lines(content)
-    elif len(content) > MAX_MESSAGE_BYTES:
-        yield _piece(
-            0, content, 0, f"a file of {len(content)} bytes, which is not a container, and too large for a message"
-        )
+        yield from _messages_of_lines(data)
     else:
-        yield FileMessage(0, 0, content[:])
+        yield _message(0, 0, data)
 
 
 def count_messages(name: str, content: Content) -> int:
     """How many messages a file has. In a container, the numbers that its blocks claim count: no record is read."""
-    try:
-        name, content = unzipped(name, content)
-    except UNPACKED:
+    name, data, damage = without_gzip(name, content)
+    if damage:
         return 1
-    if content[: len(MAGIC)] == MAGIC:
+    if data[: len(MAGIC)] == MAGIC:
         try:
-            return sum(block.records for block in _blocks(content, _container(content)))
+            return sum(block.records for block in _blocks(data, _container(data)))
         except UNUSABLE:
             return 1
-    return sum(1 for _, line in _lines(content) if line) if name.endswith(LINES) else 1
+    return sum(1 for _, line in _lines(data) if line) if name.endswith(LINES) else 1
 
 
-def unzipped(name: str, content: Content) -> tuple[str, Content]:
-    """The name without .gz and the unpacked bytes, if the name ends in .gz; raises one of UNPACKED."""
-    return (name.removesuffix(ZIPPED), gzip.decompress(content[:])) if name.endswith(ZIPPED) else (name, content)
+def without_gzip(name: str, content: Content) -> tuple[str, Content, str | None]:
+    """The name without .gz and the unpacked bytes, if the name ends in .gz; or why they cannot be unpacked."""
+    if not name.endswith(ZIPPED):
+        return name, content, None
+    found = unpacked(gzipped, content[:])
+    return name.removesuffix(ZIPPED), found.data, found.damage
 
 
-def _piece(block: int, content: Content, start: int, why: str) -> FileMessage:
-    """The bytes from `start` on as a piece with its damage, cut to the size that is kept."""
-    rest = len(content) - start
-    kept = "" if rest <= MAX_PIECE_BYTES else f"; of {rest} bytes the first {MAX_PIECE_BYTES} are kept here"
-    return FileMessage(block, 0, content[start : start + MAX_PIECE_BYTES], damage=why + kept)
+def _piece(block: int, number: int, content: Content, why: str) -> FileMessage:
+    """Bytes that are no message, with their damage, cut to the size that is kept."""
+    kept = "" if len(content) <= MAX_PIECE_BYTES else f"; the first {MAX_PIECE_BYTES} bytes are kept here"
+    return FileMessage(block, number, content[:MAX_PIECE_BYTES], damage=why + kept)
+
+
+def _message(block: int, number: int, raw: Content, schema: str | None = None) -> FileMessage:
+    if len(raw) > MAX_MESSAGE_BYTES:
+        return _piece(block, number, raw, f"a message of more than {MAX_MESSAGE_BYTES} bytes")
+    return FileMessage(block, number, raw[:], schema)
 
 
 def _lines(content: Content) -> Iterator[tuple[int, bytes]]:
-    """The position where each line begins, and the line without blanks around it."""
+    """The position where each line begins, and the line without blanks around it; of a line that is too long for a
+    message only as much as shows that.
+    """
     start = 0
     while start < len(content):
         end = content.find(b"\n", start)
         end = len(content) if end < 0 else end
-        yield start, content[start:end].strip()
+        yield start, content[start : min(end, start + 2 * MAX_MESSAGE_BYTES)].strip()
         start = end + 1
 
 
@@ -133,21 +133,25 @@ def _messages_of_lines(content: Content) -> Iterator[FileMessage]:
     for start, line in _lines(content):
         if line:
             try:
-                yield FileMessage(start, 0, base64.b64decode(line, validate=True))
+                yield _message(start, 0, base64.b64decode(line, validate=True))
             except ValueError:
-                yield FileMessage(start, 0, line, damage="a line that is not base64")
+                yield _piece(start, 0, line, "a line that is not base64")
 
 
 # --- containers
 
 
 class _Container(NamedTuple):
+    """`room` is the number of bytes that the blocks may unpack to, where a record counts for `weight` at least."""
+
     schema: str
     skip: Skip
     min_size: int
-    unpack: Callable[[bytes], bytes]
+    unpack: Unpack
     first_block: int
     sync: bytes
+    room: int
+    weight: int
 
 
 class _Block(NamedTuple):
@@ -170,6 +174,8 @@ def _container(content: Content) -> _Container:
         CODECS[meta.get("avro.codec", b"null").decode()],
         position,
         sync,
+        max(MAX_CONTAINER_BYTES, MAX_CONTAINER_TIMES * len(content)),
+        MIN_RECORD_BYTES + len(schema) // MAX_CONTAINER_TIMES,
     )
 
 
@@ -177,45 +183,52 @@ def _messages_of_container(content: Content) -> Iterator[FileMessage]:
     try:
         container = _container(content)
     except UNUSABLE as error:
-        yield _piece(0, content, 0, f"a container whose header cannot be used: {_words(error)}")
+        yield _piece(0, 0, content, f"a container whose header cannot be used: {_words(error)}")
         return
     for block in _blocks(content, container):
         if block.damage:
-            yield _piece(block.start, block.data, 0, block.damage)
+            yield _piece(block.start, 0, block.data, block.damage)
         else:
             yield from _records(block, container)
 
 
 def _blocks(content: Content, container: _Container) -> Iterator[_Block]:
-    """The blocks that are not empty. After a block whose end cannot be found, no other block can be found."""
-    position = container.first_block
+    """The blocks that are not empty. After a block whose end cannot be found, and after one for which there is no room,
+    no other block can be found.
+    """
+    position, room = container.first_block, container.room
     while position < len(content):
         start = position
         try:
             count, packed, position = _block(content, start, container.sync)
         except (Malformed, IndexError) as error:
-            left = len(content) - start
-            damage = f"a container that is damaged from byte {start} on, {left} bytes before its end: {_words(error)}"
-            yield _Block(start, 1, content[start : start + MAX_BLOCK_BYTES], damage)
+            yield _rest(content, start, f"damaged from byte {start} on", _words(error))
             return
         if not count and not packed:
             continue
-        data, why = _unpacked(packed, count, container)
+        data, size, why = _block_data(container, packed, count)
+        room -= max(size, 0 if why else count * container.weight)
+        if room < 0:
+            limit = f"its blocks unpack to more than {container.room} bytes"
+            yield _rest(content, start, f"not read from byte {start} on", limit)
+            return
         if why:
             yield _Block(start, 1, content[start:position], f"the block at byte {start}, with {count} records: {why}")
         elif count:
             yield _Block(start, count, data)
 
 
-def _unpacked(packed: bytes, count: int, container: _Container) -> tuple[bytes, str | None]:
+def _rest(content: Content, start: int, what: str, why: str) -> _Block:
+    damage = f"a container that is {what}, {len(content) - start} bytes before its end: {why}"
+    return _Block(start, 1, content[start : start + MAX_UNPACKED_BYTES], damage)
+
+
+def _block_data(container: _Container, packed: bytes, count: int) -> Unpacked:
     """The unpacked bytes of a block that claims `count` records; or why they cannot be that."""
-    try:
-        data = container.unpack(packed)
-    except UNPACKED as error:
-        return b"", _words(error)
-    if count * container.min_size > len(data) or (data and not count):
-        return b"", f"{count} records in {len(data)} bytes"
-    return data, None
+    found = unpacked(container.unpack, packed)
+    if not found.damage and (count * container.min_size > found.size or (found.size and not count)):
+        return Unpacked(b"", found.size, f"{count} records in {found.size} bytes")
+    return found
 
 
 def _records(block: _Block, container: _Container) -> Iterator[FileMessage]:
@@ -229,7 +242,7 @@ def _records(block: _Block, container: _Container) -> Iterator[FileMessage]:
             return
         # Bytes left after the last record stay with it: the record is then too long, and nothing is lost.
         raw = block.data[position:] if number == block.records - 1 else block.data[position:end]
-        yield FileMessage(block.start, number, raw, container.schema)
+        yield _message(block.start, number, raw, container.schema)
         position = end
 
 
@@ -240,14 +253,13 @@ def _lost(block: _Block, position: int, first: int, why: str) -> Iterator[FileMe
     raw = block.data[position:]
     for number in range(first, block.records):
         place = f"record {number + 1} of {block.records} in the block at byte {block.start}"
-        yield FileMessage(block.start, number, raw, damage=f"{place}: {why}")
+        yield _piece(block.start, number, raw, f"{place}: {why}")
         raw, why = b"", "after one that cannot be read"
 
 
 def _header(content: Content) -> tuple[Mapping[str, bytes], int, bytes]:
     """The entries in the header of a container, where its blocks begin, and the mark between them."""
-    # A mapped file is read by index and slice, like bytes.
-    meta, position = read_entries(read_bytes)(cast("bytes", content), len(MAGIC))
+    meta, position = read_entries(read_bytes)(content[:MAX_HEADER_BYTES], len(MAGIC))
     sync = content[position : position + SYNC]
     if len(sync) < SYNC:
         raise IndexError
@@ -256,6 +268,7 @@ def _header(content: Content) -> tuple[Mapping[str, bytes], int, bytes]:
 
 def _block(content: Content, position: int, sync: bytes) -> tuple[int, bytes, int]:
     """How many records a block claims, its packed bytes, and where the next block begins."""
+    # A mapped file is read by index and slice, like bytes.
     data = cast("bytes", content)
     count, start = read_long(data, position)
     packed, end = read_bytes(data, start)
@@ -266,58 +279,6 @@ def _block(content: Content, position: int, sync: bytes) -> tuple[int, bytes, in
     return count, packed, end + SYNC
 
 
-def _inflate(packed: bytes) -> bytes:
-    unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
-    data = unpacking.decompress(packed, MAX_BLOCK_BYTES)
-    if unpacking.unconsumed_tail:
-        raise Malformed(0, f"a block of more than {MAX_BLOCK_BYTES} bytes")
-    return data
-
-
-def _by(decompressor: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> Callable[[bytes], bytes]:
-    def unpack(packed: bytes) -> bytes:
-        unpacking = decompressor()
-        data = unpacking.decompress(packed, MAX_BLOCK_BYTES)
-        if not unpacking.eof:
-            raise Malformed(0, f"a block that does not end, or of more than {MAX_BLOCK_BYTES} bytes")
-        return data
-
-    return unpack
-
-
-def _snappy(packed: bytes) -> bytes:
-    """The last four bytes of a packed block are a checksum of the unpacked ones."""
-    body, size, shift = packed[:-4], 0, 0
-    for byte in body[:5]:
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            break
-    if size > MAX_BLOCK_BYTES:
-        raise Malformed(0, f"a block of {size} bytes")
-    data: bytes = pyarrow.Codec("snappy").decompress(body, size, asbytes=True)
-    if zlib.crc32(data) != int.from_bytes(packed[-4:], "big"):
-        raise Malformed(0, "a block whose checksum is wrong")
-    return data
-
-
-def _zstandard(packed: bytes) -> bytes:
-    stream = pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd")
-    data: bytes = stream.read(MAX_BLOCK_BYTES + 1)
-    if len(data) > MAX_BLOCK_BYTES:
-        raise Malformed(0, f"a block of more than {MAX_BLOCK_BYTES} bytes")
-    return data
-
-
-CODECS: Mapping[str, Callable[[bytes], bytes]] = {
-    "null": bytes,
-    "deflate": _inflate,
-    "bzip2": _by(bz2.BZ2Decompressor),
-    "xz": _by(lambda: lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY)),
-    "snappy": _snappy,
-    "zstandard": _zstandard,
-}
-UNPACKED = (Malformed, IndexError, zlib.error, OSError, lzma.LZMAError, EOFError, ValueError)
 UNUSABLE = (Malformed, IndexError, SchemaError, LookupError, UnicodeDecodeError, RecursionError)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from runner.functions.avro.layout import Layout, Records, Slot
 from runner.functions.avro.reader import (
     Malformed,
     Read,
+    Skip,
     by_first_byte,
+    field_skippers,
     plain,
     read_entries,
     read_list,
@@ -22,6 +25,7 @@ from runner.functions.avro.reader import (
 from runner.functions.avro.schema import (
     Array,
     Enum,
+    Fixed,
     Map,
     OneOf,
     Primitive,
@@ -29,15 +33,18 @@ from runner.functions.avro.schema import (
     Schema,
     SchemaError,
     find,
+    inside,
     parse_record,
     parse_schema,
 )
-from runner.functions.avro.texts import AsSent, NotSent, text_reader
+from runner.functions.avro.texts import NotSent, text_reader
+from runner.functions.avro.values import AsSent, written_out
 
 TRUNCATED = "the message ends too early"
-# How many different encodings of a field are remembered.
+# How many different encodings of a field are remembered, and how many schemas that came with files.
 REMEMBERED = 8
 PLAIN_TYPES = frozenset({str, type(None)})
+IMAGE_KINDS = ("row", "positional")
 # Kind of a slot for a list -> the kind of its items.
 ITEM_KINDS = {"texts": "text", "numbers": "number"}
 
@@ -58,14 +65,10 @@ Decode = Callable[[bytes], Found]
 def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
     """The function that reads a message: with the schema given with it, else with those of the layout."""
     usual = [record_decoder(parse_schema(text), layout) for text in layout.schemas]
-    own: dict[str, Decode] = {}
+    own = lru_cache(REMEMBERED)(lambda schema: _own_decoder(schema, layout))
 
     def decode(message: bytes, schema: str | None) -> Found:
-        if schema is None:
-            return first_fitting(usual, message)
-        if schema not in own:
-            own[schema] = _own_decoder(schema, layout)
-        return own[schema](message)
+        return first_fitting(usual, message) if schema is None else own(schema)(message)
 
     return decode
 
@@ -99,7 +102,10 @@ def first_fitting(decoders: Sequence[Decode], message: bytes) -> Found:
 def record_decoder(schema: Record, layout: Layout) -> Decode:
     """The function that reads a record of that schema; raises SchemaError if the layout cannot be read from it."""
     nothing = [None] * len(layout.slots)
-    steps = [(name, _field_step(name, one, layout)) for name, one in schema.fields.items()]
+    steps = [
+        (name, _field_step(name, one, skip, layout))
+        for (name, one), skip in zip(schema.fields.items(), field_skippers(schema))
+    ]
     start = layout.skip_bytes
 
     def decode(message: bytes) -> Found:
@@ -130,17 +136,16 @@ def record_decoder(schema: Record, layout: Layout) -> Decode:
 Step = Callable[[bytes, int, "list[Any]"], int]
 
 
-def _field_step(name: str, schema: Schema, layout: Layout) -> Step:
+def _field_step(name: str, schema: Schema, skip: Skip, layout: Layout) -> Step:
     """Reads a field into the slots whose paths begin with it."""
     reads = [
-        (number, reach(schema, slot.path[1:], slot, layout.records))
+        (number, field_reader(schema, slot, layout.records))
         for number, slot in enumerate(layout.slots)
         if slot.path[0] == name
     ]
     if not reads:
-        skip = skipper(schema)
         return lambda data, position, values: skip(data, position)
-    if _repeats(schema) and not any(layout.slots[number].kind in ("row", "positional") for number, _ in reads):
+    if _repeats(schema) and not any(layout.slots[number].kind in IMAGE_KINDS for number, _ in reads):
         return _remembered(reads)
     if len(reads) == 1:
         return _one(*reads[0])
@@ -201,6 +206,28 @@ def _remembered(reads: Sequence[tuple[int, Read]]) -> Step:
 # --- the value at a path
 
 
+def field_reader(schema: Schema, slot: Slot, records: Records) -> Read:
+    """Reads what a slot wants of a field of a message."""
+    read = reach(schema, slot.path[1:], slot, records)
+    if slot.kind in IMAGE_KINDS or not any(_is_decimal(one) for one in (schema, *inside(schema))):
+        return read
+    return then(read, _written_out)
+
+
+def _is_decimal(schema: Schema) -> bool:
+    return isinstance(schema, (Primitive, Fixed)) and schema.logical == "decimal"
+
+
+def _written_out(value: Any) -> Any:
+    """The text, the texts, or the map of texts, of a field that is no image."""
+    match value:
+        case list():
+            return written_out(value)
+        case dict():
+            return dict(zip(value, written_out(value.values())))
+    return written_out((value,))[0]
+
+
 def reach(schema: Schema, path: Sequence[str], slot: Slot, records: Records) -> Read:
     """Reads a whole value, and returns what the slot wants of what is at a path in it."""
     match schema:
@@ -213,12 +240,22 @@ def reach(schema: Schema, path: Sequence[str], slot: Slot, records: Records) -> 
         case _ if not path:
             return _leaf(schema, slot, records)
         case Record() if path[0] in schema.fields:
-            return _member(schema, path[0], reach(schema.fields[path[0]], path[1:], slot, records))
+            return _reach_member(schema, path, slot, records)
         case Map():
             return then(
                 read_entries(reach(schema.values, path[1:], slot, records)), lambda entries: entries.get(path[0])
             )
     return _nothing(schema)
+
+
+def _reach_member(schema: Record, path: Sequence[str], slot: Slot, records: Records) -> Read:
+    """Reads a record, and returns what the slot wants of a member; made once for all places where the record stands."""
+    place = (tuple(path), slot)
+    if place not in schema.made:
+        inner = reach(schema.fields[path[0]], path[1:], slot, records)
+        schema.made[place] = _member(schema, path[0], inner)
+    read: Read = schema.made[place]
+    return read
 
 
 def _nothing(schema: Schema) -> Read:
@@ -231,9 +268,8 @@ def _all_there(values: list[Any]) -> list[Any] | None:
 
 
 def _member(schema: Record, name: str, member: Read) -> Read:
-    names = list(schema.fields)
-    before = [skipper(schema.fields[other]) for other in names[: names.index(name)]]
-    after = [skipper(schema.fields[other]) for other in names[names.index(name) + 1 :]]
+    at, skips = list(schema.fields).index(name), field_skippers(schema)
+    before, after = skips[:at], skips[at + 1 :]
 
     def read(data: bytes, position: int) -> tuple[Any, int]:
         for skip in before:
@@ -288,7 +324,7 @@ def _typed_member(schema: Record, members: tuple[str, str], special: dict[str, R
     type_at, value_at = (names.index(name) for name in members)
     if type_at > value_at:
         raise SchemaError(f'"{members[0]}", the type of a value, comes after "{members[1]}"')
-    skips = [skipper(one) for one in schema.fields.values()]
+    skips = field_skippers(schema)
     before, between, after = skips[:type_at], skips[type_at + 1 : value_at], skips[value_at + 1 :]
     type_of = plain(schema.fields[members[0]])
 
@@ -331,6 +367,7 @@ def _row(values: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str], Sequenc
     """Column -> text, the columns that were not sent, and the columns whose values did not fit their class."""
     if PLAIN_TYPES.issuperset(map(type, values.values())):
         return values, (), ()
+    values = dict(zip(values, written_out(values.values())))
     sent = {name: value for name, value in values.items() if value is not NotSent}
     return (
         sent,
@@ -343,6 +380,7 @@ def _positional(values: list[Any]) -> tuple[list[Any], Sequence[int], Sequence[i
     """The texts, the positions of values that were not sent, and those of values that did not fit their class."""
     if PLAIN_TYPES.issuperset(map(type, values)):
         return values, (), ()
+    values = written_out(values)
     missing = [number for number, value in enumerate(values) if value is NotSent]
     as_sent = [number for number, value in enumerate(values) if value.__class__ is AsSent]
     for number in missing:

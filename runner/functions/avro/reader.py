@@ -203,28 +203,28 @@ def then(read: Read, make: Callable[[Any], Any]) -> Read:
 # --- stepping over
 
 
-def skipper(schema: Schema, made: dict[int, Skip] | None = None) -> Skip:
+def skipper(schema: Schema) -> Skip:
     """Steps over a value; texts in it are not decoded."""
-    made = {} if made is None else made
     match schema:
         case Primitive("int" | "long"):
             return skip_long
         case Primitive("string" | "bytes"):
             return lambda data, position: span(data, position)[1]
         case Record():
-            return made.get(id(schema)) or _record_skipper(schema, made)
+            skip: Skip = schema.made.get("skip") or _record_skipper(schema)
+            return skip
         case OneOf():
-            read = read_union([_without_value(skipper(branch, made)) for branch in schema.branches])
+            read = read_union([_without_value(skipper(branch)) for branch in schema.branches])
         case Array():
-            read = read_list(_without_value(skipper(schema.items, made)))
+            read = read_list(_without_value(skipper(schema.items)))
         case Map():
-            read = read_list(_without_value(_entry_skipper(skipper(schema.values, made))))
+            read = read_list(_without_value(_entry_skipper(skipper(schema.values))))
         case _:
             read = plain(schema)
     return lambda data, position: read(data, position)[1]
 
 
-def _record_skipper(schema: Record, made: dict[int, Skip]) -> Skip:
+def _record_skipper(schema: Record) -> Skip:
     skips: list[Skip] = []
 
     def skip(data: bytes, position: int) -> int:
@@ -232,9 +232,18 @@ def _record_skipper(schema: Record, made: dict[int, Skip]) -> Skip:
             position = one(data, position)
         return position
 
-    made[id(schema)] = skip  # before its fields: a record may contain itself
-    skips.extend(skipper(one, made) for one in schema.fields.values())
+    schema.made["skip"] = skip  # before its fields: a record may contain itself
+    skips.extend(field_skippers(schema))
     return skip
+
+
+def field_skippers(schema: Record) -> list[Skip]:
+    """Steps over each field of a record. Fields of the same type have the same one: a record may have many."""
+    if "skips" not in schema.made:
+        made = {one: skipper(one) for one in dict.fromkeys(schema.fields.values())}
+        schema.made["skips"] = [made[one] for one in schema.fields.values()]
+    skips: list[Skip] = schema.made["skips"]
+    return skips
 
 
 def _without_value(skip: Skip) -> Read:
@@ -260,9 +269,8 @@ PRIMITIVES: Mapping[str, Read] = {
 }
 
 
-def plain(schema: Schema, made: dict[int, Read] | None = None) -> Read:
+def plain(schema: Schema) -> Read:
     """Reads a value as Python has it: records and maps are dicts."""
-    made = {} if made is None else made
     match schema:
         case Primitive():
             return PRIMITIVES[schema.name]
@@ -271,15 +279,16 @@ def plain(schema: Schema, made: dict[int, Read] | None = None) -> Read:
         case Enum():
             return read_enum(schema.symbols)
         case OneOf():
-            return read_union([plain(branch, made) for branch in schema.branches])
+            return read_union([plain(branch) for branch in schema.branches])
         case Array():
-            return read_list(plain(schema.items, made))
+            return read_list(plain(schema.items))
         case Map():
-            return read_entries(plain(schema.values, made))
-    return made.get(id(schema)) or _plain_record(schema, made)
+            return read_entries(plain(schema.values))
+    read: Read = schema.made.get("read") or _plain_record(schema)
+    return read
 
 
-def _plain_record(schema: Record, made: dict[int, Read]) -> Read:
+def _plain_record(schema: Record) -> Read:
     fields: list[tuple[str, Read]] = []
 
     def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
@@ -288,6 +297,7 @@ def _plain_record(schema: Record, made: dict[int, Read]) -> Read:
             out[name], position = field(data, position)
         return out, position
 
-    made[id(schema)] = read
-    fields.extend((name, plain(one, made)) for name, one in schema.fields.items())
+    schema.made["read"] = read  # before its fields: a record may contain itself
+    made = {one: plain(one) for one in dict.fromkeys(schema.fields.values())}
+    fields.extend((name, made[one]) for name, one in schema.fields.items())
     return read

@@ -5,11 +5,14 @@ record is written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+MAX_SCHEMA_CHARACTERS = 1 << 24
+# A value may hold this many parts that take no bytes. Of types inside types, a short schema makes any number of them.
+MAX_EMPTY_PARTS = 100
 
 
 class SchemaError(Exception):
@@ -56,10 +59,13 @@ class OneOf:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """`fields` are in the order in which they are written. A record may contain itself."""
+    """`fields` are in the order in which they are written. A record may contain itself. `made` holds the readers that
+    were made of it: each is made once, in however many places the record stands.
+    """
 
     name: str
     fields: dict[str, Schema] = field(default_factory=dict, repr=False)
+    made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
 Schema = Primitive | Fixed | Enum | Array | Map | OneOf | Record
@@ -71,6 +77,8 @@ def parse_schema(text: str) -> Record:
     >>> parse_schema('{"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"}]}').fields
     {'id': Primitive(name='long', logical=None, scale=0)}
     """
+    if len(text) > MAX_SCHEMA_CHARACTERS:
+        raise SchemaError(f"it has {len(text)} characters, more than {MAX_SCHEMA_CHARACTERS}")
     try:
         written = json.loads(text)
     except (ValueError, RecursionError) as e:
@@ -78,13 +86,15 @@ def parse_schema(text: str) -> Record:
     names: dict[str, Schema] = {}
     try:
         json.dumps(written, ensure_ascii=False).encode()
-        if isinstance(written, list):
-            return _unused([_read(one, "", names) for one in written])
-        root = _read(written, "", names)
+        types = [_read(one, "", names) for one in (written if isinstance(written, list) else [written])]
+        _check_empty_parts(names.values())
     except RecursionError:
         raise SchemaError("it is too deep") from None
     except UnicodeEncodeError:
         raise SchemaError("it holds half a surrogate pair") from None
+    if isinstance(written, list):
+        return _unused(types)
+    (root,) = types
     if not isinstance(root, Record):
         raise SchemaError("it does not describe a record")
     return root
@@ -119,11 +129,37 @@ def min_size(schema: Schema, known: dict[int, int] | None = None) -> int:
     return 1
 
 
+def empty_parts(schema: Schema, known: dict[int, int] | None = None) -> int:
+    """How many parts of no bytes a value may hold beside its other parts; behind the number of a branch or of items,
+    other values begin. A record inside itself counts as 0.
+
+    >>> empty_parts(Record("r", {"a": Primitive("null"), "b": Record("empty"), "c": OneOf((Primitive("null"),))}))
+    2
+    """
+    known = {} if known is None else known
+    match schema:
+        case Primitive("null") | Fixed(size=0):
+            return 1
+        case Record():
+            if id(schema) not in known:
+                known[id(schema)] = 0  # before its fields: a record may contain itself
+                parts = [empty_parts(one, known) for one in schema.fields.values()]
+                known[id(schema)] = sum(parts) if parts else 1
+            return known[id(schema)]
+    return 0
+
+
+def _check_empty_parts(types: Iterable[Schema]) -> None:
+    known: dict[int, int] = {}
+    if any(empty_parts(one, known) > MAX_EMPTY_PARTS for one in types):
+        raise SchemaError(f"a value of it may hold more than {MAX_EMPTY_PARTS} parts of no bytes")
+
+
 def find(schema: Schema, path: Sequence[str]) -> list[Schema]:
-    """The types that may be at a path, through unions, lists and maps; empty if there is no such field."""
+    """The types that may be at a path, through unions, lists and maps, each once; empty if there is no such field."""
     found = [schema]
     for part in path:
-        found = [inner for one in found for inner in _members(one, part)]
+        found = list(dict.fromkeys(inner for one in found for inner in _members(one, part)))
     return found
 
 

@@ -7,18 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runner.functions.avro.layout import Names, RecordEntry, Records
-from runner.functions.avro.reader import PRIMITIVES, Read, plain, read_enum, read_long, read_union, skipper, then
+from runner.functions.avro.reader import PRIMITIVES, Read, field_skippers, plain, read_enum, read_long, read_union, then
 from runner.functions.avro.schema import Enum, Fixed, OneOf, Primitive, Record, Schema, SchemaError, alternatives, find
 from runner.functions.avro.times import clock_text, instant_text
 from runner.functions.avro.values import (
+    AsSent,
+    Longer,
     bit_text,
     bytes_text,
-    decimal_text,
+    digits_text,
     double_text,
     enum_text,
     float_text,
     json_text,
     logical_text,
+    number_text,
     set_text,
 )
 
@@ -28,17 +31,13 @@ SMALL_NUMBERS = [str((byte >> 1) ^ -(byte & 1)) for byte in range(128)]
 UNFIT = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
-class AsSent(str):
-    """The text of a value that does not fit its class, as it was sent."""
-
-
 class NotSent:
     """The value of a column that this image does not contain."""
 
 
 def text_reader(schema: Schema, records: Records, type_name: str | None = None) -> Read:
-    """Reads the canonical text of a value; JSON for lists, maps and other records. `type_name` chooses the class of a
-    record that may have several.
+    """Reads the canonical text of a value, or a number that is still to be written out; JSON for lists, maps and other
+    records. `type_name` chooses the class of a record that may have several.
     """
     match schema:
         case Primitive("null" | "string", None):
@@ -86,7 +85,7 @@ def _scalar_text(schema: Primitive | Fixed) -> Read:
     if logical is None or is_bytes != (schema.logical == "decimal") or not (is_bytes or schema.name in ("int", "long")):
         return then(plain(schema), usual)
 
-    def convert(value: Any) -> str:
+    def convert(value: Any) -> str | Longer:
         try:
             text = logical(value)
         except UNFIT:
@@ -153,7 +152,10 @@ def _check_kinds(schema: Record, entry: RecordEntry) -> None:
 
 def fields_reader(schema: Record, wanted: Sequence[str]) -> Read:
     """Reads the values of some fields of a record, in the order of `wanted`."""
-    steps = [(plain(one) if name in wanted else None, skipper(one)) for name, one in schema.fields.items()]
+    steps = [
+        (plain(one) if name in wanted else None, skip)
+        for (name, one), skip in zip(schema.fields.items(), field_skippers(schema))
+    ]
     written = [name for name in schema.fields if name in wanted]
     order = None if written == list(wanted) else [written.index(name) for name in wanted]
 
@@ -180,7 +182,7 @@ def _as_sent(sent: Any) -> str:
     return sent if isinstance(sent, str) else bytes_text(sent) if isinstance(sent, bytes) else json_text(sent)
 
 
-def _conversion(entry: RecordEntry, class_name: str | None) -> tuple[list[Names], Callable[..., str | None]]:
+def _conversion(entry: RecordEntry, class_name: str | None) -> tuple[list[Names], Callable[..., str | Longer | None]]:
     """The fields that the text is made from, and the function that makes it from their values."""
     if entry["parts"]:
         names = list(entry["parts"])
@@ -190,15 +192,24 @@ def _conversion(entry: RecordEntry, class_name: str | None) -> tuple[list[Names]
         return _bytes_conversion(entry)
     path = entry["text"]
     match class_name:
-        case "decimal":
-            return [path], decimal_text
+        case "integer" | "decimal":
+            return [path], number_text
         case "bit":
-            return (
-                ([path, entry["length"]], bit_text) if entry["length"] else ([path], lambda text: bit_text(text, None))
-            )
+            return [path, *([entry["length"]] if entry["length"] else [])], _of_text(bit_text)
         case "enum" | "set" if entry["labels"]:
-            return [path, entry["labels"]], enum_text if class_name == "enum" else set_text
+            return [path, entry["labels"]], _of_text(enum_text if class_name == "enum" else set_text)
     return [path], _any_text
+
+
+def _of_text(convert: Callable[..., str | None]) -> Callable[..., str | None]:
+    """The conversion of a text, also for a whole number; bytes and all else are no writing of such a value."""
+
+    def make(value: Any, *others: Any) -> str | None:
+        if isinstance(value, str):
+            return convert(value, *others)
+        return convert(digits_text(value), *others) if value.__class__ is int else None
+
+    return make
 
 
 def _any_text(value: Any) -> str:

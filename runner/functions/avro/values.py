@@ -6,14 +6,54 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
 
 from runner.functions.avro.times import days_text, epoch_text, time_of_day_text
 
 PLAIN_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 EXPONENT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?[eE]([+-]?[0-9]{1,5})")
+MAX_EXPONENT = 10_000
+# The numbers of one image, when they are written out, may together get this many characters longer.
+MAX_LONGER = 1_000_000
+# This many zeros before a number, which its scale asks for, do not count: usual numbers are written at once.
+USUAL_ZEROS = 38
 MAX_NUMBER_BYTES = 1_000  # Python refuses to write numbers of more than 4,300 digits
+
+
+class AsSent(str):
+    """The text of a value that does not fit its class, as it was sent."""
+
+
+class Longer(NamedTuple):
+    """A number that gets longer when it is written out: how it was sent, its `digits`, and the place of their dot."""
+
+    sent: str
+    sign: str
+    digits: str
+    dot: int
+
+    def text(self) -> str:
+        if self.dot <= 0:
+            whole = f"0.{'0' * -self.dot}{self.digits}"
+        elif self.dot >= len(self.digits):
+            whole = self.digits.ljust(self.dot, "0")
+        else:
+            whole = f"{self.digits[: self.dot]}.{self.digits[self.dot :]}"
+        return self.sign + re.sub("^0+(?=[0-9])", "", whole)
+
+    def growth(self) -> int:
+        """How many characters longer it gets."""
+        return max(len(self.text()) - len(self.sent), 0)
+
+
+def written_out(values: Collection[Any]) -> list[Any]:
+    """The values of an image with their numbers written out; if these get too long together, all of them as sent."""
+    room = MAX_LONGER
+    for value in values:
+        if value.__class__ is Longer and (room := room - value.growth()) < 0:
+            return [AsSent(one.sent) if one.__class__ is Longer else one for one in values]
+    return [value.text() if value.__class__ is Longer else value for value in values]
 
 
 def bytes_text(value: bytes) -> str:
@@ -51,32 +91,55 @@ def float_text(value: float) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Compact JSON, with bytes in base64."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=bytes_text)
+    """Compact JSON, with bytes in base64, and what is no number in quotes.
 
-
-def decimal_text(text: str) -> str | None:
-    """A decimal number without exponent; None for other texts.
-
-    >>> [decimal_text(t) for t in ("1.50", "-12.5e-3", "1E3", "1e99999", "x")]
-    ['1.50', '-0.0125', '1000', None, None]
+    >>> json_text([5, "\U0001f600", b"A", float("nan")])
+    '[5,"\U0001f600","QQ==","NaN"]'
     """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=bytes_text)
+    except ValueError:
+        return json_text(_without_nan(value))
+
+
+def _without_nan(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _without_nan(one) for name, one in value.items()}
+        case list():
+            return [_without_nan(one) for one in value]
+        case float() if value - value != 0:
+            return double_text(value)
+    return value
+
+
+def number_text(value: Any) -> str | Longer | None:
+    """A number without exponent, or one that has to be written out; None for what is no number.
+
+    >>> [number_text(value) for value in ("1.50", 7, 0.5, "x", b"1", True)]
+    ['1.50', '7', '0.5', None, None, None]
+    >>> [number_text(text).text() for text in ("-12.5e-3", "1E3", "00e1")]
+    ['-0.0125', '1000', '0']
+    >>> number_text("1e10001")
+    """
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    text = value if isinstance(value, str) else digits_text(value)
     if PLAIN_DECIMAL.fullmatch(text):
         return text
     found = EXPONENT.fullmatch(text)
-    if not found or abs(int(found[4])) > 10_000:
+    if not found or abs(int(found[4])) > MAX_EXPONENT:
         return None
-    sign, digits, dot = found[1].replace("+", ""), found[2] + (found[3] or ""), len(found[2]) + int(found[4])
-    if dot <= 0:
-        whole = f"0.{'0' * -dot}{digits}"
-    elif dot >= len(digits):
-        whole = digits.ljust(dot, "0")
-    else:
-        whole = f"{digits[:dot]}.{digits[dot:]}"
-    return sign + re.sub("^0+(?=[0-9])", "", whole)
+    whole, fraction = found[2], found[3] or ""
+    return Longer(text, found[1].replace("+", ""), whole + fraction, len(whole) + int(found[4]))
 
 
-def bit_text(text: str, length: int | None) -> str | None:
+def digits_text(value: float) -> str:
+    """The text of a number of Python."""
+    return double_text(value) if isinstance(value, float) else str(value)
+
+
+def bit_text(text: str, length: int | None = None) -> str | None:
     """A bit string as a number without sign. A text of `length` zeros and ones is read as binary digits.
 
     >>> bit_text("0101", 4), bit_text("11", 8), bit_text("5", 4), bit_text("x", 1)
@@ -114,7 +177,7 @@ def set_text(text: str, labels: Sequence[str] | None) -> str | None:
 # --- logical types
 
 
-def logical_text(logical: str | None, scale: int) -> Callable[[Any], str | None] | None:
+def logical_text(logical: str | None, scale: int) -> Callable[[Any], str | Longer | None] | None:
     """The function that makes text of a value of a logical type; None for types whose values stay as they are."""
     units = {"millis": 3, "micros": 6, "nanos": 9}
     kind, _, unit = (logical or "").rpartition("-")
@@ -132,15 +195,20 @@ def logical_text(logical: str | None, scale: int) -> Callable[[Any], str | None]
     return None
 
 
-def scaled_text(value: bytes, scale: int) -> str | None:
+def scaled_text(value: bytes, scale: int) -> str | Longer | None:
     """A whole number in two's complement, with a dot before its last `scale` digits.
 
     >>> scaled_text((-200).to_bytes(2, "big", signed=True), 2), scaled_text(b"5", 3), scaled_text(b"", 0)
     ('-2.00', '0.053', '0')
+    >>> len(scaled_text(b"5", 1000).text())
+    1002
     """
-    if not 0 <= scale <= 10_000 or len(value) > MAX_NUMBER_BYTES:
+    if not 0 <= scale <= MAX_EXPONENT or len(value) > MAX_NUMBER_BYTES:
         return None
     number = int.from_bytes(value, "big", signed=True)
-    digits = str(abs(number)).rjust(scale + 1, "0")
+    sign, digits = "-" if number < 0 else "", str(abs(number))
+    if scale - len(digits) > USUAL_ZEROS:
+        return Longer(bytes_text(value), sign, digits, len(digits) - scale)
+    digits = digits.rjust(scale + 1, "0")
     whole, fraction = digits[: len(digits) - scale], digits[len(digits) - scale :]
-    return ("-" if number < 0 else "") + whole + (f".{fraction}" if fraction else "")
+    return sign + whole + (f".{fraction}" if fraction else "")
