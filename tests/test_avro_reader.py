@@ -715,6 +715,18 @@ def test_what_stands_at_a_path(written: Any, value: Any, path: str, kind: str, e
     assert reached(written, value, path, kind) == expected
 
 
+@pytest.mark.parametrize(
+    ("taken", "text"), [((), '{"a":{"x":1},"é":{"x":2}}'), (("a", "other"), '{"é":{"x":2}}'), (("a", "é"), None)]
+)
+def test_the_other_members_of_a_map(taken: tuple[str, ...], text: str | None) -> None:
+    inner = {"type": "record", "name": "r", "fields": [{"name": "x", "type": "int"}]}
+    record = record_of(tags=["null", {"type": "map", "values": inner}])
+    message = b"\x02" + blocks([text_bytes("a") + b"\x02", text_bytes("é") + b"\x04"], [2], False)
+    decode = decoder(record, Slot(("tags",), "others", taken=taken))
+    assert decode(message) == Found([text])
+    assert decode(b"\0") == decode(b"\x02\0") == Found([None])
+
+
 def test_members_of_values_by_position() -> None:
     item = {
         "type": "record",

@@ -255,6 +255,8 @@ SCHEMA = (
         (SPEC.replace("x", "data") + "db_name: data\n", "spec-conflict", "5:1"),
         # The name of a field that the compiled SQL adds to each message.
         (SPEC + "db_name: _seal\n", "spec-conflict", "6:1"),
+        (SPEC + "db_name: b.*\n", "spec-path", "6:1"),
+        (SPEC + "db_name: dat.*\n" + AVRO, "schema-field", "6:1"),
         (SPEC.replace("x", "data") + AVRO, "schema-field", "5:1"),
         (
             SPEC.replace("x", "data.a") + "db_name: [a, {at: [b, data.a.b]}]\nmeta: {gtid: data.a}\n",

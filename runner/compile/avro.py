@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import cast
 
 from runner.compile.paths import MAP, TEXT, TEXTS, Tree, conditions, header_paths, plant
@@ -22,11 +22,12 @@ from runner.functions.avro.schema import (
     inside,
     parse_schema,
 )
-from runner.spec.words import Field, FieldPath, Format, Image
+from runner.spec.words import OTHERS, Field, FieldPath, Format, Image
 
 SQL_TYPES = {
     "text": TEXT,
     "scalar": TEXT,
+    "others": TEXT,
     "texts": TEXTS,
     "numbers": "array<bigint>",
     "map": MAP,
@@ -34,7 +35,7 @@ SQL_TYPES = {
     "positional": "struct<texts array<string>, missing array<int>, as_sent array<int>>",
 }
 # Kind of a slot -> what the schema must have at its path.
-NEEDED_TYPES = {"positional": Array, "row": Map, "texts": Array, "numbers": Array, "map": Map}
+NEEDED_TYPES = {"positional": Array, "row": Map, "texts": Array, "numbers": Array, "map": Map, "others": Map}
 
 Wanted = tuple[FieldPath, Slot]
 """A slot, and the path in the spec that asks for it."""
@@ -46,7 +47,7 @@ def avro_function(source: str, spec: Format) -> AvroFunction:
     """
     # Equal slots are one; errors point to the first.
     wanted: dict[Slot, FieldPath] = {}
-    for path, slot in (*_field_slots(spec), *_image_slots(spec)):
+    for path, slot in _with_taken([*_field_slots(spec), *_image_slots(spec)]):
         wanted.setdefault(slot, path)
     fields: Tree = {}
     images: Tree = {}
@@ -67,6 +68,14 @@ def avro_function(source: str, spec: Format) -> AvroFunction:
     return AvroFunction(f"avro_{source}_{digest}", layout, fields, images, sql_type)
 
 
+def _with_taken(wanted: Sequence[Wanted]) -> Iterator[Wanted]:
+    """The same, where a slot for the other members of a map knows those that are read by themselves."""
+    for path, slot in wanted:
+        depth = len(slot.path)
+        taken = {other[depth] for other, _ in wanted if other[:depth] == slot.path and len(other) > depth}
+        yield path, replace(slot, taken=tuple(sorted(taken - {OTHERS}))) if slot.kind == "others" else slot
+
+
 def _sql_type(tree: SlotTree, slots: Sequence[Slot]) -> str:
     members = (
         f"`{name}` {SQL_TYPES[slots[branch].kind] if isinstance(branch, int) else _sql_type(branch, slots)}"
@@ -79,7 +88,10 @@ def _field_slots(spec: Format) -> Iterator[Wanted]:
     """What is read of messages besides the images."""
     images = {path for image in row_images(spec) for path in image.at}
     for path in header_paths(spec):
-        yield _wanted(path, "scalar" if path in images else "text")
+        if path[-1] == OTHERS:
+            yield path, Slot(path.parent, "others")
+        else:
+            yield _wanted(path, "scalar" if path in images else "text")
     for image in row_images(spec):
         if image.names:
             yield _wanted(image.names, "texts")
@@ -141,7 +153,7 @@ def _check(spec: Format, layout: Layout, paths: Sequence[FieldPath]) -> None:
     problems = Problems()
     for path, slot in zip(paths, layout.slots):
         with problems.gathered():
-            _check_slot(roots, path, slot.kind)
+            _check_slot(roots, path.parent if slot.kind == "others" else path, slot.kind)
     known = {one.name for root in roots for one in inside(root) if isinstance(one, (Record, Enum))}
     for name in spec.records:
         if name not in known:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from runner.compile.images import grouped
 from runner.compile.paths import TEXT, Tree, depth, image_paths, json_fields, leaves, plant
 from runner.errors import RunnerError
-from runner.spec.words import FieldPath, Format
+from runner.spec.words import OTHERS, FieldPath, Format
 
 # The seal, and what Spark writes where a field of a document has another type than is read.
 ADDED = ("_seal", "_corrupt_record")
@@ -38,6 +38,10 @@ def json_reading(spec: Format) -> JsonReading:
     """
     fields: Tree = {}
     for path, kind in json_fields(spec):
+        if path[-1] == OTHERS:
+            raise RunnerError(
+                "spec-path", f'"{OTHERS}" at the end of a path works only with encoding: avro', path.where
+            )
         if path[0] in ADDED:
             raise RunnerError("spec-conflict", f'"{path[0]}" is a field that the compiled SQL adds itself', path.where)
         plant(fields, path, kind)

@@ -93,6 +93,7 @@ IMAGE_MEMBERS = ["texts", "missing", "as_sent"]
 SLOT_TYPES = {
     "text": pa.string(),
     "scalar": pa.string(),
+    "others": pa.string(),
     "texts": pa.list_(pa.string()),
     "numbers": pa.list_(pa.int64()),
     "map": TEXT_MAP,

@@ -32,8 +32,11 @@ ORDER_READERS = ("numbers", "local")
 META = (
     "db_type", "db_version", "protocol_version", "message_id", "gtid", "scn", "rowid", "checkpoint",
     "source_identity", "source_system", "cluster", "thread", "transaction_position", "log_position", "unique_keys",
-    "clustertime", "previous_commit_time", "connector", "server", "prefix", "content",
+    "clustertime", "previous_commit_time", "connector", "server", "prefix", "content", "tags",
 )  # fmt: skip
+
+# The last part of a path: the members of a map that no other path leads to.
+OTHERS = "*"
 
 TEXT_COLUMNS = ("tenant", "db_name", "schema_name", "table_name", "tx_id", "pair_id", "statement")
 TIME_COLUMNS = ("event_time", "produced_at")

@@ -40,6 +40,7 @@ class Slot:
     - scalar: the same, but null if it is not a scalar
     - texts, numbers: a list of texts or numbers; `path` may also lead to a member of the records in a list
     - map: a map of texts
+    - others: the text of a map without the members in `taken`; null if there are no others
     - row: a map of column -> value
     - positional: a list of values. If the values are members of records, `value` is the name of the member, and `type`
       the name of the member that says which type the value has
@@ -49,6 +50,7 @@ class Slot:
     kind: str
     value: str | None = None
     type: str | None = None
+    taken: Names = ()
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from runner.functions.avro.schema import (
     parse_schema,
 )
 from runner.functions.avro.texts import NotSent, text_reader
-from runner.functions.avro.values import AsSent, written_out
+from runner.functions.avro.values import AsSent, json_text, written_out
 
 TRUNCATED = "the message ends too early"
 # How many different encodings of a field are remembered, and how many schemas that came with files.
@@ -293,11 +293,18 @@ def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
             return plain(schema)
         case "map" if isinstance(schema, Map):
             return read_entries(text_reader(schema.values, {}))
+        case "others" if isinstance(schema, Map):
+            return then(plain(schema), lambda entries: _others(entries, slot.taken))
         case "row" if isinstance(schema, Map):
             return then(read_entries(text_reader(schema.values, records)), _row)
         case "positional" if isinstance(schema, Array):
             return then(read_list(_item(schema.items, slot, records)), _positional)
     return _nothing(schema)
+
+
+def _others(entries: dict[str, Any], taken: Sequence[str]) -> str | None:
+    others = {name: value for name, value in entries.items() if name not in taken}
+    return json_text(others) if others else None
 
 
 def _item(schema: Schema, slot: Slot, records: Records) -> Read:
