@@ -84,14 +84,14 @@ if({{ value }} rlike '^-?[0-9]++:[0-9]{2}$', concat({{ value }}, ':00'), {{ read
 if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T00:00(?::00)?)?$', left({{ value }}, 10), null)
 {%- endmacro -%}
 
-{#- Bytes in base64; the same, as one unsigned number of up to 64 bits; bytes in pairs of hexadecimal digits. -#}
+{#- Bytes in base64; the same, as one unsigned number of up to 64 bits; bytes in pairs of hexadecimal digits, which may have \x before them. -#}
 {%- macro read_base64(value, zone) -%} if({{ is_base64(value) }}, base64(unbase64({{ value }})), null) {%- endmacro -%}
 {%- macro read_base64_bits(value, zone) -%}
 if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ value }})) <= 8, coalesce(conv(hex(unbase64({{ value }})), 16, 10), '0'), null)
 {%- endmacro -%}
 {%- macro is_base64(value) -%} {{ value }} rlike '^[A-Za-z0-9+/]*+={0,2}$' and length({{ value }}) % 4 = 0 {%- endmacro -%}
 {%- macro read_hex(value, zone) -%}
-if({{ value }} rlike '^[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(unhex({{ value }})), null)
+if({{ value }} rlike '^(?:\\\\x)?[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(unhex(ltrim('\\\\x', {{ value }}))), null)
 {%- endmacro -%}
 
 {#- What a function over the whole image has read. -#}
@@ -100,6 +100,18 @@ if({{ value }} rlike '^[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(u
 {#- Wall clock: the zeros at the end of a fraction of a second say nothing. -#}
 {%- macro read_wall_clock(value, zone) -%}
 if({{ value }} rlike {{ is_wall_clock() }}, if(contains({{ value }}, '.'), rtrim('.', rtrim('0', {{ value }})), {{ value }}), null)
+{%- endmacro -%}
+
+{#- A time of day followed by its offset, which stays: without a day, it is no instant. -#}
+{%- macro read_zoned_time(value, zone) -%}
+{%- set parts = "'^([0-9]{2}:[0-9]{2}:[0-9]{2})(\\\\.[0-9]++)?((?:Z|[+-][0-9]{2}(?::?[0-9]{2}){0,2})?)$'" -%}
+if({{ value }} rlike {{ parts }},
+  concat(regexp_extract({{ value }}, {{ parts }}, 1), {{ fraction("regexp_extract(" ~ value ~ ", " ~ parts ~ ", 2)") }}, regexp_extract({{ value }}, {{ parts }}, 3)), null)
+{%- endmacro -%}
+
+{#- The ways in which databases write a boolean. -#}
+{%- macro read_boolean(value, zone) -%}
+case when lower({{ value }}) in ('true', 't', '1') then 'true' when lower({{ value }}) in ('false', 'f', '0') then 'false' end
 {%- endmacro -%}
 
 {#- A decimal; an exponent is written out. -#}

@@ -56,7 +56,14 @@ MESSAGE_COLUMNS = {
 }
 
 # Class -> how its values become canonical, unless the format says otherwise. Values of other classes stay as sent.
-CLASS_READERS = {"decimal": "decimal", "time": "local", "datetime": "local", "timestamp": "local", "zoned": "zoned"}
+CLASS_READERS = {
+    "decimal": "decimal",
+    "boolean": "boolean",
+    "time": "local",
+    "datetime": "local",
+    "timestamp": "local",
+    "zoned": "zoned",
+}
 
 # Settings of the session that compiled SQL relies on.
 SQL_SETTINGS = {

@@ -111,6 +111,8 @@ def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
             return Attempt("instant", zone)
         case "local", _:
             return Attempt("wall_clock", None)
+        case "zoned", "time":
+            return Attempt("zoned_time", None)
         case "zoned", _:
             return Attempt("zoned", zone)
         case "epoch_ms", "date" | "time" | "datetime" if zone:
