@@ -113,7 +113,7 @@ contains(json_in_doubt, {{ member }}) and not contains(json_in_doubt, {{ bare }}
 {%- if reader.labelled -%} startswith({{ word }}, {{ text(reader.word ~ ' ') }}) {%- else -%} {{ word }} = {{ text(reader.word) }} {%- endif -%}
 {%- endmacro -%}
 
-{#- A type's name without what is in brackets and without `unsigned` and `zerofill`: where no type's name has several words, the first word. -#}
+{#- A type's name without what is in brackets and without `unsigned` and `zerofill`: the first word, where that decides. -#}
 {%- macro bare_type(type, by_type) -%}
 {%- if by_type.may_be_long -%}
 trim(regexp_replace(regexp_replace(lower({{ type }}), '\\([0-9, *]*\\)|\\(.*| unsigned\\b| signed\\b| zerofill\\b', ' '), ' +', ' '))
@@ -151,7 +151,7 @@ map_concat(
 {%- else -%}
 case
     {%- for one in by_type.cases %}
-    {% if one.text %}when {{ fits('lower(kind)', one.text | lower) }} then{% else %}else{% endif %} {% if one.readers %}{{ reader_in(one) | indent(2) }}{% else %}null{% endif %}
+    {% if one.texts %}when {{ fits_any('lower(kind)', one.texts | map('lower') | list) }} then{% else %}else{% endif %} {% if one.readers %}{{ reader_in(one) | indent(2) }}{% else %}null{% endif %}
     {%- endfor %} end
 {%- endif -%}
 {%- endmacro -%}

@@ -23,3 +23,50 @@ def test_messages_that_no_table_of_types_is_for_have_no_readers(
     assert ran.code == 0, ran.err
     readers = ran.out.split("function `shop_readers`")[1].split(";\n")[0]
     assert "return map_filter(" in readers and "(c, reader) -> reader is not null)" in readers
+
+
+@pytest.mark.parametrize(
+    ("types", "whole"),
+    [
+        ("datetime: [time stamp, time]\n", False),
+        ("datetime: [time stamp]\nstring: [time]\n", True),
+        ("datetime: [time]\nstring: [time stamp]\n", True),
+        ("integer: [int, int big]\ndatetime: [time]\n", False),
+    ],
+)
+def test_types_are_looked_up_by_whole_names_only_where_the_first_word_does_not_decide(
+    project: Callable[..., Path], runner: Callable[..., Ran], types: str, whole: bool
+) -> None:
+    """The first word costs less."""
+    files = {
+        "formats/f.yml": "extends: canal\ntypes: {at: mysqlType, table: t}\n",
+        "formats/types/t.yml": types,
+        "project.yml": "sources: [{name: shop, format: f, files: in/*}]\n",
+    }
+    project(files)
+    ran = runner("compile", "--runnable", "-s", "shop_to_changelog")
+    assert ran.code == 0, ran.err
+    assert ("regexp_replace" in ran.out.split("function `shop_readers`")[1].split(";\n")[0]) is whole
+
+
+def test_a_table_of_types_adds_its_names_to_those_of_the_table_that_it_extends(
+    project: Callable[..., Path], runner: Callable[..., Ran]
+) -> None:
+    """A name in both has its own class, and its own reader or none."""
+    files = {
+        "formats/f.yml": "extends: canal\ntypes: {at: mysqlType, table: t}\nvalues: {binary: none}\n",
+        "formats/types/t.yml": "extends: base\nstring: [moment, blob]\ndatetime: [day]\n",
+        "formats/types/base.yml": "datetime: [clock, moment]\nbinary: [{name: blob, as: hex}, {name: raw, as: hex}]\n",
+        "project.yml": "sources: [{name: shop, format: f, files: in/*}]\n",
+    }
+    project(files)
+    ran = runner("compile", "--runnable", "-s", "shop_to_changelog")
+    assert ran.code == 0, ran.err
+    readers = ran.out.split("function `shop_readers`")[1].split(";\n")[0]
+    assert {name: f"'{name}'" in readers for name in ("clock", "day", "raw", "moment", "blob")} == {
+        "clock": True,
+        "day": True,
+        "raw": True,
+        "moment": False,
+        "blob": False,
+    }

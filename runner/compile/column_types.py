@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from runner.compile.paths import image_paths
 from runner.compile.readers import Reader, Zone, reader_of_class
-from runner.spec.words import FieldPath, Format, Types, TypeTable, Value
+from runner.spec.words import FieldPath, Format, Types, TypeTable, TypeTables, Value
 
 
 @dataclass(frozen=True)
@@ -25,19 +26,20 @@ class TypesPlace:
 
 @dataclass(frozen=True)
 class TypeCase:
-    """The readers of one table of types: reader -> type names. It is for messages in which a value matches `text`,
-    or, if that is None, for all others.
+    """The readers of one table of types: reader -> type names. It is for messages in which a value matches one of
+    `texts`, or, if there are none, for all others. `may_be_long`: whether the first word of a name does not decide.
     """
 
-    text: str | None
+    texts: tuple[str, ...]
     readers: Mapping[Reader, tuple[str, ...]]
+    may_be_long: bool
 
 
 @dataclass(frozen=True)
 class TypeReaders:
     """The readers of all tables of types. `by` is the value that chooses the table, empty if there is one for all
     messages. `names` are all types that have a reader, `labelled` those of them that list labels. `may_be_long`:
-    whether the name of a type may have several words.
+    whether the first word of a type's name does not decide how its values are read.
     """
 
     by: Value
@@ -71,19 +73,34 @@ def type_readers(spec: Format, zone: Zone | None) -> TypeReaders | None:
     if spec.types is None or not spec.types.at or not spec.types.tables:
         return None
     tables = spec.types.tables
-    texts = [*tables.cases.items(), (None, tables.otherwise)]
-    found = [TypeCase(text, _readers(table, spec, zone)) for text, table in texts]
-    cases = tuple(case for case in found if case.readers or case.text is not None)
+    found = [_type_case(texts, table, spec, zone) for texts, table in _texts_of_tables(tables)]
+    cases = tuple(case for case in found if case.readers or case.texts)
     names = {name: reader for case in cases for reader, names in case.readers.items() for name in names}
     labelled = {
         name: None for case in cases for reader, names in case.readers.items() if reader.labelled for name in names
     }
-    may_be_long = any(" " in name for table in spec.types.all_tables() for name in table.classes)
+    may_be_long = any(case.may_be_long for case in cases)
     return (
         TypeReaders(tables.by if tables.cases else (), cases, tuple(names), tuple(labelled), may_be_long)
         if names
         else None
     )
+
+
+def _texts_of_tables(tables: TypeTables) -> Iterator[tuple[tuple[str, ...], TypeTable | None]]:
+    """The texts that choose each table, and the table: first those of cases that follow one another."""
+    for table, cases in groupby(tables.cases.items(), key=lambda case: case[1]):
+        yield tuple(text for text, _ in cases), table
+    yield (), tables.otherwise
+
+
+def _type_case(texts: tuple[str, ...], table: TypeTable | None, spec: Format, zone: Zone | None) -> TypeCase:
+    readers = _readers(table, spec, zone)
+    reader_of = {name: reader for reader, names in readers.items() for name in names}
+    may_be_long = any(
+        reader_of.get(name) != reader_of.get(name.split()[0]) for name in (table.classes if table else ())
+    )
+    return TypeCase(texts, readers, may_be_long)
 
 
 def _readers(table: TypeTable | None, spec: Format, zone: Zone | None) -> dict[Reader, tuple[str, ...]]:

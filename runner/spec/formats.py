@@ -73,10 +73,8 @@ class FormatFolders:
             out = merge(out, resolved) if out else resolved
         return merge(out, spec) if out else spec
 
-    def _type_table(self, asked_by: Yaml) -> TypeTable:
-        return read_type_table(asked_by.text(), self._type_file(asked_by, ()))
-
-    def _type_file(self, asked_by: Yaml, below: tuple[Path, ...]) -> Yaml:
+    def _type_table(self, asked_by: Yaml, below: tuple[Path, ...] = ()) -> TypeTable:
+        """The table of that name: its own types, and those of the table that it extends."""
         name = asked_by.text()
         path = next(
             (p for p in (f / "types" / f"{name}.yml" for f in self.folders) if p.is_file() and p not in below), None
@@ -85,8 +83,12 @@ class FormatFolders:
             known = {p.stem for f in self.folders for p in (f / "types").glob("*.yml")}
             raise asked_by.error("types-unknown", f'there is no type table "{name}"', nearest_or_all(name, known))
         yaml = read_yaml(path)
-        parent = yaml.mapping().get("extends")
-        return merge(self._type_file(parent, (*below, path)), yaml) if parent else yaml
+        own, extends = read_type_table(name, yaml), yaml.mapping().get("extends")
+        if not extends:
+            return own
+        parent = self._type_table(extends, (*below, path))
+        kept = {type_name: reader for type_name, reader in parent.readers.items() if type_name not in own.classes}
+        return TypeTable(name, {**parent.classes, **own.classes}, {**kept, **own.readers})
 
 
 def merge(parent: Yaml, child: Yaml) -> Yaml:
