@@ -59,7 +59,7 @@ checked as (
       {{- bad_rows(plan) }}
     end as reason,
     {%- if plan.tables.all %}
-    concat_ws('.', {% for column in plan.names %}{{ given(column.value) }}{{ ', ' if not loop.last }}{% endfor %}) as table_path,
+    array_compact(array({% for column in plan.names %}{{ given(column.value) }}{{ ', ' if not loop.last }}{% endfor %})) as table_names,
     {%- endif %}
     {%- if plan.keys.image %}
     {{ key_image(plan.keys.image) }} as key_image,

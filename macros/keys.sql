@@ -1,7 +1,7 @@
 {#- Keys and entries of meta. -#}
 
-{#- Whether a table's path is a name, or ends in it. -#}
-{%- macro table_is(path, table_name) -%} ({{ path }} = {{ text(table_name) }} or endswith({{ path }}, {{ text('.' ~ table_name) }})) {%- endmacro -%}
+{#- Whether a table has this name, whose first parts may be missing. -#}
+{%- macro table_is(parts) -%} slice(table_names, -{{ parts | length }}, {{ parts | length }}) = array({{ parts | map('sql_text') | join(', ') }}) {%- endmacro -%}
 
 {#- The names of the key columns: those that the message names, else those that the source declares for the table. -#}
 {%- macro key_names(plan) -%}
@@ -15,7 +15,7 @@
 {%- if names.form == 'columns' -%} array({{ key.columns | map('sql_text') | join(', ') }})
 {%- elif names.form == 'positions' -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, try_cast(i as int)))
 {%- elif names.form == 'joined' -%} split(nullif({{ first_field(key.names) }}, ''), {{ split_pattern(key) }}, -1)
-{%- elif names.form == 'declared' -%} {{ declared_key(plan) }}
+{%- elif names.form == 'declared' -%} {{ declared_key(plan.tables.keyed) }}
 {%- elif names.form == 'text' -%} {%- call without_dropped(plan) -%} {%- call(path) first_of(key.names) -%} {{ names_in_text(path) }} {%- endcall -%} {%- endcall -%}
 {%- else -%} {%- call without_dropped(plan) -%} {{ first_field(key.names) }} {%- endcall -%}
 {%- endif -%}
@@ -31,13 +31,9 @@ from_json({{ field(path[:-1]) }}, {{ text('struct<' ~ name(path[-1]) ~ ':array<s
 
 {%- macro split_pattern(key) -%} {{ text('\\Q' ~ key.split ~ '\\E') }} {%- endmacro -%}
 
-{%- macro declared_key(plan) -%}
+{%- macro declared_key(tables) -%}
 case
-      {%- for table in plan.tables.keyed %} when {{ table_is(path_of_table(plan.names), table.name) }} then array({{ table.key | map('sql_text') | join(', ') }}){% endfor %} end
-{%- endmacro -%}
-
-{%- macro path_of_table(names) -%}
-concat_ws('.', {% for column in names if column.value %}{{ given(column.value) }}{{ ', ' if not loop.last }}{% endfor %})
+      {%- for table in tables %} when {{ table_is(table.name) }} then array({{ table.key | map('sql_text') | join(', ') }}){% endfor %} end
 {%- endmacro -%}
 
 {#- A key that is an image. -#}

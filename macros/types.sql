@@ -129,12 +129,12 @@ map_concat(
       {% if plan.values.by_type -%}
       coalesce(map_filter({{ readers_of_types(plan) }}, (c, reader) -> not coalesce(case
         {%- for table in plan.tables.typed %}
-        when {{ table_is('table_path', table.name) }} then c in ({{ table.columns | map('sql_text') | join(', ') }})
+        when {{ table_is(table.name) }} then c in ({{ table.columns | map('sql_text') | join(', ') }})
         {%- endfor %} end, false)), map()),
       {%- endif %}
       coalesce(case
         {%- for table in plan.tables.typed if table.readers %}
-        when {{ table_is('table_path', table.name) }} then map(
+        when {{ table_is(table.name) }} then map(
           {%- for column, reader in table.readers.items() %}
           {{ text(column) }}, {{ text(reader.word ~ (' ' ~ table.columns[column] if reader.labelled else '')) }}{{ ',' if not loop.last }}
           {%- endfor %})

@@ -25,13 +25,25 @@ def compiled(project: Callable[..., Path], runner: Callable[..., Ran]) -> Callab
     return compile_source
 
 
-@pytest.mark.parametrize("name", ["table_path", "x.table_path", "table_path.table_path", "it's"])
-def test_a_key_is_for_the_table_of_exactly_that_name(compiled: Callable[..., str], name: str) -> None:
-    path, quoted = "concat_ws('.', nullif(m.`database`, ''), nullif(m.`table`, ''))", name.replace("'", "\\'")
-    sql = compiled(f'{{name: "{name}", key: [id]}}')
-    assert f"when ({path} = '{quoted}' or endswith({path}, '.{quoted}')) then array('id')" in sql
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("table_names", "'table_names'"),
+        ("x.orders", "'x', 'orders'"),
+        ('x."v1.orders"', "'x', 'v1.orders'"),
+        ('a.b.c."it\'s"', "'a', 'b', 'c', 'it\\'s'"),
+    ],
+)
+def test_names_are_compared_part_by_part_from_the_right(compiled: Callable[..., str], name: str, parts: str) -> None:
+    quoted = name.replace("'", "''")
+    sql = compiled(f"{{name: '{quoted}', key: [id], columns: {{at: datetime}}}}")
+    count = parts.count(", ") + 1
+    is_table = f"slice(table_names, -{count}, {count}) = array({parts})"
+    assert f"when {is_table} then array('id')" in sql
+    assert f"when {is_table} then map( 'at'," in sql
 
 
-def test_columns_are_those_of_the_table_of_exactly_that_name(compiled: Callable[..., str]) -> None:
-    sql = compiled("{name: x.table_path, columns: {at: datetime}}")
-    assert "when (table_path = 'x.table_path' or endswith(table_path, '.x.table_path')) then map(" in sql
+def test_names_that_a_message_lacks_do_not_count(compiled: Callable[..., str]) -> None:
+    null = "cast(null as string)"
+    names = f"array_compact(array({null}, nullif(m.`database`, ''), {null}, nullif(m.`table`, ''))) as table_names"
+    assert names in compiled("{name: orders, key: [id]}")

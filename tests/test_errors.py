@@ -775,6 +775,14 @@ CASES = [
         '"bigit"',
         SOURCE % ", tables: [{name: t, columns: {a: bigit}}]",
     ),
+    in_project(
+        "spec-path",
+        "project.yml:1:56",
+        'put a part with dots in quotes: shop."v1.orders"',
+        '"a.b.c.d.e" has 5 parts',
+        SOURCE % ", tables: [{name: a.b.c.d.e}]",
+    ),
+    in_project("spec-path", "project.yml:1:56", None, '"a b"', SOURCE % ", tables: [{name: a b}]"),
     in_project("name-missing", "project.yml:1:55", None, '"tables"', SOURCE % ", tables: [{key: a}]"),
     in_project(
         "unknown-key",

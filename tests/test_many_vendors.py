@@ -90,7 +90,7 @@ def declared(vendor: str, table: Table) -> dict[str, Any]:
 
 def source_of(vendor: str) -> dict[str, Any]:
     tables = [
-        {"name": f"{table.database}.{table.name}", **says} for table in TABLES if (says := declared(vendor, table))
+        {"name": f'{table.database}."{table.name}"', **says} for table in TABLES if (says := declared(vendor, table))
     ]
     zone = {"zone": ZONES[vendor]} if vendor in ZONES else {}
     messages = MESSAGES.get(vendor, {"files": f"in/{vendor}/*.jsonl"})

@@ -70,7 +70,7 @@ class Reader:
 class DeclaredTable:
     """The settings of one table, with the readers of its columns: column -> reader, for columns that have one."""
 
-    name: str
+    name: tuple[str, ...]
     key: tuple[str, ...]
     columns: Mapping[str, str]
     readers: Mapping[str, Reader]

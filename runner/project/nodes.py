@@ -75,9 +75,11 @@ class Messages:
 
 @dataclass(frozen=True)
 class TableSettings:
-    """What a source declares about a table because messages do not say it. `columns` are column -> type."""
+    """What a source declares about a table because messages do not say it. `name` are the parts of its name, of which
+    the first may be missing; `columns` are column -> type.
+    """
 
-    name: str
+    name: tuple[str, ...]
     key: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     zone: str | None = None

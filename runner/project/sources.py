@@ -12,6 +12,7 @@ from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of
 from runner.spec.formats import FormatFolders
 from runner.spec.messages import read_schema
+from runner.spec.values import read_path
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
@@ -19,6 +20,8 @@ from runner.zones import read_zone
 SOURCE_KEYS = ("name", "description", "format", "schema", "zone", "tables", "files", "table", "kafka")
 MESSAGE_KEYS = ("files", "table", "kafka")
 TABLE_KEYS = ("name", "key", "columns", "zone")
+# Tenant, database, schema and table.
+MOST_PARTS = 4
 
 
 def read_sources(yaml: Yaml | None, formats: FormatFolders, root: Path, filler: Filler) -> list[Source]:
@@ -121,13 +124,22 @@ def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
             if not entry.get("name"):
                 raise entry.error("name-missing", 'every entry of "tables" needs a "name"')
             key = tuple(column.text() for column in entry["key"].as_list()) if entry.get("key") else ()
-            out.append(
-                TableSettings(
-                    entry["name"].text(), key, texts_of(entry.get("columns")), read_zone(entry.get("zone")), entry
-                )
-            )
+            name, zone = _table_name(entry["name"]), read_zone(entry.get("zone"))
+            out.append(TableSettings(name, key, texts_of(entry.get("columns")), zone, entry))
     problems.raise_if_any()
     return tuple(out)
+
+
+def _table_name(yaml: Yaml) -> tuple[str, ...]:
+    """The parts of a table's name; raises `spec-path` if there are too many or they cannot be read."""
+    parts = tuple(read_path(yaml))
+    if len(parts) > MOST_PARTS:
+        raise yaml.error(
+            "spec-path",
+            f'the table name "{yaml.text()}" has {len(parts)} parts',
+            'it may have four: tenant, database, schema, table; put a part with dots in quotes: shop."v1.orders"',
+        )
+    return parts
 
 
 def _unique(sources: list[Source]) -> None:
