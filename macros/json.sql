@@ -105,7 +105,7 @@ return if(unusual is null, named_struct('document', document, 'misfits', null, '
     {{ read_at(path, type_of_texts(members, 4)) }}{{ ',' if not loop.last or plan.json.others }}
     {%- endfor %}
     {%- for path, kind in plan.json.others %}
-    {{ rows_at(path) if kind == 'array<map<string,string>>' else read_at(path, kind) }}{{ ',' if not loop.last }}
+    {{ rows_at(path) if kind == 'array<map<string,string>>' else names_at(path) if kind == 'array<string>' else read_at(path, kind) }}{{ ',' if not loop.last }}
     {%- endfor %}),
   'misfits', {{ misfits(plan) }},
   'reason', why_not_read(unusual, json)));
@@ -163,6 +163,9 @@ replace(if(contains({{ value }}, '\\uD'),
 {%- macro rows_at(path) -%}
 coalesce({{ read_at(path, 'array<map<string,string>>') }}, array_compact(array({{ read_at(path, 'map<string,string>') }})))
 {%- endmacro -%}
+
+{#- A bare text counts as a list of one name. -#}
+{%- macro names_at(path) -%} listed_names({{ read_at(path, 'array<string>') }}, {{ read_at(path, 'string') }}) {%- endmacro -%}
 
 {#- The places of images that hold something else than an image, or than a list of images and nulls. -#}
 {%- macro misfits(plan) -%}

@@ -14,7 +14,8 @@
 {%- set key = names.key -%}
 {%- if names.form == 'columns' -%} array({{ key.columns | map('sql_text') | join(', ') }})
 {%- elif names.form == 'positions' -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, try_cast(i as int)))
-{%- elif names.form == 'joined' -%} split(nullif({{ first_field(key.names) }}, ''), {{ split_pattern(key) }}, -1)
+{%- elif names.form == 'joined' -%} {{ split_names(key) }}
+{%- elif names.form == 'split' -%} {%- call without_dropped(plan) -%} {{ split_names(key) }} {%- endcall -%}
 {%- elif names.form == 'declared' -%} {{ declared_key(plan.tables.keyed) }}
 {%- elif names.form == 'text' -%} {%- call without_dropped(plan) -%} {%- call(path) first_of(key.names) -%} {{ names_in_text(path) }} {%- endcall -%} {%- endcall -%}
 {%- else -%} {%- call without_dropped(plan) -%} {{ first_field(key.names) }} {%- endcall -%}
@@ -24,9 +25,15 @@
 {#- A list of names, which the caller prints, without nulls and members that are not columns. -#}
 {%- macro without_dropped(plan) -%} key_columns({{ caller() }}, {{ hidden(plan) }}) {%- endmacro -%}
 
-{#- A list of names that is a member of the document in a text. -#}
+{%- macro split_names(key) -%} split(nullif({{ first_field(key.names) }}, ''), {{ split_pattern(key) }}, -1) {%- endmacro -%}
+
+{#- The names that are a member of the document in a text: a list, or a bare text as a list of one. -#}
 {%- macro names_in_text(path) -%}
-from_json({{ field(path[:-1]) }}, {{ text('struct<' ~ name(path[-1]) ~ ':array<string>>') }}, {{ json_options() }}).{{ name(path[-1]) }}
+listed_names({{ member_of_text(path, 'array<string>') }}, {{ member_of_text(path, 'string') }})
+{%- endmacro -%}
+
+{%- macro member_of_text(path, type) -%}
+from_json({{ field(path[:-1]) }}, {{ text('struct<' ~ name(path[-1]) ~ ':' ~ type ~ '>') }}, {{ json_options() }}).{{ name(path[-1]) }}
 {%- endmacro -%}
 
 {%- macro split_pattern(key) -%} {{ text('\\Q' ~ key.split ~ '\\E') }} {%- endmacro -%}

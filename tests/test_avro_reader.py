@@ -30,7 +30,7 @@ from runner.functions.avro.values import AsSent, double_text, float_text, writte
 from tests.avro_cases import encoded
 from tests.random_avro import RandomSchema, decoded, long_bytes, mutated, text_bytes
 
-SLOT_KINDS = ("text", "scalar", "number", "texts", "numbers", "map", "row", "positional")
+SLOT_KINDS = ("text", "scalar", "number", "texts", "names", "numbers", "map", "row", "positional")
 REFUSED = (Malformed, IndexError, RecursionError)
 NODE = {
     "type": "record",
@@ -654,6 +654,14 @@ LIST, NULLABLE_LIST = {"type": "array", "items": COLUMN}, ["null", {"type": "arr
         (LIST, columns(("a", 1), ("b", -200)), "type", "numbers", [1, -200]),
         (LIST, columns(("a", 1)), "behind.k", "numbers", [300]),
         (LIST, columns(("a", 1)), "other", "texts", None),
+        (LIST, columns(("a", 1), ("b", 2)), "name", "names", ["a", "b"]),
+        # a single text, which only names may be
+        ("string", "a", "", "names", ["a"]),
+        ("string", "", "", "names", None),
+        ("string", "a", "", "texts", None),
+        (["null", "string"], None, "", "names", None),
+        (["string", {"type": "array", "items": "string"}], ["a", "b"], "", "names", ["a", "b"]),
+        ({"type": "map", "values": "string"}, {"a": "b"}, "", "names", None),
         (LIST, columns(("a", 1)), "name.deeper", "texts", None),
         (LIST, [], "name", "texts", []),
         (LIST, columns(("a", 1), (None, 2)), "name", "texts", None),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from runner.cli import main
+from tests.avro_cases import encoded
 
 FLAVOUR = """
 extends: canal
@@ -142,3 +145,106 @@ def test_an_envelope_without_lists(
     assert [r["event_time"] for r in rows[:2]] == ["2023-11-14T22:13:20.25Z", None]
     assert [r["seq"]["position"] for r in rows[:3]] == [[], [], []]  # a time with a fraction is no order number
     assert (rows[0]["db_name"], rows[0]["table_name"], rows[0]["tx_id"], rows[1]["seq"]["phase"]) == ("d", "t", "x1", 0)
+
+
+# --- the names of a key
+
+OWN = """
+about: A dialect of our own
+op:
+  by: hdr.act
+  cases: {I: insert, M: update, D: delete}
+before: row.orig
+after: row.new
+table_name: hdr.tbl
+"""
+NEW = {"id": 1, "shop": 2, "a,b": 3}
+# What messages have as the names of their key, and the key that a format makes of it: as one name, and split.
+NAMES = [
+    ("id", {"id": "1"}, {"id": "1"}),
+    ("id,shop", None, {"id": "1", "shop": "2"}),
+    ("a,b", {"a,b": "3"}, None),
+    ("", None, None),
+    (None, None, None),
+]
+ONLY_LISTED = [
+    (["id"], {"id": "1"}),
+    (["id", "shop"], {"id": "1", "shop": "2"}),
+    ([], None),
+    (["id", None], {"id": "1"}),
+    ({"id": 1}, None),
+]
+
+
+@pytest.fixture
+def keys(project, runner) -> Callable[..., list]:
+    """The keys of the rows that a format with this spec makes of inserts; each message is the JSON text of one."""
+
+    def keys_of(spec: str, messages: list[dict]) -> list:
+        text = "\n".join(json.dumps({"hdr": {"tbl": "t", "act": "I"}, "row": {"new": NEW}, **one}) for one in messages)
+        project({"formats/acme.yml": spec, "in/1.jsonl": text})
+        ran = runner("parse", "acme", "in/1.jsonl")
+        assert ran.code == 0, ran.err
+        rows = [json.loads(line) for line in ran.out.splitlines()]
+        assert [row["kind"] for row in rows] == ["row"] * len(messages)
+        return [row["key"] for row in rows]
+
+    return keys_of
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_text_where_a_list_of_names_is_expected_is_one_name(keys) -> None:
+    listed = [*((sent, key) for sent, key, _ in NAMES), *ONLY_LISTED]
+    found = keys(OWN + "key: {names: pk}\n", [{"pk": sent} for sent, _ in listed])
+    assert found == [key for _, key in listed]
+
+
+@pytest.mark.usefixtures("spark")
+def test_names_in_one_text_are_split(keys) -> None:
+    found = keys(OWN + 'key: {names: pk, split: ","}\n', [{"pk": sent} for sent, _, _ in NAMES])
+    assert found == [key for _, _, key in NAMES]
+
+
+@pytest.mark.usefixtures("spark")
+def test_names_in_the_json_of_a_text(keys) -> None:
+    listed = [*((sent, key) for sent, key, _ in NAMES), *ONLY_LISTED]
+    messages = [{"pk": json.dumps({"names": sent})} for sent, _ in listed]
+    found = keys(OWN + "key: {names: pk.names, text: json}\n", messages)
+    assert found == [key for _, key in listed]
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_first_place_that_gives_names_counts(keys) -> None:
+    spec = OWN + 'key: [{names: hdr.keys}, {names: pk, split: ","}]\n'
+    messages: list[dict] = [
+        {"pk": "id,shop"},
+        {"pk": "id,shop", "hdr": {"tbl": "t", "act": "I", "keys": "shop"}},
+        {"pk": "id", "hdr": {"tbl": "t", "act": "I", "keys": []}},
+    ]
+    assert keys(spec, messages) == [{"id": "1", "shop": "2"}, {"shop": "2"}, {"id": "1"}]
+
+
+@pytest.mark.usefixtures("spark")
+def test_names_in_one_text_of_a_record(project, runner) -> None:
+    """A plain text, a text or a list, and several names in one text, all in Avro."""
+    names = {"one": "string", "either": ["null", "string", {"type": "array", "items": "string"}]}
+    fields = [
+        {"name": "op", "type": "string"},
+        {"name": "new", "type": {"type": "map", "values": "string"}},
+        *({"name": name, "type": kind} for name, kind in names.items()),
+    ]
+    schema = {"type": "record", "name": "r", "fields": fields}
+    messages = [("id", None), ("", ["shop", "id"]), ("id,shop", "shop"), ("id,shop", "")]
+    new = {name: str(value) for name, value in NEW.items()}
+    raw = [encoded(schema, {"op": "I", "new": new, "one": one, "either": either}) for one, either in messages]
+    spec = "message: {encoding: avro, schema: r.avsc}\nop: {by: op, cases: {I: insert}}\nafter: new\n"
+    files = {"formats/r.avsc": json.dumps(schema), "in/1.base64": b"\n".join(base64.b64encode(one) for one in raw)}
+    expected = {
+        "{names: one}": [{"id": "1"}, None, None, None],
+        "{names: either}": [None, {"shop": "2", "id": "1"}, {"shop": "2"}, None],
+        '{names: one, split: ","}': [{"id": "1"}, None, {"id": "1", "shop": "2"}, {"id": "1", "shop": "2"}],
+    }
+    for key, keys in expected.items():
+        project({"formats/acme.yml": f"{spec}key: {key}\n", **files})
+        ran = runner("parse", "acme", "in/1.base64")
+        assert [json.loads(line)["key"] for line in ran.out.splitlines()] == keys, key

@@ -100,6 +100,13 @@ return if(size(names) = 1 and get(names, 0) is not null and not coalesce(array_c
   names,
   array_except(names, array_append(coalesce(hidden, array()), cast(null as string))));
 
+create function listed_names(
+  names array<string> comment 'what was sent, if it is a list of names',
+  name string comment 'what was sent, as a text')
+returns array<string>
+comment 'The names of a key: a list as it is, and a bare text as a list of one; null for an object, an empty text or nothing.'
+return if(names is null and name <> '' and not startswith(name, '{'), array(name), names);
+
 create function key_with_values(
   image map<string,string> comment 'an image',
   names array<string> comment 'the columns of a key',

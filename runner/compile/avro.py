@@ -14,6 +14,7 @@ from runner.functions.avro.schema import (
     Array,
     Enum,
     Map,
+    Primitive,
     Record,
     Schema,
     SchemaError,
@@ -29,13 +30,24 @@ SQL_TYPES = {
     "scalar": TEXT,
     "others": TEXT,
     "texts": TEXTS,
+    "names": TEXTS,
     "numbers": "array<bigint>",
     "map": MAP,
     "row": "struct<texts map<string,string>, missing array<string>, as_sent array<string>>",
     "positional": "struct<texts array<string>, missing array<int>, as_sent array<int>>",
 }
 # Kind of a slot -> what the schema must have at its path.
-NEEDED_TYPES = {"positional": Array, "row": Map, "texts": Array, "numbers": Array, "map": Map, "others": Map}
+NEEDED_TYPES: dict[str, tuple[type, ...]] = {
+    "positional": (Array,),
+    "row": (Map,),
+    "texts": (Array,),
+    "names": (Array, Primitive),
+    "numbers": (Array,),
+    "map": (Map,),
+    "others": (Map,),
+}
+
+NULL = Primitive("null")
 
 Wanted = tuple[FieldPath, Slot]
 """A slot, and the path in the spec that asks for it."""
@@ -105,7 +117,8 @@ def _field_slots(spec: Format) -> Iterator[Wanted]:
 def _key_slots(spec: Format) -> Iterator[Wanted]:
     for key in spec.key:
         for path in key.names if not key.split else ():
-            yield _wanted(path.parent, "text") if key.text else _wanted(path, "texts")
+            # Positions count in a list of names, which must be one.
+            yield _wanted(path.parent, "text") if key.text else _wanted(path, "texts" if key.indexes else "names")
         if key.indexes:
             yield _wanted(key.indexes, "numbers")
         for path in key.image.at if key.image and not key.image.text else ():
@@ -182,11 +195,15 @@ def _check_slot(roots: Sequence[Record], path: FieldPath, kind: str) -> None:
     if not found:
         raise _no_field(roots, path)
     needed = NEEDED_TYPES.get(kind)
-    through_list = kind in ("texts", "numbers") and len(path) > 1
+    through_list = kind in ("texts", "names", "numbers") and len(path) > 1
     if not needed or through_list:
         return
-    if not any(isinstance(one, needed) for schema in found for one in alternatives(schema, through_arrays=False)):
-        what = "list" if needed is Array else "map"
+    if not any(
+        isinstance(one, needed) and one != NULL
+        for schema in found
+        for one in alternatives(schema, through_arrays=False)
+    ):
+        what = "map" if Map in needed else "list"
         raise RunnerError("schema-field", f'in the schema, "{".".join(path)}" is not a {what}', path.where)
 
 

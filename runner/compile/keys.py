@@ -13,8 +13,8 @@ from runner.spec.words import Format, Key
 @dataclass(frozen=True)
 class KeyNames:
     """One place of the names of key columns. `form` is `columns` (the spec has the names), `positions` (of names in a
-    list), `joined` (one text), `text` (a list in a JSON text), `list`, or `declared` (the source has the names, and
-    `key` is empty).
+    list), `split` (one text), `joined` (one text, and another for the values), `text` (a list in a JSON text), `list`,
+    or `declared` (the source has the names, and `key` is empty).
     """
 
     form: str
@@ -39,7 +39,7 @@ def make_keys(spec: Format, keyed: Collection[DeclaredTable]) -> Keys:
     return Keys(
         tuple(_names(spec, keyed)),
         row_image(image, is_avro=False) if image else None,
-        next((key for key in spec.key if key.split), None),
+        next((key for key in spec.key if key.values), None),
         tuple(key for key in spec.key if key.indexes),
     )
 
@@ -58,5 +58,5 @@ def _form(key: Key) -> str:
     if key.indexes:
         return "positions"
     if key.split:
-        return "joined"
+        return "joined" if key.values else "split"
     return "text" if key.text else "list"

@@ -95,6 +95,7 @@ SLOT_TYPES = {
     "scalar": pa.string(),
     "others": pa.string(),
     "texts": pa.list_(pa.string()),
+    "names": pa.list_(pa.string()),
     "numbers": pa.list_(pa.int64()),
     "map": TEXT_MAP,
 }
@@ -151,7 +152,7 @@ def _slot_array(slot: Slot, values: list[Any]) -> pa.Array:
         return _row_array(values)
     if slot.kind == "map":
         values = [None if value is None else list(value.items()) for value in values]
-    if slot.kind in ("texts", "numbers"):
+    if slot.kind in ("texts", "names", "numbers"):
         return _repeating_array(values, SLOT_TYPES[slot.kind])
     return pa.array(values, SLOT_TYPES[slot.kind])
 

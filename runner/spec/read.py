@@ -131,12 +131,12 @@ def _check_key_words(yaml: Yaml) -> None:
         raise yaml.error(
             "spec-missing", 'a key needs exactly one of "names", "columns", "at"', "for instance key: {names: pkNames}"
         )
-    if has["values"] != has["split"]:
-        raise yaml.error(
-            "spec-missing",
-            '"values" and "split" go together',
-            'for instance {names: keys, values: key_values, split: ","}',
-        )
+    if has["values"] and not has["split"]:
+        hint = 'for instance {names: keys, values: key_values, split: ","}'
+        raise yaml.error("spec-missing", '"values" need "split": what stands between them', hint)
+    if has["split"] and not has["names"]:
+        hint = 'for instance {names: keys, split: ","}'
+        raise yaml.error("spec-missing", '"split" needs "names": the text that it splits', hint)
     if has["indexes"] and not has["names"]:
         raise yaml.error(
             "spec-missing",

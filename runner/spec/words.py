@@ -306,9 +306,10 @@ class Types:
 
 @dataclass(frozen=True)
 class Key:
-    """Where a message names its key: the columns are at `names` or are `columns`; their values, joined by `split`, are
-    at `values`. Or columns and values are in `image`. With `indexes`, the key is given as positions in the list at
-    `names`. With `text`, the last part of each of `names` is a member of the document in the text before it.
+    """Where a message names its key: the columns are at `names`, as a list or as a text in which `split` stands between
+    them, or are `columns`; their values, joined by `split`, are at `values`. Or columns and values are in `image`. With
+    `indexes`, the key is given as positions in the list at `names`. With `text`, the last part of each of `names` is a
+    member of the document in the text before it.
     """
 
     names: tuple[FieldPath, ...] = ()

@@ -39,6 +39,7 @@ class Slot:
     - text: the text of the value at `path`; JSON if it is not a scalar
     - scalar: the same, but null if it is not a scalar
     - texts, numbers: a list of texts or numbers; `path` may also lead to a member of the records in a list
+    - names: a list of texts in the same way; a single text is a list of one
     - map: a map of texts
     - others: the text of a map without the members in `taken`; null if there are no others
     - row: a map of column -> value

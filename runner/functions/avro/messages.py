@@ -46,7 +46,7 @@ REMEMBERED = 8
 PLAIN_TYPES = frozenset({str, type(None)})
 IMAGE_KINDS = ("row", "positional")
 # Kind of a slot for a list -> the kind of its items.
-ITEM_KINDS = {"texts": "text", "numbers": "number"}
+ITEM_KINDS = {"texts": "text", "names": "text", "numbers": "number"}
 
 
 class Found(NamedTuple):
@@ -289,6 +289,8 @@ def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
             return text_reader(schema, {})
         case "scalar" if is_scalar:
             return text_reader(schema, {})
+        case "names" if isinstance(schema, Primitive):
+            return then(text_reader(schema, {}), lambda name: [name] if name else None)
         case "number" if isinstance(schema, Primitive) and schema.name in ("int", "long"):
             return plain(schema)
         case "map" if isinstance(schema, Map):
