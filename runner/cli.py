@@ -16,8 +16,10 @@ from runner.commands.arguments import (
     TRIGGER,
     CompileArguments,
     FormatsArguments,
+    InitArguments,
     ListArguments,
     MaintainArguments,
+    MessagesArguments,
     ParseArguments,
     ProjectArguments,
     RunArguments,
@@ -203,25 +205,33 @@ def _show_flags(parser: ArgumentParser) -> None:
 
 
 def _parse_flags(parser: ArgumentParser) -> None:
-    schema = "a file with the Avro schema of the messages, if the format has none; may be given more than once"
-    output = "how to print the rows (default: table on a terminal, else json)"
+    output = "how to print the rows (default: table on a terminal, else json); case: as the NAME.rows.yml of a case"
     parser.add_argument("format", metavar="FORMAT", help="the name of a format: see runner formats list")
     parser.add_argument("file", metavar="FILE", help="a file of messages, or - for standard input")
     parser.add_argument("--kind", choices=("row", "ddl", "control", "dead_letter"), help="show only rows of this kind")
     parser.add_argument("--limit", type=int, metavar="N", help="show at most N rows (default: all)")
+    parser.add_argument("--output", choices=("table", "json", "case"), help=output)
+
+
+def _messages_flags(parser: ArgumentParser) -> None:
+    schema = "a file with the Avro schema of the messages, if the format has none; may be given more than once"
     parser.add_argument("--zone", help='the time zone of local times, as "zone" of a source')
     parser.add_argument("--schema", type=Path, action="append", default=[], metavar="FILE", help=schema)
-    parser.add_argument("--output", choices=("table", "json"), help=output)
 
 
 def _formats_flags(parser: ArgumentParser) -> None:
     action = "list all formats, show NAME with what it inherits, check NAME or all, print the JSON Schema of specs"
     parser.add_argument("action", choices=("list", "show", "check", "schema"), help=action)
     parser.add_argument("name", metavar="NAME", nargs="?", help="the name of a format")
+    messages = "with check NAME: a file of messages; warns of what no row of them has"
+    parser.add_argument("--messages", metavar="FILE", help=messages)
 
 
-def _name(parser: ArgumentParser) -> None:
+def _init_flags(parser: ArgumentParser) -> None:
+    files = "a pattern of your own files, in quotes (default: messages of a sample, with a model and tests)"
     parser.add_argument("name", metavar="NAME", help="the folder of the new project")
+    parser.add_argument("--format", metavar="FORMAT", help="the format of your files: see runner formats list")
+    parser.add_argument("--files", metavar="PATTERN", help=files)
 
 
 # --- commands: each imports only what it needs, so that all start fast
@@ -250,6 +260,10 @@ def _variables(text: str | None) -> dict[str, str]:
 
 def _selected(args: Namespace) -> Selection:
     return Selection(tuple(args.select), tuple(args.exclude))
+
+
+def _messages(args: Namespace, format_name: str, file: str) -> MessagesArguments:
+    return MessagesArguments(_project(args), format_name, file, args.zone, tuple(args.schema))
 
 
 def _run_arguments(args: Namespace) -> RunArguments:
@@ -311,31 +325,34 @@ def _ls(args: Namespace, report: Report) -> int:
 
 
 def _show(args: Namespace, report: Report) -> int:
-    from runner.commands.preview import show
+    from runner.commands.show import show
 
     return show(ShowArguments(_project(args), _selected(args), args.inline, args.limit, args.output), report)
 
 
 def _parse(args: Namespace, report: Report) -> int:
-    from runner.commands.preview import parse
+    from runner.commands.parse import parse
 
-    schemas = tuple(args.schema)
-    arguments = ParseArguments(
-        _project(args), args.format, args.file, args.kind, args.limit, args.zone, schemas, args.output
-    )
-    return parse(arguments, report)
+    messages = _messages(args, args.format, args.file)
+    return parse(ParseArguments(messages, args.kind, args.limit, args.output), report)
 
 
 def _formats(args: Namespace, report: Report) -> int:
     from runner.commands.formats import formats
 
-    return formats(FormatsArguments(_project(args), args.action, args.name), report)
+    messages = _messages(args, args.name, args.messages) if args.messages else None
+    return formats(FormatsArguments(_project(args), args.action, args.name, messages), report)
 
 
 def _init(args: Namespace, report: Report) -> int:
     from runner.commands.init import init
 
-    return init(args.name, report)
+    given = [flag for flag in ("format", "files", "zone", "schema") if getattr(args, flag)]
+    if given and not (args.format and args.files):
+        hint = f"runner init {args.name} --format FORMAT --files 'messages/*.jsonl'"
+        raise RunnerError("usage", f'"--{given[0]}" needs both "--format" and "--files"', hint=hint)
+    messages = _messages(args, args.format, args.files) if given else None
+    return init(InitArguments(args.name, messages), report)
 
 
 def _clean(args: Namespace, report: Report) -> int:
@@ -361,9 +378,14 @@ COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Sectio
     ("check", _check, "read and compile everything, report all mistakes", ()),
     ("ls", _ls, "list sources, models and tests", (_selection, _ls_flags)),
     ("show", _show, "show the first rows of a model or query", (_selection, _show_flags)),
-    ("parse", _parse, "show the changelog rows of a file of messages", (_parse_flags,)),
-    ("formats", _formats, "list formats, show one with what it inherits, check them", (_formats_flags,)),
-    ("init", _init, "start a new project", (_name,)),
+    ("parse", _parse, "show the changelog rows of a file of messages", (_parse_flags, _messages_flags)),
+    (
+        "formats",
+        _formats,
+        "list formats, show one with what it inherits, check them",
+        (_formats_flags, _messages_flags),
+    ),
+    ("init", _init, "start a new project", (_init_flags, _messages_flags)),
     ("clean", _clean, "remove what the runner wrote to target/", ()),
 )
 

@@ -1,4 +1,4 @@
-"""The errors that a user can cause and correct: what is wrong, where, and what to try."""
+"""What a user can cause and correct, as errors, and as warnings, which stop nothing: what, where, and what to try."""
 
 from __future__ import annotations
 
@@ -29,10 +29,20 @@ class RunnerError(Exception):
         self.code, self.message, self.where, self.hint = code, message, where, hint
 
     def __str__(self) -> str:
-        head = f"error[{self.code}]: {self.message}"
-        place = f"\n  --> {self.where}" if self.where else ""
-        hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return head + place + hint
+        return _said("error", self)
+
+
+@dataclass(frozen=True)
+class RunnerWarning:
+    """What stops nothing, but the user should look at."""
+
+    code: str
+    message: str
+    where: Where | None = None
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return _said("warning", self)
 
 
 class RunnerErrors(Exception):
@@ -96,6 +106,13 @@ def from_here(path: Path) -> Path:
         return path.relative_to(Path.cwd())
     except ValueError:
         return path
+
+
+def _said(severity: str, what: RunnerError | RunnerWarning) -> str:
+    head = f"{severity}[{what.code}]: {what.message}"
+    place = f"\n  --> {what.where}" if what.where else ""
+    hint = f"\n  hint: {what.hint}" if what.hint else ""
+    return head + place + hint
 
 
 def _place(error: RunnerError) -> tuple[str, int, int]:

@@ -11,9 +11,9 @@ from typing import Any, TextIO
 
 import orjson
 
-from runner.errors import RunnerError
+from runner.errors import RunnerError, RunnerWarning
 from runner.project.nodes import Node
-from runner.run.results import Batch, Result
+from runner.run.results import Batch, Result, most_frequent
 
 WORDS = {"success": "OK", "error": "ERROR", "skipped": "SKIP", "pass": "PASS", "warn": "WARN", "fail": "FAIL"}
 COLOURS = {"OK": "32", "PASS": "32", "WARN": "33", "ERROR": "31", "FAIL": "31", "SKIP": "33"}
@@ -34,6 +34,7 @@ class Report:
         self.stderr, self.stdout = stderr or sys.stderr, stdout or sys.stdout
         self.log_format, self.quiet = log_format, quiet
         self.color = self.stderr.isatty() if color is None else color
+        self.warnings = 0
 
     # --- events
 
@@ -42,18 +43,12 @@ class Report:
             self._line({"event": "info", "message": text}, text)
 
     def error(self, error: RunnerError) -> None:
-        where = str(error.where) if error.where else None
-        self._line(
-            {
-                "event": "error",
-                "code": error.code,
-                "message": error.message,
-                "where": where,
-                "hint": error.hint or None,
-            },
-            str(error),
-            clock=False,
-        )
+        self._line(_event_of("error", error), str(error), clock=False)
+
+    def warn(self, warning: RunnerWarning) -> None:
+        """Reports what stops nothing; the last line of a run counts it."""
+        self.warnings += 1
+        self._line(_event_of("warning", warning), self._in_yellow(str(warning)), clock=False)
 
     def debug(self, text: str) -> None:
         self._line({"event": "debug", "message": text}, text, clock=False)
@@ -82,7 +77,7 @@ class Report:
         if self.quiet and result.status in ("success", "pass"):
             return
         word = WORDS[result.status]
-        took = f"[{_counted(result.rows)}{result.seconds:.1f}s]"
+        took = f"[{_counted(result.rows, self._reasons(result.reasons))}{result.seconds:.1f}s]"
         text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.name} {took}"
         lines = [
             text,
@@ -99,6 +94,7 @@ class Report:
             "message": result.message,
             "notes": list(result.notes),
             "rows": dict(result.rows),
+            "reasons": dict(result.reasons),
         }
         self._line(event, "\n".join(lines))
 
@@ -106,17 +102,15 @@ class Report:
         """Reports what a batch of a stream has landed."""
         if self.quiet:
             return
-        rows = {kind: count for kind, count in batch.landed.rows.items() if count}
-        kinds = f" ({', '.join(f'{grouped(count)} {kind}' for kind, count in rows.items())})" if rows else ""
-        text = (
-            f"{name}: {grouped(batch.landed.messages)} messages{kinds} in {batch.seconds:.1f}s{_behind(batch.behind)}"
-        )
+        counted = _counted(batch.landed.numbers, self._reasons(batch.landed.reasons))
+        text = f"{name}: {counted}{batch.seconds:.1f}s{_behind(batch.behind)}"
         event = {
             "event": "progress",
             "name": name,
             "batch": batch.number,
             "messages": batch.landed.messages,
             "rows": dict(batch.landed.rows),
+            "reasons": dict(batch.landed.reasons),
             "seconds": round(batch.seconds, 3),
             "behind": batch.behind,
         }
@@ -129,12 +123,17 @@ class Report:
         if not self.quiet:
             self._line({"event": "idle", "busy": names, "behind": behind}, text)
 
+    @property
+    def verdict(self) -> str:
+        """What a command that found no errors says first in its last line."""
+        return f"no errors, {counted(self.warnings, 'warning')}" if self.warnings else "all good"
+
     def done(self, results: Iterable[Result]) -> None:
         statuses = [r.status for r in results]
         good = sum(s in ("success", "pass") for s in statuses)
         bad = sum(s in ("error", "fail") for s in statuses)
-        warned, skipped = statuses.count("warn"), statuses.count("skipped")
-        text = f"Done. PASS={good} WARN={warned} ERROR={bad} SKIP={skipped} TOTAL={len(statuses)}"
+        warned, skipped = statuses.count("warn") + self.warnings, statuses.count("skipped")
+        text = f"Done. PASS={good} WARN={warned} ERROR={bad} SKIP={skipped} TOTAL={good + warned + bad + skipped}"
         if bad or not self.quiet:
             self._line({"event": "done", "message": text}, text)
 
@@ -150,7 +149,17 @@ class Report:
             print(f"{now:%H:%M:%S}  {text}" if clock else text, file=self.stderr, flush=True)
 
     def _coloured(self, word: str) -> str:
-        return f"\x1b[{COLOURS[word]}m{word}\x1b[0m" if self.color else word
+        return self._painted(word, COLOURS[word])
+
+    def _reasons(self, reasons: Mapping[str, int]) -> str:
+        """The reasons of dead letters, as they follow the number of these."""
+        return self._in_yellow(f" ({most_frequent(reasons)})") if reasons else ""
+
+    def _in_yellow(self, text: str) -> str:
+        return self._painted(text, COLOURS["WARN"])
+
+    def _painted(self, text: str, colour: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self.color and text else text
 
     # --- payload
 
@@ -209,6 +218,14 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
+def counted(count: int, what: str) -> str:
+    """
+    >>> counted(1, "format"), counted(0, "format")
+    ('1 format', '0 formats')
+    """
+    return f"{grouped(count)} {what}{'' if count == 1 else 's'}"
+
+
 def _behind(count: int | None) -> str:
     return "" if count is None else f", {grouped(count)} behind"
 
@@ -217,10 +234,15 @@ def _kind(node: Node) -> str:
     return f"{node.model.materialized} model" if node.model else node.resource_type.replace("_", " ")
 
 
-def _counted(rows: Mapping[str, int]) -> str:
+def _event_of(name: str, said: RunnerError | RunnerWarning) -> dict[str, Any]:
+    where = str(said.where) if said.where else None
+    return {"event": name, "code": said.code, "message": said.message, "where": where, "hint": said.hint or None}
+
+
+def _counted(rows: Mapping[str, int], reasons: str = "") -> str:
     """
-    >>> _counted({"messages": 1200, "row": 1198, "ddl": 0, "dead_letter": 2})
-    '1 200 messages: 1 198 row, 2 dead_letter in '
+    >>> _counted({"messages": 1200, "row": 1198, "ddl": 0, "dead_letter": 2}, " (2 no-op)")
+    '1 200 messages: 1 198 row, 2 dead_letter (2 no-op) in '
     >>> _counted({"messages": 0}), _counted({"rows": 3}), _counted({})
     ('no new messages in ', '3 rows in ', '')
     """
@@ -229,4 +251,5 @@ def _counted(rows: Mapping[str, int]) -> str:
         return "".join(f"{count} {name} in " for name, count in counts.items())
     if "messages" not in counts:
         return "no new messages in "
-    return f"{counts.pop('messages')} messages: {', '.join(f'{count} {name}' for name, count in counts.items())} in "
+    messages, kinds = counts.pop("messages"), ", ".join(f"{count} {name}" for name, count in counts.items())
+    return f"{messages} messages: {kinds}{reasons} in "

@@ -314,7 +314,7 @@ def test_each_batch_is_counted_once() -> None:
     for batches in ((), (4, 5), (), (6,), (7, 8, 9), (9,), (10, 11)):
         query.ran(*map(batch, [n for n in batches if n not in seen]))
         seen += [found.number for found in stream.new_batches()]
-    assert seen == [4, 5, 6, 7, 8, 9, 10, 11] and stream.counted["messages"] == 8
+    assert seen == [4, 5, 6, 7, 8, 9, 10, 11] and stream.landed.messages == 8
 
 
 def test_behind_a_backlog_it_stops_when_the_awaited_batch_has_ended() -> None:

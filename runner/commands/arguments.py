@@ -90,25 +90,39 @@ class ShowArguments:
 
 
 @dataclass(frozen=True)
-class ParseArguments:
-    """A file of messages (- for standard input) and its format. `output` is table or json; None means a
-    table on a terminal and JSON elsewhere.
-    """
+class MessagesArguments:
+    """A file of messages (- for standard input) and its format, with what a source would declare about them."""
 
     project: ProjectArguments
     format: str
     file: str
-    kind: str | None = None
-    limit: int | None = None
     zone: str | None = None
     schemas: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class ParseArguments:
+    """`output` is table or json; None means a table on a terminal and JSON elsewhere."""
+
+    messages: MessagesArguments
+    kind: str | None = None
+    limit: int | None = None
     output: str | None = None
 
 
 @dataclass(frozen=True)
+class InitArguments:
+    """The folder of a new project, and the messages that it starts from; None for those of a sample."""
+
+    name: str
+    messages: MessagesArguments | None = None
+
+
+@dataclass(frozen=True)
 class FormatsArguments:
-    """`action` is one of list, show, check, schema."""
+    """`action` is one of list, show, check, schema; `messages` are what to check a format with."""
 
     project: ProjectArguments
     action: str
     name: str | None = None
+    messages: MessagesArguments | None = None

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from runner.commands.arguments import FormatsArguments, ProjectArguments
-from runner.commands.workspace import folders_of
+from runner.commands.workspace import folders_of, format_renderer
 from runner.compile.query import Print, compile_format
-from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError, nearest_or_all
-from runner.render import Renderer
-from runner.report import Report, json_text
+from runner.report import Report, counted, json_text
 from runner.spec.formats import FormatFolders
 from runner.spec.json_schema import spec_schema
 from runner.yaml_text import Yaml
@@ -16,6 +14,8 @@ from runner.yaml_text import Yaml
 
 def formats(arguments: FormatsArguments, report: Report) -> int:
     """Does one of list, show NAME, check [NAME] and schema."""
+    if arguments.messages and arguments.action != "check":
+        raise RunnerError("usage", f'"--messages" is only for formats check, not for formats {arguments.action}')
     folders = FormatFolders(folders_of(arguments.project, "formats"))
     match arguments.action:
         case "schema":
@@ -24,17 +24,28 @@ def formats(arguments: FormatsArguments, report: Report) -> int:
             for name in folders.names():
                 report.payload(f"{name.ljust(24)} {folders.about(name)}")
         case "check":
-            checked = check_formats(arguments.project, format_renderer(arguments.project).call, arguments.name)
-            report.payload(f"all good: {len(checked)} format{'s' if len(checked) != 1 else ''}")
+            _check(arguments, report)
         case _:
             for line in _shown(folders, arguments.name):
                 report.payload(line)
     return 0
 
 
-def format_renderer(arguments: ProjectArguments) -> Renderer:
-    """Renders macros for formats that are compiled without a project."""
-    return Renderer(folders_of(arguments, "macros"), {**MACRO_GLOBALS, "ref": str})
+def _check(arguments: FormatsArguments, report: Report) -> None:
+    """Checks formats, and what one of them makes of a file of messages."""
+    if arguments.messages and not arguments.name:
+        hint = f"runner formats check NAME --messages {arguments.messages.file}"
+        raise RunnerError("usage", '"--messages" needs the name of the format', hint=hint)
+    names = check_formats(arguments.project, format_renderer(arguments.project).call, arguments.name)
+    summary = counted(len(names), "format")
+    if arguments.messages:
+        from runner.commands.parse import parse_messages
+
+        parsed = parse_messages(arguments.messages)
+        for warning in parsed.warnings:
+            report.warn(warning)
+        summary = f"{summary}, {parsed.summary}"
+    report.payload(f"{report.verdict}: {summary}")
 
 
 def check_formats(arguments: ProjectArguments, macro: Print, only: str | None = None) -> list[str]:

@@ -2,32 +2,86 @@
 
 from __future__ import annotations
 
+import glob
 import importlib.resources
+import os
 import shutil
 from pathlib import Path
 
+import jinja2
+
 from runner import artifacts
-from runner.commands.arguments import ProjectArguments
+from runner.commands.arguments import InitArguments, MessagesArguments, ProjectArguments
 from runner.commands.workspace import read_project_of
-from runner.errors import RunnerError
+from runner.errors import RunnerError, Where
+from runner.files import is_uri
 from runner.project.project import built_in_folder
+from runner.project.sources import with_schemas
 from runner.report import Report
+from runner.spec.formats import FormatFolders
+from runner.spec.messages import read_schema
+from runner.yaml_text import Yaml
+from runner.zones import read_zone
 
 
-def init(name: str, report: Report) -> int:
-    """Creates a small project that can be built: one source, its messages, a model with tests."""
-    root = Path(name)
+def init(arguments: InitArguments, report: Report) -> int:
+    """Creates a project that can be built: of the given messages, or a sample with messages, a model and tests."""
+    root = Path(arguments.name)
     if root.is_file() or (root.is_dir() and any(root.iterdir())):
         raise RunnerError("init-exists", f'"{root}" already exists and is not empty', hint="choose another name")
-    starter = importlib.resources.files("runner") / "starter"
-    with importlib.resources.as_file(starter) as folder:
-        shutil.copytree(folder, root, dirs_exist_ok=True)
-    (messages,) = (built_in_folder("formats") / "cases").glob("*/shop.messages.jsonl")
-    (root / "messages").mkdir()
-    shutil.copyfile(messages, root / "messages" / "shop.jsonl")
-    shutil.copytree(built_in_folder("models"), root / "models", dirs_exist_ok=True)
+    if arguments.messages:
+        project_file = _project_of(arguments.messages, root)
+    else:
+        project_file = _sample(root)
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "project.yml").write_text(project_file, encoding="utf-8")
     report.say(f"wrote {root}/. Next: cd {root} && runner build && runner show -s changelog --limit 5")
     return 0
+
+
+def _sample(root: Path) -> str:
+    """The project.yml of the sample, after its other files were written."""
+    (messages,) = (built_in_folder("formats") / "cases").glob("*/shop.messages.jsonl")
+    (root / "messages").mkdir(parents=True)
+    shutil.copyfile(messages, root / "messages" / "shop.jsonl")
+    shutil.copytree(built_in_folder("models"), root / "models", dirs_exist_ok=True)
+    about = "The changes in the database of a shop"
+    return _project_file(
+        root,
+        source="shop",
+        description=about,
+        format=messages.parent.name,
+        zone="Asia/Shanghai",
+        files="messages/*.jsonl",
+    )
+
+
+def _project_of(messages: MessagesArguments, root: Path) -> str:
+    """The project.yml of a project with these messages; raises mistakes in what is said of them."""
+    spec = FormatFolders((built_in_folder("formats"),)).load(messages.format)
+    with_schemas(spec, tuple(read_schema(path, None) for path in messages.schemas), "--schema FILE.avsc", None)
+    zone = read_zone(Yaml(messages.zone, {(): Where(Path("--zone"))}))
+    if not is_uri(messages.file) and not any(Path(one).is_file() for one in _matching(messages.file)):
+        hint = "quote a pattern, so that the shell leaves it as it is: --files 'messages/*.jsonl'"
+        raise RunnerError("file-missing", f'no file matches "{messages.file}"', hint=hint)
+    files, schemas = _seen_from(root, messages.file), [_seen_from(root, str(path)) for path in messages.schemas]
+    return _project_file(root, source="messages", format=messages.format, zone=zone, files=files, schemas=schemas)
+
+
+def _matching(place: str) -> list[str]:
+    """The files of a pattern or a folder."""
+    return glob.glob(f"{place}/*" if Path(place).is_dir() else place)
+
+
+def _seen_from(root: Path, place: str) -> str:
+    """A path of the current folder as project.yml in another folder has it."""
+    return place if is_uri(place) or place.startswith("/") else os.path.relpath(place, root)
+
+
+def _project_file(root: Path, **values: object) -> str:
+    template = (importlib.resources.files("runner") / "starter" / "project.yml.jinja").read_text(encoding="utf-8")
+    environment = jinja2.Environment(keep_trailing_newline=True)
+    return environment.from_string(template).render(name=root.absolute().name, **values)
 
 
 def clean(arguments: ProjectArguments, report: Report) -> int:

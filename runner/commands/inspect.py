@@ -7,14 +7,15 @@ from pathlib import Path
 
 from runner import artifacts
 from runner.commands.arguments import CompileArguments, ListArguments, ProjectArguments
-from runner.commands.workspace import Workspace, read_project_of
+from runner.commands.workspace import Workspace, format_renderer, read_project_of
 from runner.errors import Problems, Where
 from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, Model, Node
 from runner.project.parse import parse, read_templates
 from runner.project.select import select
 from runner.project.templates import Templates
-from runner.report import Report, json_text
+from runner.project.unread import unread
+from runner.report import Report, counted, json_text
 from runner.spec.formats import FormatFolders
 
 
@@ -59,7 +60,7 @@ def _properties(node: Node) -> dict[str, object]:
 
 def check(arguments: ProjectArguments, report: Report) -> int:
     """Reads and compiles everything; raises all mistakes at once."""
-    from runner.commands.formats import check_formats, format_renderer
+    from runner.commands.formats import check_formats
     from runner.compile.library import Library
     from runner.compile.nodes import compile_nodes
 
@@ -79,10 +80,12 @@ def check(arguments: ProjectArguments, report: Report) -> int:
         formats = check_formats(arguments, (templates or format_renderer(arguments)).call)
     problems.raise_if_any()
     Graph(nodes)
+    for warning in unread(read_project_of(arguments).root):
+        report.warn(warning)
     counts = Counter(node.resource_type for node in nodes.values())
     counts["format"] = len(formats)
-    words = (f"{count} {kind.replace('_', ' ')}{'s' if count != 1 else ''}" for kind, count in sorted(counts.items()))
-    report.payload(f"all good: {', '.join(words)}")
+    words = (counted(count, kind.replace("_", " ")) for kind, count in sorted(counts.items()))
+    report.payload(f"{report.verdict}: {', '.join(words)}")
     return 0
 
 

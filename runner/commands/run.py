@@ -11,6 +11,7 @@ from runner.commands.workspace import Wanted, Workspace
 from runner.errors import RunnerError
 from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
 from runner.project.select import select
+from runner.project.unread import unread
 from runner.report import Report
 from runner.run.results import Result
 
@@ -54,13 +55,21 @@ def _execute(command: str, arguments: RunArguments, report: Report, wanted: Want
     """Runs the selected nodes, in order, and reports the results."""
     if arguments.threads < 1:
         raise RunnerError("usage", f'"--threads" must be at least 1, not "{arguments.threads}"')
-    workspace = Workspace(arguments.project)
+    workspace = _workspace(arguments, report)
     job = Job.of(workspace, command, _with_tests(workspace, arguments, wanted), arguments.full_refresh)
 
     def execute(parts: Parts) -> list[Result]:
         return execute_nodes(job, parts, report, arguments.threads, arguments.fail_fast)
 
     return run_locked(job, report, execute)
+
+
+def _workspace(arguments: RunArguments, report: Report) -> Workspace:
+    """The project, after warnings about files in it that nothing reads."""
+    workspace = Workspace(arguments.project)
+    for warning in unread(workspace.project.root):
+        report.warn(warning)
+    return workspace
 
 
 def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail_fast: bool = False) -> list[Result]:
@@ -95,7 +104,7 @@ def _is_test(node: Node) -> bool:
 def _run_continuously(arguments: RunArguments, report: Report) -> int:
     """Lands the selected sources until a signal comes."""
     interval = spark_interval(arguments.trigger or TRIGGER)
-    workspace = Workspace(arguments.project)
+    workspace = _workspace(arguments, report)
     models = workspace.chosen(arguments.selection, lambda node: node.model is not None)
     sources = [(node, node.model.source) for node in models if node.model and node.model.source]
     others = [node.name for node in models if not (node.model and node.model.source)]

@@ -6,12 +6,14 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from runner.commands.arguments import ProjectArguments, Selection
+from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError
 from runner.project.graph import Graph
 from runner.project.nodes import Node, Project
 from runner.project.parse import parse, read_templates
 from runner.project.project import find_project, project_folders, read_project
 from runner.project.select import select
+from runner.render import Renderer
 from runner.spec.formats import FormatFolders
 
 Wanted = Callable[[Node], bool]
@@ -54,6 +56,11 @@ def folders_of(arguments: ProjectArguments, name: str) -> tuple[Path, ...]:
     no project.
     """
     return project_folders(_root(arguments), name)
+
+
+def format_renderer(arguments: ProjectArguments) -> Renderer:
+    """Renders macros for formats that are compiled without a project."""
+    return Renderer(folders_of(arguments, "macros"), {**MACRO_GLOBALS, "ref": str})
 
 
 def _root(arguments: ProjectArguments) -> Path | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runner.compile.promises import Promise
 from runner.functions.avro.layout import AvroFunction
 from runner.project.sql_functions import SqlFunction, distinct
 
@@ -14,13 +15,15 @@ from runner.project.sql_functions import SqlFunction, distinct
 @dataclass(frozen=True)
 class FormatQuery:
     """The SELECT that a format compiles to, and the functions that only it calls: `functions` read messages,
-    `sql_functions` are all SQL functions that it needs, in the order in which they must be made.
+    `sql_functions` are all SQL functions that it needs, in the order in which they must be made. `promises` are what
+    the format says of all rows.
     """
 
     sql: str
     encoding: str
     functions: tuple[AvroFunction, ...] = ()
     sql_functions: tuple[SqlFunction, ...] = ()
+    promises: tuple[Promise, ...] = ()
 
     @property
     def meaning(self) -> str:
@@ -32,13 +35,14 @@ class FormatQuery:
 class CompiledNode:
     """The SQL of a model or data test, and the functions that it calls: `functions` read messages, `sql_functions` are
     all SQL functions that it needs, in the order in which they must be made. `increment` is the SQL of an incremental
-    model once its table exists.
+    model once its table exists; `promises` are what the format of a source says of all rows.
     """
 
     sql: str
     functions: tuple[AvroFunction, ...] = ()
     increment: str | None = None
     sql_functions: tuple[SqlFunction, ...] = ()
+    promises: tuple[Promise, ...] = ()
 
     @property
     def meaning(self) -> str:

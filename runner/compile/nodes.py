@@ -64,7 +64,9 @@ class Compiler:
         match model.query:
             case Source(format=spec, name=name, zone=zone, tables=tables):
                 query = compile_format(self.templates.call, spec, name, zone, tables)
-                return CompiledNode(query.sql, query.functions, sql_functions=query.sql_functions)
+                return CompiledNode(
+                    query.sql, query.functions, sql_functions=query.sql_functions, promises=query.promises
+                )
             case SourcesView(name=name, sources=sources):
                 return CompiledNode(folded(self.templates.call(f"view_{name}", sources)))
             case SqlText(text=text):

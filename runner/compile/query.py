@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from runner.compile.compiled import FormatQuery
 from runner.compile.plan import make_plan
+from runner.compile.promises import make_promises
 from runner.contract import MESSAGE_COLUMNS
 from runner.project.nodes import Messages, TableSettings
 from runner.project.sql_functions import printed_functions
@@ -21,7 +22,7 @@ def compile_format(
     spec: Format,
     source: str,
     zone: str | None,
-    tables: Iterable[TableSettings] = (),
+    tables: Sequence[TableSettings] = (),
     prefix: str | None = None,
 ) -> FormatQuery:
     """The query that makes changelog rows of the view `<source>_messages`, and the functions that only it calls; their
@@ -30,7 +31,8 @@ def compile_format(
     plan = make_plan(source, spec, zone, tables, prefix)
     sql = folded(macro("header", plan) + macro("changelog", plan))
     functions = printed_functions(folded(macro("functions_of_source", plan)), "functions_of_source")
-    return FormatQuery(sql, spec.message.encoding, (plan.avro,) if plan.avro else (), functions)
+    promises = make_promises(spec, zone, tables)
+    return FormatQuery(sql, spec.message.encoding, (plan.avro,) if plan.avro else (), functions, promises)
 
 
 def reads(macro: Print, messages: Messages) -> dict[str, str]:

@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 
 from runner.contract import SQL_SETTINGS, schema
 from runner.engine.connect import connected
@@ -223,11 +224,14 @@ class Spark:
         """
         with query_errors():
             frame = self.query(sql)
-            frame = frame.limit(limit) if limit is not None else frame
-            kinds = frame.schema
-            return frame.columns, [
-                {f.name: plain(row[f.name], f.dataType) for f in kinds} for row in frame.toArrow().to_pylist()
-            ]
+            return frame.columns, _plain_rows(frame.limit(limit) if limit is not None else frame)
+
+    def rows_counted(self, sql: str, counts: str) -> tuple[list[dict[str, Any]], str]:
+        """The rows of a query, and the text that the expression `counts` makes of all of them, both in one go."""
+        with query_errors():
+            counting = Observation()
+            rows = _plain_rows(self.query(sql).observe(counting, F.expr(counts).alias("counts")))
+            return rows, str(counting.get["counts"])
 
     def count(self, sql: str) -> int:
         with query_errors():
@@ -248,6 +252,11 @@ class Spark:
         with query_errors():
             self.functions.register(readers)
             self.functions.make(functions)
+
+
+def _plain_rows(frame: DataFrame) -> list[dict[str, Any]]:
+    kinds = frame.schema
+    return [{f.name: plain(row[f.name], f.dataType) for f in kinds} for row in frame.toArrow().to_pylist()]
 
 
 def _started(target: Target, log: Path) -> SparkSession:

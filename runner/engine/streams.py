@@ -10,20 +10,21 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from runner.engine.errors import query_errors
-from runner.engine.landed import KINDS, Landed
+from runner.engine.landed import Landed, landed_of
 from runner.engine.session import Spark
 from runner.engine.values import observed
 from runner.storage.data import Sink
 
 
-def changelog_stream(spark: Spark, sql: str, run_id: str) -> DataFrame:
-    """The rows of a source's query with the columns that a run adds; each batch reports what it lands."""
+def changelog_stream(spark: Spark, sql: str, counts: str, run_id: str) -> DataFrame:
+    """The rows of a source's query with the columns that a run adds; each batch reports what it lands, with the
+    expression `counts`.
+    """
     with query_errors():
         frame = spark.query(sql).withColumns(
             {"run_id": F.lit(run_id), "loaded_at": F.current_timestamp(), "landed_on": F.current_date()}
         )
-        counts = [F.count_if(F.col("kind") == kind).alias(kind) for kind in KINDS]
-        return frame.observe("landed", *counts, F.count_if(F.col("seq.row") == 0).alias("messages"))
+        return frame.observe("landed", F.expr(counts).alias("counts"))
 
 
 def start(frame: DataFrame, name: str, checkpoint: str, sink: Sink, trigger: Mapping[str, Any]) -> StreamingQuery:
@@ -39,7 +40,6 @@ def start(frame: DataFrame, name: str, checkpoint: str, sink: Sink, trigger: Map
 def landed(progress: Iterable[Any]) -> Landed:
     """What batches have landed, as a sum; `progress` is Spark's progress of each."""
     batches = [
-        observed(p.observedMetrics["landed"]) for p in progress if p.observedMetrics and "landed" in p.observedMetrics
+        observed(p.observedMetrics["landed"])["counts"] for p in progress if "landed" in (p.observedMetrics or {})
     ]
-    total = {key: sum(batch[key] or 0 for batch in batches) for key in ("messages", *KINDS)}
-    return Landed(total.pop("messages"), total)
+    return sum((landed_of(counts) for counts in batches if counts), Landed())

@@ -92,7 +92,7 @@ class Tables:
 
     def start(self, name: str, sql: str, run_id: str, trigger: Mapping[str, Any]) -> StreamingQuery:
         """Starts a stream over what is new; every message lands once, however earlier runs ended."""
-        frame = streams.changelog_stream(self.spark, sql, run_id)
+        frame = streams.changelog_stream(self.spark, sql, self.macro("landed_counts"), run_id)
         self.storage.create_changelog(name)
         return streams.start(frame, name, self.checkpoint(name).folder, self.storage.sink(name), trigger)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 
 from runner.engine.catalog import CatalogPublisher
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
+from runner.engine.landed import Landed
 from runner.engine.session import Spark
 from runner.engine.streams import landed
 from runner.project.nodes import Node, Source
@@ -77,7 +77,7 @@ class Stream:
     is_published: bool = False
     is_stopped: bool = False
     behind: int | None = None
-    counted: Counter[str] = field(default_factory=Counter)
+    landed: Landed = field(default_factory=Landed)
 
     def new_batches(self) -> Iterator[Batch]:
         """The batches that have ended since the last call, each once."""
@@ -97,7 +97,7 @@ class Stream:
             lag(json.loads(progress.json)["sources"]),
         )
         self.newest, self.behind = batch.number, batch.behind
-        self.counted.update({"messages": batch.landed.messages, **batch.landed.rows})
+        self.landed += batch.landed
         return batch
 
     def stop(self, at_once: bool) -> bool:
@@ -186,7 +186,7 @@ class Continuous:
                 self._failed(stream, failure)
             else:
                 if has_ended:
-                    self._ended(stream, _success(stream))
+                    self._ended(stream, self.landing.result(stream.source, stream.landed, stream.notes))
 
     def _report(self, stream: Stream, batch: Batch) -> None:
         if not batch.landed.messages:
@@ -236,27 +236,24 @@ class Continuous:
     def _failed(self, stream: Stream, failure: QueryFailed) -> None:
         """Ends a stream. It has not failed if its JVM was stopped along with the runner, as service managers do."""
         if isinstance(failure, SparkGone) and self.signals.count:
-            stream.notes += ("its JVM was stopped too: the next run lands the batch that was in flight",)
-            self._ended(stream, _success(stream))
+            stopped = "its JVM was stopped too: the next run lands the batch that was in flight"
+            self._ended(stream, Result(stream.node.name, "model", "success", notes=(*stream.notes, stopped)))
         else:
-            self._ended(stream, failed(stream.node, failure, self.compiled_path(stream.node)))
+            result = failed(stream.node, failure, self.compiled_path(stream.node))
+            self._ended(stream, replace(result, notes=stream.notes))
 
     def _ended(self, stream: Stream, result: Result) -> None:
         self.running.remove(stream)
         self._finish(
             stream.node,
             stream.number,
-            replace(result, notes=stream.notes, rows=stream.counted, seconds=time.monotonic() - stream.began),
+            replace(result, rows=stream.landed.numbers, seconds=time.monotonic() - stream.began),
         )
 
     def _finish(self, node: Node, number: int, result: Result) -> None:
         self.results.append(result)
         self.watcher.finished(node, result, number, self.total)
         self.reported_at = time.monotonic()
-
-
-def _success(stream: Stream) -> Result:
-    return Result(stream.node.name, stream.node.resource_type, "success")
 
 
 def lag(sources: Iterable[Any]) -> int | None:

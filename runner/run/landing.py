@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from runner.compile.compiled import Compiled
@@ -22,6 +21,8 @@ from runner.engine.streams import landed
 from runner.engine.tables import Tables
 from runner.project.nodes import Messages, Source, Topics
 from runner.project.topics import without_secrets
+from runner.run.results import Result
+from runner.run.silences import silences
 
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; it does not say which are lost.
@@ -48,6 +49,22 @@ class Landing:
         with self.explained(source):
             query.awaitTermination()
         return landed(query.recentProgress), notes
+
+    def result(self, source: Source, landed: Landed, notes: tuple[str, ...]) -> Result:
+        """The result of a model whose stream has ended: a warning if there are notes, dead letters, parts that no row
+        has, or no files.
+        """
+        silent = silences(self.compiled.nodes[source.model].promises, landed)
+        notes = (*notes, *self._unmatched(source, landed), *(str(one) for one in silent))
+        status = "warn" if notes or landed.reasons else "success"
+        return Result(source.model, "model", status, notes=notes, rows=landed.numbers, reasons=landed.reasons)
+
+    def _unmatched(self, source: Source, landed: Landed) -> tuple[str, ...]:
+        """A note if a source has no files and never had any."""
+        is_empty = not landed.messages and not source.messages.topics
+        if is_empty and self.tables.checkpoint(source.model).newest_commit < 0:
+            return (f'no file matches "{source.messages.path}"',)
+        return ()
 
     def start(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
         """Starts the stream of a source; returns Spark's query, and notes for the user."""
@@ -137,8 +154,6 @@ class Landing:
         elif then != now:
             changed = f'the compiled SQL of the format "{name}" has changed since rows landed'
             return (f"{changed}: --full-refresh lands all rows again",)
-        if not checkpoint.is_there and not source.messages.topics and not _any_file(source.messages.path):
-            return (f'no file matches "{source.messages.path}"',)
         return ()
 
 
@@ -156,8 +171,3 @@ def enumeration(texts: Sequence[str]) -> str:
     """
     more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
     return ", ".join(texts[:SHOWN]) + more
-
-
-def _any_file(path: str) -> bool:
-    """Whether a local path or pattern matches anything; True for what only Spark can look up."""
-    return "://" in path or Path(path).exists() or any(True for _ in Path("/").glob(path.lstrip("/")))

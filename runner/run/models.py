@@ -32,7 +32,7 @@ class Models:
         landed, notes = self.landing.land(source)
         self.tables.changelog_view(node.name)
         self.views.was_made(node.name)
-        return Result(node.name, "model", "success", notes=notes, rows={"messages": landed.messages, **landed.rows})
+        return self.landing.result(source, landed, notes)
 
     def _build(self, node: Node, model: Model) -> Result:
         self.views.prepare(node.name)

@@ -15,7 +15,7 @@ from runner.engine.messages import messages_view
 from runner.engine.session import Spark
 from runner.functions.avro.files import FileMessage
 from runner.project.nodes import DataTest, Node, UnitTest
-from runner.run.compare import case_row, in_any_order, in_calls, in_order
+from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order
 from runner.run.documents import messages_of
 from runner.run.recount import Recount
 from runner.run.results import Result
@@ -90,7 +90,7 @@ class TestRuns:
         out: dict[str, list[dict[str, Any]]] = {name: [] for name in sharing}
         for row in session.rows(first.query.sql)[1]:
             out[owners[row["seq"]["arrival"][0]]].append(row)
-        return {name: [case_row(row) for row in sorted(rows, key=_arrival)] for name, rows in out.items()}
+        return {name: [as_text(case_row(row)) for row in sorted(rows, key=_arrival)] for name, rows in out.items()}
 
     def function_test(self, node: Node) -> Result:
         """Passes if the function returns what is expected for all given arguments."""

@@ -1,0 +1,57 @@
+"""show: the rows of a model or a query, from the tables as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.commands.arguments import ShowArguments
+from runner.commands.job import Job, open_spark, parts_of, spark_log
+from runner.commands.workspace import Workspace
+from runner.errors import RunnerError, Where
+from runner.project.graph import Graph
+from runner.project.lineage import tables_read
+from runner.project.nodes import Model, Node, SqlText
+from runner.render import name as quoted
+from runner.report import Report
+
+
+def show(arguments: ShowArguments, report: Report) -> int:
+    """Prints the first rows of a model, from the tables as they are now."""
+    workspace = Workspace(arguments.project)
+    node = _inline(workspace, arguments.inline) if arguments.inline else _one_model(workspace, arguments)
+    job = Job.of(workspace, "show", [node])
+    with open_spark(workspace.project.target, spark_log(workspace.project), job.library) as spark:
+        from runner.engine.errors import QueryFailed
+
+        parts = parts_of(job, spark)
+        try:
+            parts.views.prepare(node.name)
+            parts.views.make(node)
+            columns, rows = spark.rows(f"select * from {quoted(node.name)}", arguments.limit)
+        except QueryFailed as failure:
+            report.query_failed(failure.message)
+            return 1
+    if arguments.output == "json":
+        report.json_lines(rows)
+    else:
+        report.table(columns, rows)
+    return 0
+
+
+def _one_model(workspace: Workspace, arguments: ShowArguments) -> Node:
+    if not arguments.selection.select:
+        raise RunnerError("usage", "show needs -s MODEL or --inline SQL")
+    nodes = workspace.chosen(arguments.selection, lambda node: node.model is not None)
+    if len(nodes) > 1:
+        names = ", ".join(node.name for node in nodes[:5])
+        raise RunnerError("usage", f"show takes one model, and {len(nodes)} are selected: {names}")
+    return nodes[0]
+
+
+def _inline(workspace: Workspace, text: str) -> Node:
+    """The query of --inline as a model of the graph, which reads the models that it names with or without ref()."""
+    sql, reading = workspace.templates.expand(text, Where(Path("--inline")))
+    read = tables_read(sql, [name for name, node in workspace.graph.nodes.items() if node.model])
+    node = Node("inline", "model", Model(SqlText(sql), "view"), tuple(dict.fromkeys([*reading.parents, *read])))
+    workspace.graph = Graph({**workspace.graph.nodes, node.name: node})
+    return node

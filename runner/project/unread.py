@@ -1,0 +1,23 @@
+"""Folders and files of a project that nothing reads, though people who know dbt may expect it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from runner.errors import RunnerWarning, Where
+
+# What is looked for in a project's folder -> what to do instead.
+UNREAD = {
+    "seeds/*": "rows belong in a model: select * from values ('a', 1) as t(name, number)",
+    "snapshots/*": "the changelog already has the history of each row: select it in a model",
+    "analyses/*": "runner show --inline SQL runs a query once; models/ has those that stay",
+    "tests/*.sql": "a data test is a macro test_NAME in macros/, named under data_tests of a model",
+}
+
+
+def unread(root: Path) -> Iterator[RunnerWarning]:
+    """A warning for each kind of file that is there and that no command reads."""
+    for pattern, hint in UNREAD.items():
+        if found := sorted(root.glob(pattern)):
+            yield RunnerWarning("files-unread", f'nothing reads "{pattern.removesuffix("*")}"', Where(found[0]), hint)
