@@ -1,0 +1,109 @@
+"""`runner init`: a sample, or a project of the person's own files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from runner.yaml_text import read_yaml
+from tests.pages import ROOT
+
+CASES = ROOT / "formats" / "cases"
+# A row of another database than the sample's.
+ROW = {"data": [{"id": "1"}], "pkNames": ["id"]}
+MESSAGE = {"type": "INSERT", "database": "d", "table": "t", "es": 1700000000000, **ROW}
+FILES = {"messages/1.jsonl": json.dumps(MESSAGE), "messages/2.jsonl": json.dumps(MESSAGE), "other/a.txt": "x"}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with messages and no project."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def source_of(project: Path) -> dict:
+    (source,) = read_yaml(project / "project.yml").value["sources"]
+    return source
+
+
+@pytest.mark.usefixtures("spark", "interpreted")
+def test_the_first_build_of_own_files_is_green(here: Path, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = runner("init", "demo", "--format", "canal", "--files", "messages/*.jsonl", "--zone", "Asia/Shanghai")
+    assert ran.code == 0 and "cd demo && runner build" in ran.err
+    assert [path.name for path in (here / "demo").rglob("*")] == ["project.yml"]
+    expected = {"name": "messages", "format": "canal", "zone": "Asia/Shanghai", "files": "../messages/*.jsonl"}
+    assert source_of(here / "demo") == expected
+    monkeypatch.chdir(here / "demo")
+    ran = runner("build")
+    assert ran.code == 0 and "[2 messages: 2 row in" in ran.err and "PASS test conserved_messages" in ran.err
+    assert " WARN=0 ERROR=0 " in ran.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("files", "seen"),
+    [
+        ("messages/1.jsonl", "../../messages/1.jsonl"),
+        ("messages", "../../messages"),
+        ("s3a://bucket/in/*", "s3a://bucket/in/*"),
+        ("HERE/messages/*", "HERE/messages/*"),
+    ],
+)
+def test_files_are_found_from_the_project(here: Path, runner, files: str, seen: str) -> None:
+    ran = runner("init", "new/demo", "--format", "canal", "--files", files.replace("HERE", str(here)))
+    assert ran.code == 0, ran.err
+    assert source_of(here / "new/demo")["files"] == seen.replace("HERE", str(here))
+    assert "zone" not in source_of(here / "new/demo")
+    assert runner("check", "--project-dir", "new/demo").code == 0
+
+
+def test_a_schema_goes_with_avro(here: Path, runner) -> None:
+    shutil.copy(CASES / "drs_avro/record.avsc", here)
+    words = ("init", "demo", "--format", "drs_avro", "--files", "messages/*")
+    ran = runner(*words)
+    assert ran.code == 2 and "error[schema-missing]" in ran.err and "--schema FILE.avsc" in ran.err
+    assert runner(*words, "--schema", "record.avsc").code == 0
+    assert source_of(here / "demo")["schema"] == ["../record.avsc"]
+    assert runner("check", "--project-dir", "demo").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["demo", "--format", "cannal", "--files", "messages/*"], "format-unknown", 'did you mean "canal"?'),
+        (["demo", "--format", "oms_before_3_3", "--files", "messages/*"], "spec-missing", "op"),
+        (["demo", "--format", "canal", "--files", "message/*"], "file-missing", 'no file matches "message/*"'),
+        (["demo", "--format", "canal", "--files", "*"], "file-missing", 'no file matches "*"'),
+        (["demo", "--format", "canal", "messages/1.jsonl"], "usage", 'unknown argument "messages/1.jsonl"'),
+        (["demo", "--format", "canal"], "usage", '"--format" needs both "--format" and "--files"'),
+        (["demo", "--files", "messages/*"], "usage", '"--files" needs both'),
+        (["demo", "--zone", "UTC"], "usage", '"--zone" needs both'),
+        (["demo", "--format", "canal", "--files", "messages/*", "--zone", "CST"], "spec-zone", "CST"),
+        (["demo", "--format", "canal", "--files", "messages/*", "--schema", "a.avsc"], "schema-file", "a.avsc"),
+        (["other", "--format", "canal", "--files", "messages/*"], "init-exists", '"other" already exists'),
+        (["other/a.txt", "--format", "canal", "--files", "messages/*"], "init-exists", '"other/a.txt" already exists'),
+    ],
+)
+def test_mistakes_are_said_and_nothing_is_written(here: Path, runner, words: list[str], code: str, says: str) -> None:
+    ran = runner("init", *words)
+    assert ran.code == 2 and f"error[{code}]" in ran.err and says in ran.err
+    assert {str(path.relative_to(here)) for path in here.rglob("*") if path.is_file()} == set(FILES)
+
+
+def test_the_sample_is_as_before(here: Path, runner) -> None:
+    assert runner("init", "demo").code == 0
+    assert source_of(here / "demo") == {
+        "name": "shop",
+        "description": "The changes in the database of a shop",
+        "format": "canal",
+        "zone": "Asia/Shanghai",
+        "files": "messages/*.jsonl",
+    }
+    assert read_yaml(here / "demo/project.yml").value["name"] == "demo"
+    assert "order_status" in runner("ls", "--project-dir", "demo").out
