@@ -48,6 +48,8 @@ checked as (
     {%- if plan.images.sent %}
     {{ unfit_columns(plan) }} as unfit_columns,
     {%- endif %}
+    {%- elif plan.images.texts %}
+    {{ unfit_in_texts(plan) }} as unfit_columns,
     {%- endif %}
     case
       when parse_error is not null then parse_error
@@ -62,7 +64,7 @@ checked as (
     array_compact(array({% for column in plan.names %}{{ given(column.value) }}{{ ', ' if not loop.last }}{% endfor %})) as table_names,
     {%- endif %}
     {%- if plan.keys.image %}
-    {{ key_image(plan.keys.image) }} as key_image,
+    {{ key_image(plan.keys) }},
     {%- endif %}
     {{ key_names(plan) }} as key_names,
     {{ types(plan) }} as types
@@ -71,8 +73,8 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names{{ ', key_image' if plan.keys.image }}, types{{ ', removed' if plan.images.patches }}
-    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent }}, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', removed' if plan.images.patches }}
+    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.tell_unfit }}, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     {{ op_of(plan) }} as op,
     {%- if plan.values.readers %}

@@ -43,16 +43,20 @@ case
       {%- for table in tables %} when {{ table_is(table.name) }} then array({{ table.key | map('sql_text') | join(', ') }}){% endfor %} end
 {%- endmacro -%}
 
-{#- A key that is an image. -#}
-{%- macro key_image(image) -%}
-{%- if image.text_column -%} {{ name(image.text_column) }}.values {%- else -%} {{ first_field(image.paths) }} {%- endif -%}
+{#- The key in an image beside the row; and that image as it was sent, if it says more than the key, or cannot be read. -#}
+{%- macro key_image(keys) -%}
+{%- set image -%} {% if keys.image.text_column %}{{ name(keys.image.text_column) }}.values{% else %}{{ first_field(keys.image.paths) }}{% endif %} {%- endset -%}
+columns_of({{ image }}, null, {{ key_columns_of_image(keys) }}) as key_image,
+    if(map_keys({{ image }}) = {{ key_columns_of_image(keys) }}, null, {{ first_field(keys.image.paths) if keys.image.text_column else 'to_json(' ~ image ~ ')' }}) as more_than_key
 {%- endmacro -%}
 
-{#- The key: an image; else the key columns of the row; else the vendor's joined values, where there are as many of them as names. -#}
+{%- macro key_columns_of_image(keys) -%} array({{ keys.image_columns | map('sql_text') | join(', ') }}) {%- endmacro -%}
+
+{#- The key: in the image beside the row, else the key columns of the row; else the vendor's joined values, where there are as many of them as names. -#}
 {%- macro key_of(plan) -%}
 {%- set image = 'coalesce(after, before)' -%}
 case
-      {%- if plan.keys.image %} when kind = 'row' and size(key_image) > 0 then key_image{% endif %}
+      {%- if plan.keys.image %} when kind = 'row' and key_image is not null then key_image{% endif %}
       {%- if plan.keys.joined %}
       when kind = 'row' then coalesce(columns_of({{ image }}, before, key_names), key_with_values({{ image }}, key_names, {{ joined_values(plan.keys.joined) }}))
       {%- else %} when kind = 'row' then columns_of({{ image }}, before, key_names)
@@ -72,10 +76,11 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- set value -%} {{ name(entry.column) if entry.members else plain(entry.value) if entry.value | length == 1 else given(entry.value) }} {%- endset -%}
 {%- do parts.append(text(entry.name) ~ ', ' ~ value) -%}
 {%- endfor -%}
-{%- if plan.keys.names or plan.keys.image -%}
+{%- if plan.keys.image -%} {%- do parts.append("'where', if(kind = 'dead_letter', null, more_than_key)") -%} {%- endif -%}
+{%- if plan.keys.names -%}
 {%- do parts.append("'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null)") -%}
 {%- endif -%}
-{%- if plan.values.readers or plan.images.sent -%}
+{%- if plan.values.readers or plan.images.tell_unfit -%}
 {%- do parts.append("'as_sent', names_joined(" ~ columns_as_sent(plan) ~ ")") -%}
 {%- endif -%}
 {%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)")) -%}
@@ -85,7 +90,7 @@ known_entries(map({{ parts | in_lines(4) }}))
 {#- The columns whose values could not be read. -#}
 {%- macro columns_as_sent(plan) -%}
 {%- set not_read -%} concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) {%- endset -%}
-{%- if not plan.images.sent -%} {{ not_read }}
+{%- if not plan.images.tell_unfit -%} {{ not_read }}
 {%- elif plan.values.readers -%} concat({{ not_read }}, if(kind = 'row', unfit_columns, array()))
 {%- else -%} if(kind = 'row', unfit_columns, array())
 {%- endif -%}

@@ -6,7 +6,7 @@
 {%- set sent -%} {%- call(place) first_of(plan.types_places) -%} {{ types_at(place) }} {%- endcall -%} {%- endset -%}
 {{ table_columns(sent, plan) }}
 {%- elif plan.images.texts -%}
-map_concat(coalesce({{ types_in_texts(plan.images.before) }}, map()), coalesce({{ types_in_texts(plan.images.after) }}, map()))
+map_concat({% if plan.keys.image.text_column %}coalesce({{ key_types(plan.keys) }}, map()), {% endif %}coalesce({{ in_texts(plan.images.before, 'types') }}, map()), coalesce({{ in_texts(plan.images.after, 'types') }}, map()))
 {%- else -%} cast(null as map<string,string>)
 {%- endif -%}
 {%- endmacro -%}
@@ -29,11 +29,23 @@ transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (place.mem
 
 {%- macro types_beside_names(names, types) -%} if(size({{ names }}) = size({{ types }}), map_from_arrays({{ names }}, {{ types }}), null) {%- endmacro -%}
 
-{#- Types that stand in texts beside the values. -#}
-{%- macro types_in_texts(side) -%}
-{%- if side.texts -%} case verdict{% for verdict, column in side.texts.items() %} when {{ text(verdict) }} then {{ name(column) }}.types{% endfor %} end
-{%- else -%} cast(null as map<string,string>)
+{#- What a function that reads texts has found beside the values of an image. -#}
+{%- macro in_texts(side, member) -%}
+{%- if side.texts -%} case verdict{% for verdict, column in side.texts.items() %} when {{ text(verdict) }} then {{ name(column) }}.{{ member }}{% endfor %} end
+{%- else -%} null
 {%- endif -%}
+{%- endmacro -%}
+
+{%- macro key_types(keys) -%} columns_of({{ name(keys.image.text_column) }}.types, {{ key_columns_of_image(keys) }}) {%- endmacro -%}
+
+{#- The columns whose values are as sent because they do not fit their types. -#}
+{%- macro unfit_in_texts(plan) -%}
+flatten(array_compact(array(
+      {%- if plan.keys.image.text_column %}
+      array_intersect({{ name(plan.keys.image.text_column) }}.as_sent, {{ key_columns_of_image(plan.keys) }}),
+      {%- endif %}
+      {{ in_texts(plan.images.before, 'as_sent') }},
+      {{ in_texts(plan.images.after, 'as_sent') }})))
 {%- endmacro -%}
 
 

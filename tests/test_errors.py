@@ -950,6 +950,13 @@ CASES = [
         FORMAT + "key: {columns: a, indexes: b}\n",
     ),
     in_format(
+        "spec-missing",
+        "formats/g.yml:6:1",
+        "for instance {columns: [id], at: where, text: mongo_shell}",
+        '"at" and "columns"',
+        FORMAT + "key: {names: a, at: b}\n",
+    ),
+    in_format(
         "spec-word",
         "formats/g.yml:6:27",
         None,

@@ -313,7 +313,7 @@ def test_a_member_of_a_text_needs_the_path_of_the_text(
     [
         (SPEC.replace("data", "{at: NOTHING, text: mongo_shell}"), "5:1"),
         (SPEC + "key: {names: NOTHING, indexes: i}\n", "6:1"),
-        (SPEC + "key: {at: NOTHING, text: mongo_shell}\n", "6:1"),
+        (SPEC + "key: {columns: id, at: NOTHING, text: mongo_shell}\n", "6:1"),
     ],
 )
 def test_a_path_that_is_needed_cannot_be_none(project, runner, spec: str, place: str, nothing: str) -> None:

@@ -10,7 +10,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
+from runner.functions.mongo_shell import NOTHING, ShellDocument, shell_document, shell_patch
 from runner.functions.udfs import DOCUMENT, TEXT_MAP, java_bytes, java_bytes_of, shell_documents, shell_patches
 
 IDENTIFIER = "64650cf67dc36a464e76e583"
@@ -157,13 +157,37 @@ VALUES = [
     ("NumberInt(5)", "int", "5", "5"),
     ('NumberInt("-5")', "int", "-5", "-5"),
     ('NumberDecimal("1.50")', "decimal", "1.50", '{"$numberDecimal":"1.50"}'),
-    ('NumberDecimal("1E+3")', "decimal", "1E+3", '{"$numberDecimal":"1E+3"}'),
+    ('NumberDecimal("1E+3")', "decimal", "1000", '{"$numberDecimal":"1E+3"}'),
+    ('NumberDecimal("-12.340E-3")', "decimal", "-0.012340", '{"$numberDecimal":"-12.340E-3"}'),
+    ('NumberDecimal("12.34E+1")', "decimal", "123.4", '{"$numberDecimal":"12.34E+1"}'),
+    ('NumberDecimal("0E-3")', "decimal", "0.000", '{"$numberDecimal":"0E-3"}'),
+    ('NumberDecimal("-0E+3")', "decimal", "-0", '{"$numberDecimal":"-0E+3"}'),
+    ('NumberDecimal("+1.5e00002")', "decimal", "150", '{"$numberDecimal":"+1.5e00002"}'),
+    ('NumberDecimal("1E10000")', "decimal", "1" + "0" * 10_000, '{"$numberDecimal":"1E10000"}'),
+    ('NumberDecimal("1E-10000")', "decimal", "0." + "0" * 9_999 + "1", '{"$numberDecimal":"1E-10000"}'),
+    ('NumberLong("9.2E+18")', "long", "9200000000000000000", '{"$numberLong":"9.2E+18"}'),
+    ("NumberInt(1.5e1)", "int", "15", "1.5e1"),
     ('NumberDecimal("NaN")', "decimal", "NaN", '{"$numberDecimal":"NaN"}'),
     ('BinData(0, "AAH/")', "binData", "AAH/", '{"$binary":{"base64":"AAH/","subType":"00"}}'),
     ('BinData(128,"")', "binData", "", '{"$binary":{"base64":"","subType":"80"}}'),
     ('HexData(0, "0001fF")', "binData", "AAH/", '{"$binary":{"base64":"AAH/","subType":"00"}}'),
     ('HexData(255, "")', "binData", "", '{"$binary":{"base64":"","subType":"ff"}}'),
+    # one UUID, in each notation
     (f'UUID("{UNIQUE}")', "binData", UNIQUE, f'{{"$uuid":"{UNIQUE}"}}'),
+    (f'UUID("{UNIQUE.upper()}")', "binData", UNIQUE, f'{{"$uuid":"{UNIQUE}"}}'),
+    (f"UUID('{UNIQUE.replace('-', '')}')", "binData", UNIQUE, f'{{"$uuid":"{UNIQUE}"}}'),
+    ('BinData(4, "a6e4EJ2tEdGAtADAT9QwyA==")', "binData", UNIQUE, f'{{"$uuid":"{UNIQUE}"}}'),
+    (f'HexData(4, "{UNIQUE.replace("-", "").upper()}")', "binData", UNIQUE, f'{{"$uuid":"{UNIQUE}"}}'),
+    # bytes of subtype 4 that are none; each driver has its own order for subtype 3
+    ('BinData(4, "AAH/")', "binData", "AAH/", '{"$binary":{"base64":"AAH/","subType":"04"}}'),
+    (
+        'BinData(3, "a6e4EJ2tEdGAtADAT9QwyA==")',
+        "binData",
+        "a6e4EJ2tEdGAtADAT9QwyA==",
+        '{"$binary":{"base64":"a6e4EJ2tEdGAtADAT9QwyA==","subType":"03"}}',
+    ),
+    # the same byte: the last four bits say nothing
+    ('BinData(0, "/x==")', "binData", "/w==", '{"$binary":{"base64":"/w==","subType":"00"}}'),
     ("Timestamp(1684344064, 1)", "timestamp", "1684344064:1", '{"$timestamp":{"t":1684344064,"i":1}}'),
     ("/^a.*b$/i", "regex", "/^a.*b$/i", '{"$regularExpression":{"pattern":"^a.*b$","options":"i"}}'),
     (r"/[\"{,}]\/\d/", "regex", r"/[\"{,}]\/\d/", r'{"$regularExpression":{"pattern":"[\\\"{,}]\\/\\d","options":""}}'),
@@ -213,6 +237,10 @@ OWN_TEXTS = [
     ("NumberLong(true)", "long"),
     ("NumberLong(1, 2)", "long"),
     ('NumberInt("1.5")', "int"),
+    ('NumberLong("1.25E+1")', "long"),
+    ('NumberLong("15E-1")', "long"),
+    ('NumberLong("1E")', "long"),
+    (f'NumberLong("1E{"9" * 5000}")', "long"),
     # bare in JSON, this would be none
     ('NumberInt("007")', "int"),
     ('NumberDecimal("many")', "decimal"),
@@ -233,6 +261,10 @@ OWN_TEXTS = [
 ]
 
 
+# Types that nobody knows: no value is unfit for them.
+UNKNOWN_TYPES = {"Foo", "Symbol", "DBRef", "foo"}
+
+
 def only(document: ShellDocument) -> tuple[str, str | None]:
     """Type and text of the only column."""
     assert document.reason is None
@@ -247,12 +279,14 @@ def test_values(text: str, kind: str, canonical: str | None, nested: str) -> Non
     assert only(shell_document(f'{{"v": [{text}]}}')) == ("array", f"[{nested}]")
     assert only(shell_document(f'{{"v": {{"a": {text}, b:{text}}}}}')) == ("object", f'{{"a":{nested},"b":{nested}}}')
     assert only(shell_patch(f'{{"$set": {{"v": {text}}}}}')) == (kind, canonical)
+    assert shell_document(f'{{"v": {text}, "w": [{text}]}}').as_sent == []
     json.loads(nested, parse_int=str)
 
 
 @pytest.mark.parametrize(("text", "kind"), OWN_TEXTS)
 def test_constructors_that_are_not_read(text: str, kind: str) -> None:
     assert only(shell_document(f'{{"v": {text} }}')) == (kind, text)
+    assert shell_document(f'{{"v": {text}, "w": 1}}').as_sent == ([] if kind in UNKNOWN_TYPES else ["v"])
     assert only(shell_document(f'{{"v": [{text}]}}')) == ("array", json.dumps([text], ensure_ascii=False))
     assert only(shell_patch(f'{{"$set": {{"v": {text}}}}}')) == (kind, text)
 
@@ -260,6 +294,24 @@ def test_constructors_that_are_not_read(text: str, kind: str) -> None:
 def test_a_constructor_with_words_to_spare() -> None:
     assert only(shell_document("{v: MinKey()}")) == ("minKey", "MinKey")
     assert only(shell_document('{v: Foo (\n1 ,"b" )}')) == ("Foo", 'Foo (\n1 ,"b" )')
+
+
+@pytest.mark.parametrize("text", ["1E10001", "1E-10001", "1E99999", "1e999999", f"1E{'9' * 5000}", ".5E3"])
+def test_exponents_that_are_not_written_out(text: str) -> None:
+    document = shell_document(f'{{"v": NumberDecimal("{text}")}}')
+    assert only(document) == ("decimal", text)
+    assert document.as_sent == ["v"]
+
+
+def test_exponents_of_a_whole_document() -> None:
+    """All together become at most a million characters longer; or all stay as sent."""
+    columns = {f"c{number}": 'NumberDecimal("1E9998")' for number in range(101)}
+    for count, (text, unfit) in {100: ("1" + "0" * 9998, 0), 101: ("1E9998", 101)}.items():
+        some = dict(list(columns.items())[:count])
+        text_of_all = "{" + ", ".join(f"{name}: {value}" for name, value in some.items()) + ", d: 1}"
+        for document in (shell_document(text_of_all), shell_patch(f"{{$set: {text_of_all}}}")):
+            assert document.values == dict.fromkeys(some, text) | {"d": "1"}
+            assert document.as_sent == list(some)[:unfit]
 
 
 # --- documents
@@ -317,7 +369,7 @@ NO_DOCUMENTS = [
 
 @pytest.mark.parametrize("text", NO_DOCUMENTS)
 def test_no_documents(text: str) -> None:
-    nothing = ShellDocument(None, None, None, "row-not-an-object")
+    nothing = NOTHING._replace(reason="row-not-an-object")
     assert shell_document(text) == nothing
     assert shell_patch(text) == nothing
     if text.startswith("{a: "):
@@ -327,9 +379,7 @@ def test_no_documents(text: str) -> None:
 
 
 def test_no_text() -> None:
-    nothing = ShellDocument(None, None, None, None)
-    assert shell_document(None) == nothing
-    assert shell_patch(None) == nothing
+    assert shell_document(None) == shell_patch(None) == NOTHING
 
 
 # --- updates
@@ -349,7 +399,7 @@ def test_no_text() -> None:
     ],
 )
 def test_patches(text: str, values: dict[str, str | None], types: dict[str, str], removed: list[str]) -> None:
-    assert shell_patch(text) == ShellDocument(values, types, removed, None)
+    assert shell_patch(text) == ShellDocument(values, types, [], removed, None)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +413,7 @@ def test_patches(text: str, values: dict[str, str | None], types: dict[str, str]
     ],
 )  # fmt: skip
 def test_unknown_patches(text: str) -> None:
-    assert shell_patch(text) == ShellDocument(None, None, None, "unknown-patch")
+    assert shell_patch(text) == NOTHING._replace(reason="unknown-patch")
 
 
 # --- deep and large
@@ -396,9 +446,28 @@ def test_brackets_without_end(opening: str, closing: str) -> None:
         ("[" + "1, " * 100_000 + "1]", "[" + "1," * 100_000 + "1]"),
         ("/" + "b" * 1_000_000 + "/", "/" + "b" * 1_000_000 + "/"),
         (f'BinData(0, "{"AAAA" * 250_000}")', "AAAA" * 250_000),
+        (f'NumberDecimal("{"9" * 1_000_000}E1")', "9" * 1_000_000 + "0"),
+        (f'NumberDecimal("{"9" * 1_000_000}x")', f'NumberDecimal("{"9" * 1_000_000}x")'),
+        (f'NumberLong("{"9" * 1_000_000}E")', f'NumberLong("{"9" * 1_000_000}E")'),
+        (f'ISODate("2023-05-17T09:18:31.{"0" * 1_000_000}x")', f'ISODate("2023-05-17T09:18:31.{"0" * 1_000_000}x")'),
+        (f'UUID("{"a" * 1_000_000}")', f'UUID("{"a" * 1_000_000}")'),
         (" " * 1_000_000 + "1", "1"),
     ],
-    ids=["text", "escapes", "other_quotes", "digits", "list", "pattern", "bytes", "blanks"],
+    ids=[
+        "text",
+        "escapes",
+        "other_quotes",
+        "digits",
+        "list",
+        "pattern",
+        "bytes",
+        "decimal",
+        "no_decimal",
+        "no_long",
+        "no_date",
+        "no_uuid",
+        "blanks",
+    ],
 )
 def test_large_values(text: str, canonical: str) -> None:
     started = time.perf_counter()
@@ -413,12 +482,18 @@ def test_large_values(text: str, canonical: str) -> None:
 
 
 def test_columns_of_documents() -> None:
-    texts = pa.array(["{a: 1, b: null}", None, "soon", "{}"], pa.string())
+    texts = pa.array(["{a: 1, b: null, c: UUID(1)}", None, "soon", "{}"], pa.string())
     expected = [
-        {"values": [("a", "1"), ("b", None)], "types": [("a", "int"), ("b", "null")], "removed": None, "reason": None},
-        {"values": None, "types": None, "removed": None, "reason": None},
-        {"values": None, "types": None, "removed": None, "reason": "row-not-an-object"},
-        {"values": [], "types": [], "removed": None, "reason": None},
+        {
+            "values": [("a", "1"), ("b", None), ("c", "UUID(1)")],
+            "types": [("a", "int"), ("b", "null"), ("c", "binData")],
+            "as_sent": ["c"],
+            "removed": None,
+            "reason": None,
+        },
+        {"values": None, "types": None, "as_sent": None, "removed": None, "reason": None},
+        {"values": None, "types": None, "as_sent": None, "removed": None, "reason": "row-not-an-object"},
+        {"values": [], "types": [], "as_sent": [], "removed": None, "reason": None},
     ]
     found = shell_documents(texts)
     assert found.type == DOCUMENT
@@ -431,9 +506,9 @@ def test_columns_of_documents() -> None:
 def test_columns_of_patches() -> None:
     texts = pa.array([None, "{$set: {a: 1}, $unset: {b: true}}", "{$inc: {a: 1}}"], pa.string())
     expected = [
-        {"values": None, "types": None, "removed": None, "reason": None},
-        {"values": [("a", "1")], "types": [("a", "int")], "removed": ["b"], "reason": None},
-        {"values": None, "types": None, "removed": None, "reason": "unknown-patch"},
+        {"values": None, "types": None, "as_sent": None, "removed": None, "reason": None},
+        {"values": [("a", "1")], "types": [("a", "int")], "as_sent": [], "removed": ["b"], "reason": None},
+        {"values": None, "types": None, "as_sent": None, "removed": None, "reason": "unknown-patch"},
     ]
     assert shell_patches(texts).to_pylist() == expected
     assert shell_patches(texts[1:]).to_pylist() == expected[1:]

@@ -102,6 +102,11 @@ class Images:
     after: Side
 
     @property
+    def tell_unfit(self) -> bool:
+        """Whether the functions that read the images also tell which values do not fit their types."""
+        return bool(self.sent or self.texts)
+
+    @property
     def own_paths(self) -> list[tuple[tuple[FieldPath, ...], list[str]]]:
         """The paths of the own images, each with the verdicts that have them there."""
         return grouped((change.own.paths, change.verdict) for change in self.changes)

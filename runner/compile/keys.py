@@ -23,22 +23,25 @@ class KeyNames:
 
 @dataclass(frozen=True)
 class Keys:
-    """`names`: the places of names, of which the first that gives some counts; `image`: a key that is an image;
-    `joined`: the key whose values are one text; `positions`: the keys that are numbers of names in a list.
+    """`names`: the places of names, of which the first that gives some counts; `image`: an image beside the row, where
+    the `image_columns` are looked up first; `joined`: the key whose values are one text; `positions`: the keys that are
+    numbers of names in a list.
     """
 
     names: tuple[KeyNames, ...]
     image: RowImage | None
+    image_columns: tuple[str, ...]
     joined: Key | None
     positions: tuple[Key, ...]
 
 
 def make_keys(spec: Format, keyed: Collection[DeclaredTable]) -> Keys:
     """Where the key is in a format's messages; `keyed` are the tables for which the source declares one."""
-    image = next((key.image for key in spec.key if key.image), None)
+    beside_row = next((key for key in spec.key if key.image), Key())
     return Keys(
         tuple(_names(spec, keyed)),
-        row_image(image, is_avro=False) if image else None,
+        row_image(beside_row.image, is_avro=False) if beside_row.image else None,
+        beside_row.columns,
         next((key for key in spec.key if key.values), None),
         tuple(key for key in spec.key if key.indexes),
     )
@@ -46,8 +49,7 @@ def make_keys(spec: Format, keyed: Collection[DeclaredTable]) -> Keys:
 
 def _names(spec: Format, keyed: Collection[DeclaredTable]) -> Iterator[KeyNames]:
     for key in spec.key:
-        if not key.image:
-            yield KeyNames(_form(key), key)
+        yield KeyNames(_form(key), key)
     if keyed:
         yield KeyNames("declared", Key())
 

@@ -10,7 +10,16 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from runner.functions.mongo_values import ARGUMENTS, CONSTRUCTORS, KINDS, WORDS, Value, quote, value_of_word
+from runner.functions.mongo_values import (
+    ARGUMENTS,
+    CONSTRUCTORS,
+    KINDS,
+    WORDS,
+    Value,
+    exponents_written_out,
+    quote,
+    value_of_word,
+)
 
 Member = TypeVar("Member")
 
@@ -33,15 +42,18 @@ class NotADocument(ValueError):
 
 
 class ShellDocument(NamedTuple):
-    """The texts and types of columns, and the columns that a patch removes; or the reason why there are none."""
+    """The texts and types of columns, those whose value did not fit its type and stayed as sent, and the columns that a
+    patch removes; or the reason why there are none.
+    """
 
     values: dict[str, str | None] | None
     types: dict[str, str] | None
+    as_sent: list[str] | None
     removed: list[str] | None
     reason: str | None
 
 
-NOTHING = ShellDocument(None, None, None, None)
+NOTHING = ShellDocument(None, None, None, None, None)
 
 
 def shell_document(text: str | None) -> ShellDocument:
@@ -60,17 +72,15 @@ def shell_document(text: str | None) -> ShellDocument:
         reader.end()
     except NotADocument:
         return NOTHING._replace(reason=NOT_A_DOCUMENT)
-    return ShellDocument(
-        {name: v.text for name, v in members.items()}, {name: v.kind for name, v in members.items()}, None, None
-    )
+    return document_of(members, None)
 
 
 def shell_patch(text: str | None) -> ShellDocument:
     """What an update by operators sets and removes. Operators other than $set and $unset, and members that are not
     operators, give the reason `unknown-patch`.
 
-    >>> shell_patch('{"$unset": {"a": true}, "$set": {"b": 1}}')[:3]
-    ({'b': '1'}, {'b': 'int'}, ['a'])
+    >>> shell_patch('{"$unset": {"a": true}, "$set": {"b": 1}}')[:4]
+    ({'b': '1'}, {'b': 'int'}, [], ['a'])
     >>> shell_patch('{"$inc": {"a": 1}}').reason
     'unknown-patch'
     """
@@ -84,10 +94,18 @@ def shell_patch(text: str | None) -> ShellDocument:
         return NOTHING._replace(reason=NOT_A_DOCUMENT)
     if any(name not in ("$set", "$unset") or members is None for name, members in operators.items()):
         return NOTHING._replace(reason=UNKNOWN_PATCH)
-    members = operators.get("$set") or {}
-    removed = list(operators.get("$unset") or {})
+    return document_of(operators.get("$set") or {}, list(operators.get("$unset") or {}))
+
+
+def document_of(members: dict[str, Value], removed: list[str] | None) -> ShellDocument:
+    """The columns of these members; exponents of decimals and whole numbers are written out."""
+    written = exponents_written_out(members)
     return ShellDocument(
-        {name: v.text for name, v in members.items()}, {name: v.kind for name, v in members.items()}, removed, None
+        values={name: written.get(name, v.text) for name, v in members.items()},
+        types={name: v.kind for name, v in members.items()},
+        as_sent=[name for name, v in members.items() if not v.fits or (v.has_exponent and name not in written)],
+        removed=removed,
+        reason=None,
     )
 
 
@@ -240,7 +258,7 @@ class Reader:
             return value_of_word(name)
         made = CONSTRUCTORS[name](*arguments) if name in CONSTRUCTORS and len(arguments) == ARGUMENTS[name] else None
         text = self.text[start : self.position]
-        return made or Value(KINDS.get(name, name), text, quote(text))
+        return made or Value(KINDS.get(name, name), text, quote(text), fits=name not in CONSTRUCTORS)
 
 
 def unquoted(token: str) -> str:

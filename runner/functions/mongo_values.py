@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
+from uuid import UUID
 
 DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)")
-DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|[+-]?Infinity")
+DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|[+-]?Infinity")
+WITH_EXPONENT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?[eE]([+-]?[0-9]{1,5})")
 IDENTIFIER = re.compile(r"[0-9a-fA-F]{24}")
 IDENTITY = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 HEXADECIMAL = re.compile(r"(?:[0-9a-fA-F]{2})*")
@@ -29,15 +31,25 @@ WORDS = {
     "MinKey": "minKey",
     "MaxKey": "maxKey",
 }
+# The largest exponent that is written out, and by how many characters all of a document together may become longer.
+MAX_EXPONENT, MAX_GROWTH = 10_000, 1_000_000
 EXTENDED_WORDS = {"undefined": '{"$undefined":true}', "MinKey": '{"$minKey":1}', "MaxKey": '{"$maxKey":1}'}
 
 
 class Value(NamedTuple):
-    """A value: the name of its type, its text at the top level, and its JSON inside other values."""
+    """A value: the name of its type, its text at the top level, and its JSON inside other values. `fits` is false if a
+    constructor of that type does not take its arguments: then both are the constructor's own text.
+    """
 
     kind: str
     text: str | None
     json: str
+    fits: bool = True
+
+    @property
+    def has_exponent(self) -> bool:
+        """Whether it is a decimal or a whole number with an exponent."""
+        return self.fits and self.kind in ("decimal", "long", "int") and "E" in (self.text or "").upper()
 
 
 def quote(text: str) -> str:
@@ -50,6 +62,51 @@ def value_of_word(word: str) -> Value:
     return Value(WORDS[word], None if word == "null" else word, EXTENDED_WORDS.get(word, word))
 
 
+# --- exponents
+
+
+def exponents_written_out(values: Mapping[str, Value]) -> dict[str, str]:
+    """Name -> text without an exponent, for the values that have one of up to MAX_EXPONENT. None is written out if all
+    together would become more than MAX_GROWTH characters longer.
+
+    >>> exponents_written_out({"a": Value("decimal", "1.5E+3", ""), "b": Value("double", "1e3", "")})
+    {'a': '1500'}
+    """
+    out: dict[str, str] = {}
+    growth = 0
+    for name, value in values.items():
+        text = value.text or ""
+        written = written_out(text) if value.has_exponent else None
+        if written is not None:
+            out[name] = written
+            growth += len(written) - len(text)
+            if growth > MAX_GROWTH:
+                return {}
+    return out
+
+
+def written_out(text: str) -> str | None:
+    """A number without its exponent; None if it has none, or one above MAX_EXPONENT.
+
+    >>> written_out("-1.50E+3"), written_out("15E-3"), written_out("1E10001")
+    ('-1500', '0.015', None)
+    """
+    found = WITH_EXPONENT.fullmatch(text)
+    if not found or abs(int(found[4])) > MAX_EXPONENT:
+        return None
+    digits, point = found[2] + (found[3] or ""), len(found[2]) + int(found[4])
+    if point <= 0:
+        digits, point = "0" * (1 - point) + digits, 1
+    whole = digits[:point].ljust(point, "0").lstrip("0") or "0"
+    return f"{found[1].strip('+')}{whole}{'.' if digits[point:] else ''}{digits[point:]}"
+
+
+def is_whole(text: str) -> bool:
+    """Whether the text is a whole number, where digits behind the point may be made whole by an exponent."""
+    found = WITH_EXPONENT.fullmatch(text)
+    return len(found[3] or "") <= int(found[4]) if found else bool(DIGITS.fullmatch(text))
+
+
 # --- constructors: the value that they make of their arguments; None if they do not take such arguments
 
 
@@ -60,7 +117,7 @@ def object_id(given: Value) -> Value | None:
 
 def whole_number(kind: str, extended: str) -> Callable[[Value], Value | None]:
     def make(given: Value) -> Value | None:
-        return Value(kind, given.text, extended % given.text) if DIGITS.fullmatch(given.text or "") else None
+        return Value(kind, given.text, extended % given.text) if is_whole(given.text or "") else None
 
     return make
 
@@ -109,30 +166,38 @@ def with_fraction(clock: datetime, fraction: str) -> str:
     return f"{clock.year:04}-{clock:%m-%dT%H:%M:%S}{'.' + digits if digits else ''}Z"
 
 
-def binary(kind: Value, given: Value) -> Value | None:
+def binary(subtype: Value, given: Value) -> Value | None:
     text = given.text or ""
-    # SUBTYPE bounds the digits: Python refuses to read thousands of them.
-    fits = (
-        BASE64.fullmatch(text)
-        and len(text) % 4 == 0
-        and SUBTYPE.fullmatch(kind.text or "")
-        and int(kind.text or "") <= 255
-    )
-    return (
-        Value("binData", text, f'{{"$binary":{{"base64":"{text}","subType":"{int(kind.text or ""):02x}"}}}}')
-        if fits
-        else None
-    )
+    return bytes_of(subtype, base64.b64decode(text)) if BASE64.fullmatch(text) and len(text) % 4 == 0 else None
 
 
-def binary_in_hex(kind: Value, given: Value) -> Value | None:
-    if not HEXADECIMAL.fullmatch(given.text or ""):
-        return None
-    return binary(kind, Value("string", base64.b64encode(bytes.fromhex(given.text or "")).decode(), ""))
+def binary_in_hex(subtype: Value, given: Value) -> Value | None:
+    text = given.text or ""
+    return bytes_of(subtype, bytes.fromhex(text)) if HEXADECIMAL.fullmatch(text) else None
 
 
 def uuid(given: Value) -> Value | None:
-    return Value("binData", given.text, f'{{"$uuid":{given.json}}}') if IDENTITY.fullmatch(given.text or "") else None
+    text = given.text or ""
+    return identity(bytes.fromhex(text.replace("-", ""))) if IDENTITY.fullmatch(text) else None
+
+
+def bytes_of(subtype: Value, data: bytes) -> Value | None:
+    """Bytes of a subtype: base64, or a UUID. None if there is no such subtype."""
+    number = subtype.text or ""
+    # SUBTYPE bounds the digits: Python refuses to read thousands of them.
+    if not SUBTYPE.fullmatch(number) or int(number) > 255:
+        return None
+    # The bytes of subtype 3 are UUIDs too, but each driver has its own order of them.
+    if int(number) == 4 and len(data) == 16:
+        return identity(data)
+    text = base64.b64encode(data).decode()
+    return Value("binData", text, f'{{"$binary":{{"base64":"{text}","subType":"{int(number):02x}"}}}}')
+
+
+def identity(data: bytes) -> Value:
+    """A UUID: the same text in whatever notation it came."""
+    text = str(UUID(bytes=data))
+    return Value("binData", text, f'{{"$uuid":"{text}"}}')
 
 
 def timestamp(seconds: Value, increment: Value) -> Value | None:

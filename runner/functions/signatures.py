@@ -16,7 +16,10 @@ class PythonFunction:
     module: str = "runner.functions.udfs"
 
 
-DOCUMENT = "struct<values map<string,string>, types map<string,string>, removed array<string>, reason string>"
+DOCUMENT = (
+    "struct<values map<string,string>, types map<string,string>, as_sent array<string>, removed array<string>, "
+    "reason string>"
+)
 
 # Those of every session; what reads the Avro of one source is made when that source is compiled.
 PYTHON_FUNCTIONS = {
@@ -32,7 +35,8 @@ PYTHON_FUNCTIONS = {
             "shell_document",
             "text string",
             DOCUMENT,
-            "A document in the language of MongoDB's shell: its values as text, their types; or why it cannot be read.",
+            "A document in the language of MongoDB's shell: its values as text, their types, the names of those that "
+            "did not fit their type and stayed as sent; or why it cannot be read.",
         ),
         PythonFunction(
             "shell_patch",

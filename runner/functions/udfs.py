@@ -24,7 +24,13 @@ from runner.functions.signatures import PYTHON_FUNCTIONS
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
 DOCUMENT = pa.struct(
-    [("values", TEXT_MAP), ("types", TEXT_MAP), ("removed", pa.list_(pa.string())), ("reason", pa.string())]
+    [
+        ("values", TEXT_MAP),
+        ("types", TEXT_MAP),
+        ("as_sent", pa.list_(pa.string())),
+        ("removed", pa.list_(pa.string())),
+        ("reason", pa.string()),
+    ]
 )
 
 
@@ -53,7 +59,7 @@ def java_bytes_of(maps: pa.Array) -> pa.Array:
 
 
 def shell_documents(texts: pa.Array) -> pa.Array:
-    """A struct of values, types, removed and reason for each text, read as a document."""
+    """A struct of values, types, as_sent, removed and reason for each text, read as a document."""
     return _structs([shell_document(text) for text in texts.to_pylist()])
 
 
@@ -67,6 +73,7 @@ def _structs(documents: list[ShellDocument]) -> pa.Array:
         {
             "values": None if d.values is None else list(d.values.items()),
             "types": None if d.types is None else list(d.types.items()),
+            "as_sent": d.as_sent,
             "removed": d.removed,
             "reason": d.reason,
         }

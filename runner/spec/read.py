@@ -21,6 +21,7 @@ from runner.spec.values import (
 )
 from runner.spec.words import (
     CLASSES,
+    IMAGE_TEXTS,
     KEY_TEXTS,
     META,
     ORDER_READERS,
@@ -30,6 +31,7 @@ from runner.spec.words import (
     Dropped,
     FieldPath,
     Format,
+    Image,
     Key,
     Types,
     TypeTable,
@@ -110,26 +112,32 @@ def _order(yaml: Yaml | None) -> tuple[Value, ...]:
 def _key(yaml: Yaml) -> Key:
     yaml.only(KEY_WORDS)
     _check_key_words(yaml)
-    is_image = given(yaml.get("at"))
-    names, indexes, text = (yaml.get(word) for word in ("names", "indexes", "text"))
-    language = one_of(text, KEY_TEXTS, "spec-word", "language of a text") if text and not is_image else None
+    at, names, indexes, text = (yaml.get(word) for word in ("at", "names", "indexes", "text"))
+    known = IMAGE_TEXTS if at else KEY_TEXTS
+    language = one_of(text, known, "spec-word", "language of a text") if text else None
     return Key(
         _members_of_texts(names) if language else paths(names),
         read_path(indexes) if given(indexes) else None,
-        language,
+        None if at else language,
         texts(yaml.get("columns")),
         paths(yaml.get("values")),
         optional_text(yaml.get("split")),
-        read_image(yaml) if is_image else None,
+        Image(paths(at), text=language) if at else None,
     )
 
 
 def _check_key_words(yaml: Yaml) -> None:
     """Raises `spec-missing` for words of a key that need others."""
     has = {word: given(yaml.get(word)) for word in KEY_WORDS}
-    if has["names"] + has["columns"] + has["at"] != 1:
+    if has["names"] + has["columns"] != 1:
         raise yaml.error(
-            "spec-missing", 'a key needs exactly one of "names", "columns", "at"', "for instance key: {names: pkNames}"
+            "spec-missing", 'a key needs exactly one of "names", "columns"', "for instance key: {names: pkNames}"
+        )
+    if yaml.get("at") and not (has["at"] and has["columns"]):
+        raise yaml.error(
+            "spec-missing",
+            '"at" and "columns" go together',
+            "for instance {columns: [id], at: where, text: mongo_shell}",
         )
     if has["values"] and not has["split"]:
         hint = 'for instance {names: keys, values: key_values, split: ","}'

@@ -32,7 +32,7 @@ ORDER_READERS = ("numbers", "local")
 META = (
     "db_type", "db_version", "protocol_version", "message_id", "gtid", "scn", "rowid", "checkpoint",
     "source_identity", "source_system", "cluster", "thread", "transaction_position", "log_position", "unique_keys",
-    "clustertime", "previous_commit_time", "connector", "server", "prefix", "content", "tags",
+    "clustertime", "previous_commit_time", "connector", "server", "prefix", "content", "tags", "record_type", "extra",
 )  # fmt: skip
 
 # The last part of a path: the members of a map that no other path leads to.
@@ -307,7 +307,7 @@ class Types:
 @dataclass(frozen=True)
 class Key:
     """Where a message names its key: the columns are at `names`, as a list or as a text in which `split` stands between
-    them, or are `columns`; their values, joined by `split`, are at `values`. Or columns and values are in `image`. With
+    them, or are `columns`; their values, joined by `split`, are at `values`, or in the members of `image`. With
     `indexes`, the key is given as positions in the list at `names`. With `text`, the last part of each of `names` is a
     member of the document in the text before it.
     """
