@@ -141,7 +141,9 @@ def mutants(messages: Sequence[dict[str, Any]], count: int, seed: int) -> Iterat
     """Messages with one character changed, taken out or put in, each in one line."""
     draw = random.Random(seed)
     for _ in range(count):
-        text = json.dumps(json.loads(written(draw.choice(messages))), ensure_ascii=False).encode(errors="replace").decode()
+        text = (
+            json.dumps(json.loads(written(draw.choice(messages))), ensure_ascii=False).encode(errors="replace").decode()
+        )
         at, way = draw.randrange(len(text)), draw.randrange(3)
         yield text[:at] + (draw.choice(CHARACTERS) if way else "") + text[at + (way < 2) :]
 

@@ -61,12 +61,10 @@ checked as (
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
-    concat_ws('.', cast(null as string), nullif(m.`database`, ''), cast(null as string), nullif(m.`table`, '')) as table_path,
+    array_compact(array(cast(null as string), nullif(m.`database`, ''), cast(null as string), nullif(m.`table`, ''))) as table_names,
     coalesce(nullif(key_columns(m.`pkNames`, hidden), cast(array() as array<string>)), case
-      when (concat_ws('.', nullif(m.`database`, ''), nullif(m.`table`, '')) = 'shop.orders'
-      or endswith(concat_ws('.', nullif(m.`database`, ''), nullif(m.`table`, '')), '.shop.orders')) then array('id', 'odd `name`')
-      when (concat_ws('.', nullif(m.`database`, ''), nullif(m.`table`, '')) = 'items'
-      or endswith(concat_ws('.', nullif(m.`database`, ''), nullif(m.`table`, '')), '.items')) then array('id') end) as key_names,
+      when slice(table_names, -2, 2) = array('shop', 'orders') then array('id', 'odd `name`')
+      when slice(table_names, -1, 1) = array('items') then array('id') end) as key_names,
     table_columns(m.`mysqlType`, null, hidden) as types
   from classified
 ),
@@ -79,13 +77,13 @@ exploded as (
       then split_part(verdict, ' ', 2) end as op,
     map_concat(
       coalesce(map_filter(`declared_readers`(types), (c, reader) -> not coalesce(case
-        when (table_path = 'shop.orders' or endswith(table_path, '.shop.orders')) then c in ('at', 'it\'s', 'n')
-        when (table_path = 'items' or endswith(table_path, '.items')) then c in ('at') end, false)), map()),
+        when slice(table_names, -2, 2) = array('shop', 'orders') then c in ('at', 'it\'s', 'n')
+        when slice(table_names, -1, 1) = array('items') then c in ('at') end, false)), map()),
       coalesce(case
-        when (table_path = 'shop.orders' or endswith(table_path, '.shop.orders')) then map(
+        when slice(table_names, -2, 2) = array('shop', 'orders') then map(
           'at', 'instant Asia/Shanghai',
           'it\'s', 'ordinal enum(\'a\',\'b\'\'s\')')
-        when (table_path = 'items' or endswith(table_path, '.items')) then map(
+        when slice(table_names, -1, 1) = array('items') then map(
           'at', 'instant +09:00') end, map())) as readers,
     coalesce(nth, 0) as row_index,
     coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],

@@ -10,7 +10,7 @@ decoded as (
   select *, from_json(
       sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`op` string, `db` string, `coll` string, `es` string, `ts` string, `clusterTime` string, `id` string, `dbType` string,
-        `value` string, `recordType` string, `where` string, `_seal` string, `_corrupt_record` string>',
+        `recordType` string, `extra` string, `value` string, `where` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '1')) as document
   from `drs_mongodb_messages`
@@ -33,7 +33,9 @@ classified as (
       when m.`op` = 'INSERT' then 'row insert'
       when m.`op` = 'UPDATE' and m.`recordType` = 'replace' then 'row update'
       when m.`op` = 'UPDATE' and m.`recordType` = 'update' then 'row update 2'
-      when m.`op` = 'DELETE' then 'row delete'
+      when m.`op` = 'DELETE' and m.`recordType` in ('doc', '') then 'row delete'
+      when m.`op` = 'DELETE' and m.`recordType` is null then 'row delete'
+      when m.`op` = 'DELETE' and m.`recordType` = 'view' then 'ddl drop'
       when m.`op` = 'DDL' then 'ddl other' end as verdict
   from parsed
 ),
@@ -60,6 +62,11 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
+    flatten(array_compact(array(
+      array_intersect(`shell_document_where`.as_sent, array('_id')),
+      case verdict when 'row delete' then `shell_document_value`.as_sent end,
+      case verdict when 'row insert' then `shell_document_value`.as_sent when 'row update' then `shell_document_value`.as_sent
+        when 'row update 2' then `shell_patch_value`.as_sent end))) as unfit_columns,
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
@@ -72,9 +79,11 @@ checked as (
         then 'no-row-image'
       when found_after is null and verdict = 'row update 2' then 'no-row-image'
     end as reason,
-    `shell_document_where`.values as key_image,
+    columns_of(`shell_document_where`.values, null, array('_id')) as key_image,
+    if(map_keys(`shell_document_where`.values) = array('_id'), null, m.`where`) as more_than_key,
     array('_id') as key_names,
-    map_concat(coalesce(case verdict when 'row delete' then `shell_document_value`.types end, map()),
+    map_concat(coalesce(columns_of(`shell_document_where`.types, array('_id')), map()),
+      coalesce(case verdict when 'row delete' then `shell_document_value`.types end, map()),
       coalesce(case verdict when 'row insert' then `shell_document_value`.types when 'row update' then `shell_document_value`.types
       when 'row update 2' then `shell_patch_value`.types end, map())) as types
   from message_images
@@ -82,7 +91,8 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, key_image, types, removed, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, key_image, more_than_key, types, removed, unfit_columns,
+    if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when reason is null then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
@@ -102,7 +112,7 @@ images as (
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' and size(key_image) > 0 then key_image when kind = 'row'
+    case when kind = 'row' and key_image is not null then key_image when kind = 'row'
       then columns_of(coalesce(after, before), before, key_names) end as key,
     if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
   from images
@@ -120,19 +130,21 @@ select
     else completeness(after, before, types, key_names) end as after_image,
   case when kind = 'row' and verdict = 'row update 2' then sort_array(array_union(map_keys(after), coalesce(removed, array())))
     when op = 'update' then changed_columns(before, after, types) end as changed,
-  if(kind = 'row', types, null) as types, instant_of_milliseconds(m.`es`) as event_time,
-  instant_of_milliseconds(m.`ts`) as produced_at, cast(null as string) as tx_id,
+  if(kind = 'row', types, null) as types, instant_of_milliseconds(nullif(m.`es`, '0')) as event_time,
+  instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position',
       order_position(array(if(m.`clusterTime` rlike '^[0-9]', get(regexp_extract_all(m.`clusterTime`, '[0-9]+', 0), 0), null),
       if(m.`clusterTime` rlike '^[0-9]', get(regexp_extract_all(m.`clusterTime`, '[0-9]+', 0), 1), null), m.`id`)), 'arrival', arrival,
       'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map('clustertime', m.`clusterTime`, 'db_type', m.`dbType`,
+  known_entries(map('clustertime', m.`clusterTime`, 'db_type', m.`dbType`, 'record_type', m.`recordType`, 'extra', m.`extra`,
+    'where', if(kind = 'dead_letter', null, more_than_key),
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin,
-  case when kind = 'ddl' then case verdict when 'ddl other' then nullif(m.`value`, '') else cast(null as string) end end as statement,
+  case when kind = 'ddl' then case verdict when 'ddl drop' then nullif(m.`value`, '') when 'ddl other' then nullif(m.`value`, '')
+    else cast(null as string) end end as statement,
   reason, found_in_message(reason, 'op', m.`op`, cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

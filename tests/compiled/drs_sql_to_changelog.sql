@@ -118,7 +118,7 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   case
-    when startswith(lower(m.`dbType`), 'postgresql') then cast(null as timestamp)
+    when startswith(lower(m.`dbType`), 'postgres') then cast(null as timestamp)
     else instant_of_milliseconds(nullif(m.`es`, '0')) end as event_time,
   instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
@@ -126,7 +126,7 @@ select
   cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'db_type', m.`dbType`,
     'previous_commit_time', case
-    when startswith(lower(m.`dbType`), 'postgresql') then nullif(m.`es`, '')
+    when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')
     else cast(null as string) end,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),

@@ -1,14 +1,14 @@
 -- dts_avro_to_changelog: the messages of source dts_avro, as rows of the changelog
 -- format     dts_avro: Alibaba DTS change tracking, Avro
 -- reads      dts_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_dts_avro_a849a8c2 of runner/functions
+-- functions  Spark's own, and avro_dts_avro_8577408a of runner/functions
 -- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
   select *,
-    avro_dts_avro_a849a8c2(raw, own_schema) as record
+    avro_dts_avro_8577408a(raw, own_schema) as record
   from `dts_avro_messages`
 ),
 
@@ -95,9 +95,12 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then if(nullif(m.`afterImages`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
-    key_columns(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>',
+    key_columns(listed_names(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
-      '2147483647')).`PRIMARY`, array()) as key_names,
+      '2147483647')).`PRIMARY`,
+      from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:string>',
+      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
+      '2147483647')).`PRIMARY`), array()) as key_names,
     if(size(m.`fields`.`name`) = size(m.`fields`.`dataTypeNumber`), map_from_arrays(m.`fields`.`name`, m.`fields`.`dataTypeNumber`), null)
       as types
   from message_images
@@ -155,7 +158,8 @@ select
   cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'log_position', m.`sourcePosition`, 'checkpoint', m.`safeSourcePosition`,
     'unique_keys', m.`tags`.`pk_uk_info`, 'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`,
-    'protocol_version', m.`version`, 'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`afterImages`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), found_in_message(reason, 'operation', m.`operation`, m.`afterImages`)) as detail,

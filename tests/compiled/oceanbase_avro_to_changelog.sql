@@ -1,14 +1,14 @@
 -- oceanbase_avro_to_changelog: the messages of source oceanbase_avro, as rows of the changelog
 -- format     oceanbase_avro: OceanBase data subscription, Avro
 -- reads      oceanbase_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_oceanbase_avro_e6982285 of runner/functions
+-- functions  Spark's own, and avro_oceanbase_avro_1cf55737 of runner/functions
 -- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
   select *,
-    avro_oceanbase_avro_e6982285(raw, own_schema) as record
+    avro_oceanbase_avro_1cf55737(raw, own_schema) as record
   from `oceanbase_avro_messages`
 ),
 
@@ -90,7 +90,7 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
-    transform(m.`pkIndexes`, i -> get(m.`fields`.`name`, cast(i as int))) as key_names,
+    transform(m.`pkIndexes`, i -> get(m.`fields`.`name`, try_cast(i as int))) as key_names,
     if(size(m.`fields`.`name`) = size(m.`fields`.`dataTypeNumber`), map_from_arrays(m.`fields`.`name`, m.`fields`.`dataTypeNumber`), null)
       as types
   from message_images
@@ -144,7 +144,7 @@ select
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
   known_entries(map('log_position', m.`position`, 'transaction_position', m.`txind`, 'unique_keys', m.`ukIndexes`,
-    'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`, 'protocol_version', m.`version`,
+    'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`, 'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
