@@ -36,7 +36,7 @@ transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (place.mem
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro key_types(keys) -%} columns_of({{ name(keys.image.text_column) }}.types, {{ key_columns_of_image(keys) }}) {%- endmacro -%}
+{%- macro key_types(keys) -%} columns_of({{ name(keys.image.text_column) }}.types, null, {{ key_columns_of_image(keys) }}) {%- endmacro -%}
 
 {#- The columns whose values are as sent because they do not fit their types. -#}
 {%- macro unfit_in_texts(plan) -%}
