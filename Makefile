@@ -21,10 +21,9 @@ run: setup ## set up, run the project, show the changelog
 	@echo
 	.venv/bin/runner show --inline "select op, table_name, key_text, after, changed, event_time from changelog where source = 'shop' order by seq" --limit 5
 	@echo
-	.venv/bin/runner show -s freshness
-	@echo
 	@echo "next:"
 	@echo "  .venv/bin/runner ls                 what is in the project"
+	@echo "  .venv/bin/runner show -s freshness  how fresh each source is"
 	@echo "  .venv/bin/runner test               test what was just written"
 	@echo "  .venv/bin/runner parse canal FILE   see what one of your files becomes"
 	@echo "  .venv/bin/runner --help             everything else"

@@ -164,8 +164,11 @@ replace(if(contains({{ value }}, '\\uD'),
 coalesce({{ read_at(path, 'array<map<string,string>>') }}, array_compact(array({{ read_at(path, 'map<string,string>') }})))
 {%- endmacro -%}
 
-{#- A bare text counts as a list of one name. -#}
-{%- macro names_at(path) -%} listed_names({{ read_at(path, 'array<string>') }}, {{ read_at(path, 'string') }}) {%- endmacro -%}
+{#- A bare text counts as a list of one name; any other bare value does not. -#}
+{%- macro names_at(path) -%}
+listed_names({{ read_at(path, 'array<string>') }}, {{ read_at(path, 'string') }},
+      {{ read_at(path, 'boolean') }} is not null or {{ read_at(path, 'double') }} is not null)
+{%- endmacro -%}
 
 {#- The places of images that hold something else than an image, or than a list of images and nulls. -#}
 {%- macro misfits(plan) -%}

@@ -29,7 +29,8 @@
 
 {#- The names that are a member of the document in a text: a list, or a bare text as a list of one. -#}
 {%- macro names_in_text(path) -%}
-listed_names({{ member_of_text(path, 'array<string>') }}, {{ member_of_text(path, 'string') }})
+listed_names({{ member_of_text(path, 'array<string>') }}, {{ member_of_text(path, 'string') }},
+      {{ member_of_text(path, 'boolean') }} is not null or {{ member_of_text(path, 'double') }} is not null)
 {%- endmacro -%}
 
 {%- macro member_of_text(path, type) -%}

@@ -102,8 +102,10 @@ class Report:
         """Reports what a batch of a stream has landed."""
         if self.quiet:
             return
-        counted = _counted(batch.landed.numbers, self._reasons(batch.landed.reasons))
-        text = f"{name}: {counted}{batch.seconds:.1f}s{_behind(batch.behind)}"
+        landed = batch.landed
+        rows = ", ".join(f"{grouped(count)} {kind}" for kind, count in landed.rows.items() if count)
+        kinds = f" ({rows}{self._reasons(landed.reasons)})" if rows else ""
+        text = f"{name}: {grouped(landed.messages)} messages{kinds} in {batch.seconds:.1f}s{_behind(batch.behind)}"
         event = {
             "event": "progress",
             "name": name,

@@ -189,7 +189,7 @@ def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool =
         began = time.perf_counter()
         results = execute_nodes(job, parts, Report(quiet=True), threads)
         seconds = time.perf_counter() - began
-    assert {result.status for result in results} == {"success"}
+    assert {result.status for result in results} <= {"success", "warn"}
     return seconds
 
 

@@ -67,7 +67,7 @@ def test_what_parse_writes_is_a_case_that_passes(project, runner) -> None:
         ran = runner("parse", format_name, str(folder / source.name), "--output", "case", *words)
         assert ran.code == 0, ran.err
         (folder / f"{one_word(source.name)}.rows.yml").write_text(ran.out)
-    ran = runner("test", "--unit", "-s", "format:canal", "format:drs_avro")
+    ran = runner("test", "--unit", "-s", "format:canal format:drs_avro")
     assert ran.code == 0 and "PASS=3 " in ran.err, ran.err
     written = root / "formats/cases/canal/shop.rows.yml"
     own = read_yaml(CASES / "canal/shop.rows.yml").value

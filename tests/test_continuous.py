@@ -33,9 +33,8 @@ SECONDS_TO_WAIT = 150
 
 
 def message(number: int) -> str:
-    return json.dumps(
-        {"type": "INSERT", "database": "d", "table": "t", "data": [{"id": str(number)}], "pkNames": ["id"]}
-    )
+    header = {"type": "INSERT", "database": "d", "table": "t", "es": 1700000000000, "pkNames": ["id"]}
+    return json.dumps({**header, "data": [{"id": str(number)}]})
 
 
 def wait_until(is_so: Callable[[], object], missing: Callable[[], str]) -> None:
@@ -267,9 +266,12 @@ def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(
 # --- what Spark says of a stream, without Spark
 
 
-def batch(number: int, **counts: int) -> Any:
-    landed = {"messages": 1, "row": 1, "ddl": 0, "control": 0, "dead_letter": 0, **counts}
-    observed = {"landed": SimpleNamespace(asDict=lambda: landed)}
+def batch(number: int) -> Any:
+    """A batch with a row and a dead letter."""
+    rows = {"row": 1, "ddl": 0, "control": 0, "dead_letter": 1}
+    reasons = [{"count": 1}, {"item": "no-op", "count": 1}]
+    counts = {"messages": 2, "rows": rows, "reasons": reasons, "expected": {"key": 1}, "found": {"key": 0}}
+    observed = {"landed": SimpleNamespace(asDict=lambda: {"counts": json.dumps(counts)})}
     return SimpleNamespace(
         batchId=number,
         batchDuration=800,
@@ -314,7 +316,9 @@ def test_each_batch_is_counted_once() -> None:
     for batches in ((), (4, 5), (), (6,), (7, 8, 9), (9,), (10, 11)):
         query.ran(*map(batch, [n for n in batches if n not in seen]))
         seen += [found.number for found in stream.new_batches()]
-    assert seen == [4, 5, 6, 7, 8, 9, 10, 11] and stream.landed.messages == 8
+    assert seen == [4, 5, 6, 7, 8, 9, 10, 11] and stream.landed.messages == 16
+    assert (stream.landed.rows["row"], stream.landed.reasons) == (8, {"no-op": 8})
+    assert (stream.landed.expected, stream.landed.found) == ({"key": 8}, {"key": 0})
 
 
 def test_behind_a_backlog_it_stops_when_the_awaited_batch_has_ended() -> None:

@@ -158,7 +158,7 @@ before: row.orig
 after: row.new
 table_name: hdr.tbl
 """
-NEW = {"id": 1, "shop": 2, "a,b": 3}
+NEW = {"id": 1, "shop": 2, "a,b": 3, "1": 4, "1.5": 5, "true": 6}
 # What messages have as the names of their key, and the key that a format makes of it: as one name, and split.
 NAMES = [
     ("id", {"id": "1"}, {"id": "1"}),
@@ -173,6 +173,9 @@ ONLY_LISTED = [
     ([], None),
     (["id", None], {"id": "1"}),
     ({"id": 1}, None),
+    (1, None),
+    (1.5, None),
+    (True, None),
 ]
 
 

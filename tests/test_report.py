@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import json
 
+from runner.engine.landed import Landed
+from runner.errors import RunnerWarning
 from runner.report import Report
+from runner.run.results import Batch, Result
 
 
-def said(log_format: str, event: str, *arguments: str) -> str:
+def said(log_format: str, event: str, *arguments: object) -> str:
     stderr = io.StringIO()
     getattr(Report(log_format, stderr=stderr), event)(*arguments)
     return stderr.getvalue()
@@ -28,3 +31,21 @@ def test_only_what_nobody_can_mend_is_a_bug() -> None:
 
 def test_a_query_that_fails_is_said_as_other_mistakes_are() -> None:
     assert said("text", "query_failed", "no column x") == "error[query]: no column x\n"
+
+
+def test_a_batch_is_said_with_the_reasons_of_its_dead_letters() -> None:
+    rows = {"row": 1, "ddl": 0, "control": 0, "dead_letter": 3}
+    batch = Batch(4, Landed(4, rows, {"no-op": 1, "not-json": 2}), 0.5, 7)
+    told = "orders: 4 messages (1 row, 3 dead_letter (2 not-json, 1 no-op)) in 0.5s, 7 behind\n"
+    assert said("text", "progress", "orders", batch).partition("  ")[2] == told
+    event = json.loads(said("json", "progress", "orders", batch))
+    assert (event["rows"], event["reasons"]) == (rows, {"no-op": 1, "not-json": 2})
+
+
+def test_the_last_line_counts_warnings() -> None:
+    stderr = io.StringIO()
+    report = Report(stderr=stderr)
+    report.warn(RunnerWarning("files-unread", 'nothing reads "seeds/"', hint="a model"))
+    report.done([Result("a", "model", "success"), Result("b", "model", "warn"), Result("c", "model", "error")])
+    assert stderr.getvalue().startswith('warning[files-unread]: nothing reads "seeds/"\n  hint: a model\n')
+    assert stderr.getvalue().endswith("Done. PASS=1 WARN=2 ERROR=1 SKIP=0 TOTAL=4\n")
