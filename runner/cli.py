@@ -340,6 +340,8 @@ def _parse(args: Namespace, report: Report) -> int:
 def _formats(args: Namespace, report: Report) -> int:
     from runner.commands.formats import formats
 
+    if (args.zone or args.schema) and not args.messages:
+        raise RunnerError("usage", '"--zone" and "--schema" need "--messages"', hint="runner formats check --help")
     messages = _messages(args, args.name, args.messages) if args.messages else None
     return formats(FormatsArguments(_project(args), args.action, args.name, messages), report)
 

@@ -77,6 +77,7 @@ def test_a_schema_goes_with_avro(here: Path, runner) -> None:
     ("words", "code", "says"),
     [
         (["demo", "--format", "cannal", "--files", "messages/*"], "format-unknown", 'did you mean "canal"?'),
+        (["demo", "--format", "acme", "--files", "messages/*"], "format-unknown", "formats/acme.yml in the project"),
         (["demo", "--format", "oms_before_3_3", "--files", "messages/*"], "spec-missing", "op"),
         (["demo", "--format", "canal", "--files", "message/*"], "file-missing", 'no file matches "message/*"'),
         (["demo", "--format", "canal", "--files", "*"], "file-missing", 'no file matches "*"'),

@@ -138,6 +138,7 @@ def test_images_that_hold_no_column(project, runner) -> None:
 def test_messages_are_for_the_check_of_one_format(project, runner) -> None:
     project({"formats/acme.yml": RIGHT, "in/1.jsonl": MESSAGES})
     assert "error[usage]" in runner("formats", "list", "--messages", "in/1.jsonl").err
+    assert "error[usage]" in runner("formats", "check", "acme", "--zone", "UTC").err
     ran = runner("formats", "check", "--messages", "in/1.jsonl")
     assert ran.code == 2 and "hint: runner formats check NAME --messages in/1.jsonl" in ran.err
     assert "error[file-missing]" in runner("formats", "check", "acme", "--messages", "in/2.jsonl").err

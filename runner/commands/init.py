@@ -9,11 +9,12 @@ import shutil
 from pathlib import Path
 
 import jinja2
+import yaml
 
 from runner import artifacts
 from runner.commands.arguments import InitArguments, MessagesArguments, ProjectArguments
 from runner.commands.workspace import read_project_of
-from runner.errors import RunnerError, Where
+from runner.errors import RunnerError, Where, did_you_mean
 from runner.files import is_uri
 from runner.project.project import built_in_folder
 from runner.project.sources import with_schemas
@@ -58,7 +59,12 @@ def _sample(root: Path) -> str:
 
 def _project_of(messages: MessagesArguments, root: Path) -> str:
     """The project.yml of a project with these messages; raises mistakes in what is said of them."""
-    spec = FormatFolders((built_in_folder("formats"),)).load(messages.format)
+    formats = FormatFolders((built_in_folder("formats"),))
+    if messages.format not in formats.names():
+        own = f"start with one of runner formats list; one of your own is formats/{messages.format}.yml in the project"
+        hint = did_you_mean(messages.format, formats.names()) or own
+        raise RunnerError("format-unknown", f'there is no format "{messages.format}"', hint=hint)
+    spec = formats.load(messages.format)
     with_schemas(spec, tuple(read_schema(path, None) for path in messages.schemas), "--schema FILE.avsc", None)
     zone = read_zone(Yaml(messages.zone, {(): Where(Path("--zone"))}))
     if not is_uri(messages.file) and not any(Path(one).is_file() for one in _matching(messages.file)):
@@ -81,7 +87,17 @@ def _seen_from(root: Path, place: str) -> str:
 def _project_file(root: Path, **values: object) -> str:
     template = (importlib.resources.files("runner") / "starter" / "project.yml.jinja").read_text(encoding="utf-8")
     environment = jinja2.Environment(keep_trailing_newline=True)
+    environment.filters["yaml"] = _yaml
     return environment.from_string(template).render(name=root.absolute().name, **values)
+
+
+def _yaml(value: object) -> str:
+    """
+    >>> _yaml("demo"), _yaml("*.jsonl"), _yaml(["a.avsc"])
+    ('demo', "'*.jsonl'", '[a.avsc]')
+    """
+    text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=float("inf"))
+    return text.removesuffix("...\n").rstrip("\n")
 
 
 def clean(arguments: ProjectArguments, report: Report) -> int:
