@@ -168,19 +168,32 @@ timestamp_micros(unix_micros(try_cast({{ sent }} as timestamp)) {{ '-' if zone.i
 cast(from_utc_timestamp({{ in_zone('left(' ~ sent ~ ', 19)', zone) }}, {{ text(zone.name) }}) as string) = replace(left({{ sent }}, 19), 'T', ' ')
 {%- endmacro -%}
 
-{%- macro order_text(number, zone) -%}
-{%- set sent = plain(number.value) -%}
+{#- An order number as text. -#}
+{%- macro order_text(value, index, zone) -%}
+{%- if not value -%} cast(null as string)
+{%- else -%} {%- call(choice) first_of(value) -%} {{ choice_of_order(choice, index, zone) }} {%- endcall -%}
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro choice_of_order(choice, index, zone) -%}
+{%- if choice.by is defined -%} {%- call(value) switch(choice) -%} {{ order_text(value, index, zone) }} {%- endcall -%}
+{%- else -%}
+{%- set sent = choice_of_value(choice) -%}
+{%- if index >= choice.count -%} cast(null as string)
 {#- Several numbers are the whole text: it begins with the first. -#}
-{%- if number.reader == 'numbers' and number.count > 1 -%} if({{ sent }} rlike '^[0-9]', get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ number.index }}), null)
-{%- elif number.reader == 'numbers' -%} get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ number.index }})
-{%- elif number.reader == 'local' -%} cast(unix_seconds({{ instant_here(sent, zone) }}) as string)
-{%- else -%} {{ sent }}
+{%- elif choice.count > 1 -%} if({{ sent }} rlike '^[0-9]', get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ index }}), null)
+{%- elif choice.reader == 'numbers' -%} get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ index }})
+{%- elif choice.reader == 'second' -%} second_of_number({{ sent }})
+{%- elif choice.reader == 'within_second' -%} number_within_second({{ sent }})
+{%- elif choice.reader == 'text' -%} {{ sent }}
+{%- else -%} cast(unix_seconds({{ choice_of_time(choice, zone) }}) as string)
+{%- endif -%}
 {%- endif -%}
 {%- endmacro -%}
 
 {#- The order numbers up to the first that is not known; none if one does not fit. -#}
 {%- macro position(order, zone) -%}
-{%- if order -%} order_position(array({% for number in order %}{{ order_text(number, zone) }}{{ ', ' if not loop.last }}{% endfor %}))
+{%- if order -%} order_position(array({% for number in order %}{{ order_text(number.value, number.index, zone) }}{{ ', ' if not loop.last }}{% endfor %}))
 {%- else -%} cast(array() as array<decimal(38,0)>)
 {%- endif -%}
 {%- endmacro -%}

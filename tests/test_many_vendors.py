@@ -38,14 +38,14 @@ ROOT = Path(__file__).parent.parent
 EXCEPTIONS: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "tests/vendor_exceptions.yml").read_text())
 ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS}
 FORMATS = {"dataworks_single": "dataworks"}
-BY_ARRIVAL = ("canal", "oceanbase_canal", "oms_canal", "dts_avro")  # their numbers give no order
+BY_ARRIVAL = ("canal", "oms_canal", "dts_avro")  # their numbers give no order
 # What a source says of its messages where they are not lines of JSON.
 MESSAGES = {
     "oceanbase_avro": {"files": "in/oceanbase_avro/*.avro"},
     "dts_avro": {"table": "in/dts_avro"},
     "drs_avro": {"schema": str(DRS_SCHEMA_FILE), "files": "in/drs_avro/*.base64"},
 }
-ZONES = dict.fromkeys(("canal", "oceanbase_canal", "drs_json_c", "oms_dataworks"), "Asia/Shanghai")
+ZONES = dict.fromkeys(("canal", "oceanbase_canal", "drs_json_c", "oms_dataworks", "oms_shareplex"), "Asia/Shanghai")
 VIEWS = ("changelog", "ddl_events", "control_events", "dead_letters")
 SAME_COLUMNS = (
     "kind",

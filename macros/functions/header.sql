@@ -26,6 +26,18 @@ return timestamp_micros(if(
   text rlike '^[0-9]{1,12}(?:\\.[0-9]{1,9})?$' and try_cast(substring_index(text, '.', 1) as bigint) <= 253402300799,
   cast(cast(try_cast(text as decimal(21,9)) * 1000000 as decimal(38,9)) as bigint), null));
 
+create function second_of_number(
+  digits string comment 'seconds since 1970 in ten digits, and behind them a count within the second of up to five digits')
+returns string
+comment 'The seconds; null for another text.'
+return if(digits rlike '^[1-9][0-9]{9,14}$', left(digits, 10), null);
+
+create function number_within_second(
+  digits string comment 'seconds since 1970 in ten digits, and behind them a count within the second of up to five digits')
+returns string
+comment 'The count; null for another text, and if there is none.'
+return if(digits rlike '^[1-9][0-9]{9,14}$', nullif(substr(digits, 11), ''), null);
+
 create function order_position(
   numbers array<string> comment 'the order numbers of a message, the most significant first')
 returns array<decimal(38,0)>

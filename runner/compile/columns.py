@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from runner.spec.words import TEXT_COLUMNS, TIME_COLUMNS, Field, FieldPath, Format, Value
+from runner.spec.words import TEXT_COLUMNS, TIME_COLUMNS, Field, FieldPath, Format, Value, fields_of
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,10 @@ class Column:
 
 @dataclass(frozen=True)
 class OrderNumber:
-    """A number of the position: the `index`-th of `count` numbers in a value's text if `reader` is `numbers`."""
+    """A number of the position: of places that give several numbers, the `index`-th."""
 
     value: Value
-    reader: str
     index: int
-    count: int
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,7 @@ def make_columns(spec: Format) -> dict[str, Column]:
 def order_numbers(spec: Format) -> Iterator[OrderNumber]:
     """The numbers of the position, the most significant first."""
     for value in spec.seq:
-        first = value[0] if len(value) == 1 and isinstance(value[0], Field) else Field(FieldPath())
-        yield from (OrderNumber(value, first.reader, index, first.count) for index in range(first.count))
+        yield from (OrderNumber(value, index) for index in range(max(field.count for field in fields_of(value))))
 
 
 def meta_entries(spec: Format, lists: Collection[FieldPath]) -> Iterator[MetaEntry]:

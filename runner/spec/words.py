@@ -28,7 +28,7 @@ VALUE_READERS = (
     "base64", "hex", "latin1", "java_bytes", "ordinal", "mask",
 )  # fmt: skip
 TIME_READERS = ("epoch_s", "epoch_ms", "local")
-ORDER_READERS = ("numbers", "local")
+ORDER_READERS = ("numbers", "second", "within_second", *TIME_READERS)
 META = (
     "db_type", "db_version", "protocol_version", "message_id", "gtid", "scn", "rowid", "checkpoint",
     "source_identity", "source_system", "cluster", "thread", "transaction_position", "log_position", "unique_keys",
