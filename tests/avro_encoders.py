@@ -218,7 +218,7 @@ def oceanbase_record(change: Any) -> dict[str, Any] | None:
         "position": ("string", f"{change.instant // 1000}.{change.order}"),
         "timestamp": ("long", change.instant // 1000),
         "source": ("oms.avro.Source", {"sourceType": "OB_MYSQL", "version": "4.2.1"}),
-        "schemaName": given("string", table and f"{table.tenant}.{table.database}"),
+        "schemaName": given("string", table and table.database),
         "tableName": given("string", table and table.name),
         "fields": ("array", fields_of(change, lambda column: JDBC_CODES[base_type(column)])) if is_row else None,
         "pkIndexes": ("array", [names.index(name) for name in table.key]) if is_row and table.key else None,
