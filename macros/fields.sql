@@ -179,7 +179,7 @@ cast(from_utc_timestamp({{ in_zone('left(' ~ sent ~ ', 19)', zone) }}, {{ text(z
 {%- if choice.by is defined -%} {%- call(value) switch(choice) -%} {{ order_text(value, index, zone) }} {%- endcall -%}
 {%- else -%}
 {%- set sent = choice_of_value(choice) -%}
-{%- if index >= choice.count -%} cast(null as string)
+{%- if index >= choice.count or choice.reader == 'local' and not zone -%} cast(null as string)
 {#- Several numbers are the whole text: it begins with the first. -#}
 {%- elif choice.count > 1 -%} if({{ sent }} rlike '^[0-9]', get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ index }}), null)
 {%- elif choice.reader == 'numbers' -%} get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ index }})

@@ -84,8 +84,22 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- if plan.values.readers or plan.images.tell_unfit -%}
 {%- do parts.append("'as_sent', names_joined(" ~ columns_as_sent(plan) ~ ")") -%}
 {%- endif -%}
+{%- if plan.values.ambiguous or plan.ambiguous_columns -%} {%- do parts.append("'ambiguous_times', names_joined(" ~ ambiguous_times(plan) ~ ")") -%} {%- endif -%}
 {%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)")) -%}
 known_entries(map({{ parts | in_lines(4) }}))
+{%- endmacro -%}
+
+{#- What was read from a wall clock that came twice: columns of the table, and times of the header. -#}
+{%- macro ambiguous_times(plan) -%}
+{%- set parts = [] -%}
+{%- for column in plan.ambiguous_columns -%}
+{%- set instant = 'cast(' ~ column_value(column, plan.zone) ~ ' as string)' -%}
+{%- do parts.append('if(' ~ came_twice(instant, text(plan.zone.name)) ~ ', array(' ~ text(column.name) ~ '), array())') -%}
+{%- endfor -%}
+{%- if plan.values.ambiguous -%}
+{%- for side in ('before', 'after') -%} {%- do parts.append(name(plan.prefix ~ '_ambiguous') ~ '(sent_' ~ side ~ ', readers, texts_' ~ side ~ ')') -%} {%- endfor -%}
+{%- endif -%}
+concat({{ parts | join(', ') }})
 {%- endmacro -%}
 
 {#- The columns whose values could not be read. -#}

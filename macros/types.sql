@@ -97,6 +97,18 @@ return if(image is null or size(readers) = 0, null, map_filter(map_from_arrays(m
   {%- for reader in plan.values.readers %}
   when {{ is_reader('reader.value', reader) }} then {% call(attempt) first_of(reader.attempts) %}{{ read_attempt(attempt, plan) }}{% endcall %}
   {%- endfor %} end)), (c, v) -> v is not null));
+{% if plan.values.ambiguous %}
+create function {{ name(plan.prefix ~ '_ambiguous') }}(
+  image map<string,string> comment 'an image as it was sent',
+  readers map<string,string> comment 'the columns whose text may not be canonical, each with what reads it',
+  texts map<string,string> comment 'the canonical text of those values that could be read')
+returns array<string>
+comment 'The columns whose wall clock came twice in its zone: the text is the first of two instants.'
+return coalesce(filter(map_keys(texts), c -> case
+  {%- for reader in plan.values.ambiguous %}
+  when {{ is_reader('readers[c]', reader) }} then {% for attempt in reader.ambiguous %}{{ macro('came_twice_' ~ attempt.kind)('image[c]', 'texts[c]', attempt.zone) }}{{ ' or ' if not loop.last }}{% endfor %}
+  {%- endfor %} end), array());
+{% endif -%}
 {% endmacro -%}
 
 {#- The values that readers read, in their order. -#}

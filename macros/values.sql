@@ -18,20 +18,26 @@ concat(replace(cast({{ instant }} as string), ' ', 'T'), {{ fraction("substr(" ~
 {#- A fraction of a second `.f`, without the zeros at its end. -#}
 {%- macro fraction(value) -%} rtrim('.', rtrim('0', {{ value }})) {%- endmacro -%}
 
-{#- A wall clock followed by an offset or the name of a zone; without either it is local time. -#}
-{%- macro read_zoned(value, zone) -%}
-{%- set parts = "'^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(\\\\.[0-9]+)?( ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)| [A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+)?$'" -%}
+{#- A wall clock followed by an offset or the name of a zone; without either it is local time. In iso_zoned, seconds that are zero may be missing. -#}
+{%- macro read_zoned(value, zone) -%} {{ zoned_of(value, zone, '') }} {%- endmacro -%}
+{%- macro read_iso_zoned(value, zone) -%} {{ zoned_of(value, zone, '?') }} {%- endmacro -%}
+
+{#- Names of three letters are mostly abbreviations that stand for several zones, such as CST. -#}
+{%- macro zoned_of(value, zone, seconds) -%}
+{%- set zone_name = "(?:UTC|GMT|UCT|PRC|ROC|ROK|[CEMW]ET|(?![A-Z]{3}$)[A-Za-z_][A-Za-z0-9_+:-]*(?:/[A-Za-z0-9_+-]+)*)" -%}
+{%- set parts -%}
+'^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2})(?:(:[0-9]{2})(\\.[0-9]+)?){{ seconds }}(?: ?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)| ({{ zone_name }}))?$'
+{%- endset -%}
 if({{ value }} rlike {{ parts }},
   get(transform(
-    array(named_struct(
-      'clock', concat_ws(' ', regexp_extract({{ value }}, {{ parts }}, 1), regexp_extract({{ value }}, {{ parts }}, 2)),
-      'fraction', {{ fraction("regexp_extract(" ~ value ~ ", " ~ parts ~ ", 3)") }},
-      'zone', trim(regexp_extract({{ value }}, {{ parts }}, 4)))),
-    t -> case
-      when t.zone = '' then {{ zoned_without(zone) }}
-      when t.zone not like '%/%' then concat(replace(cast(try_cast(concat(t.clock, {{ offset('t.zone') }}) as timestamp) as string), ' ', 'T'), t.fraction, 'Z')
-      when cast(from_utc_timestamp(try_cast(concat(t.clock, ' ', t.zone) as timestamp), t.zone) as string) = t.clock
-      then concat(replace(cast(try_cast(concat(t.clock, ' ', t.zone) as timestamp) as string), ' ', 'T'), t.fraction, 'Z[', t.zone, ']') end), 0), null)
+    array(split(regexp_replace({{ value }}, {{ parts }}, '$1 $2$3:00,$4,$5,$6'), ',')),
+    t -> get(transform(
+      array(named_struct('clock', left(get(t, 0), 19), 'fraction', {{ fraction('get(t, 1)') }}, 'offset', get(t, 2), 'zone', get(t, 3))),
+      t -> case
+        when t.offset <> '' then concat(replace(cast(try_cast(concat(t.clock, {{ offset('t.offset') }}) as timestamp) as string), ' ', 'T'), t.fraction, 'Z')
+        when t.zone = '' then {{ zoned_without(zone) }}
+        when cast(from_utc_timestamp(try_cast(concat(t.clock, ' ', t.zone) as timestamp), t.zone) as string) = t.clock
+        then concat(replace(cast(try_cast(concat(t.clock, ' ', t.zone) as timestamp) as string), ' ', 'T'), t.fraction, 'Z[', t.zone, ']') end), 0)), 0), null)
 {%- endmacro -%}
 
 {#- +08, +0800 or Z as +08:00. -#}
@@ -65,11 +71,16 @@ if({{ is_milliseconds(value) }}, concat(replace(cast(timestamp_millis(try_cast({
 
 {%- macro clock_of(value, zone) -%} cast(from_utc_timestamp(timestamp_millis(try_cast({{ value }} as bigint)), {{ text(zone.name) }}) as string) {%- endmacro -%}
 
-{#- Milliseconds of 13 digits, and after the dot all nanoseconds of the second, as a wall clock of a zone. -#}
+{#- Milliseconds since 1970, and after the dot all nanoseconds of the second, as a wall clock of a zone. The milliseconds of the second are zero, or
+    say the same as the nanoseconds: which of two that contradict each other is right, nobody knows. -#}
 {%- macro read_epoch_ms_nanos(value, zone) -%}
-if({{ value }} rlike '^[0-9]{13}(?:\\.[0-9]{9})?$',
-  concat(cast(from_utc_timestamp(timestamp_seconds(try_cast(left({{ value }}, 10) as bigint)), {{ text(zone.name) }}) as string),
-    {{ fraction("concat('.', if(length(" ~ value ~ ") > 13, substr(" ~ value ~ ", 15), substr(" ~ value ~ ", 11)))") }}), null)
+{%- set milliseconds = "substring_index(" ~ value ~ ", '.', 1)" -%}
+{%- set nanos = "substr(" ~ value ~ ", instr(" ~ value ~ ", '.'))" -%}
+if({{ is_milliseconds(milliseconds) }} and {{ value }} rlike '^[^.]++(?:\\.[0-9]{9})?$',
+  get(transform(array({{ clock_of(milliseconds, zone) }}), clock -> case
+    when not clock rlike '^(?!0000)[0-9]{4}-' then null
+    when not contains({{ value }}, '.') then clock
+    when substr(clock, 20) in ('', {{ fraction("left(" ~ nanos ~ ", 4)") }}) then concat(left(clock, 19), {{ fraction(nanos) }}) end), 0), null)
 {%- endmacro -%}
 
 {#- Local times with a T between date and time, and without seconds where these are zero. -#}
@@ -93,6 +104,9 @@ if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ v
 {%- macro read_hex(value, zone) -%}
 if({{ value }} rlike '^(?:\\\\x)?[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(unhex(ltrim('\\\\x', {{ value }}))), null)
 {%- endmacro -%}
+
+{#- Any text. -#}
+{%- macro read_as_sent(value, zone) -%} {{ value }} {%- endmacro -%}
 
 {#- What a function over the whole image has read. -#}
 {%- macro read_java_bytes(value, zone) -%} java_bytes[reader.key] {%- endmacro -%}
@@ -144,6 +158,15 @@ if({{ value }} rlike {{ number }} and abs(try_cast(regexp_extract({{ value }}, {
 transform(regexp_extract_all(substr({{ type }}, instr({{ type }}, '(')), "'((?:[^']|'')*+)'", 1), l -> replace(l, "''", "'"))
 {%- endmacro -%}
 
+{#- An enum or a set sent as labels; where the type lists none, any text may be one. -#}
+{%- macro read_label(value, zone) -%}
+get(transform(array({{ labels('reader.value') }}), labels -> if(size(labels) = 0 or array_contains(labels, {{ value }}), {{ value }}, null)), 0)
+{%- endmacro -%}
+{%- macro read_labels(value, zone) -%}
+get(transform(array({{ labels('reader.value') }}), labels ->
+      if(size(labels) = 0 or {{ value }} = '' or forall(split({{ value }}, ','), l -> array_contains(labels, l)), {{ value }}, null)), 0)
+{%- endmacro -%}
+
 {#- An enum sent as the ordinal of its label, from 1; MySQL's 0 is the empty text. -#}
 {%- macro read_ordinal(value, zone) -%}
 get(transform(array({{ labels('reader.value') }}), labels -> case
@@ -167,3 +190,20 @@ get(transform(array({{ labels('reader.value') }}), labels -> case
 
 {%- macro is_datetime() -%} '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?$' {%- endmacro -%}
 {%- macro is_wall_clock() -%} '^(?:[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}|-?[0-9]++):[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?$' {%- endmacro -%}
+
+
+{#- Wall clocks that came twice before a zone's clocks were set back, for which `text` is the first of two instants. Each macro is for the reader of
+    the same name. -#}
+{%- macro came_twice_instant(value, text, zone) -%} {{ value }} rlike {{ is_datetime() }} and {{ came_twice(text, "'" ~ zone.name ~ "'") }} {%- endmacro -%}
+{%- macro came_twice_iso_zoned(value, text, zone) -%} {{ came_twice_zoned(value, text, zone) }} {%- endmacro -%}
+{%- macro came_twice_zoned(value, text, zone) -%}
+endswith({{ text }}, ']') and {{ came_twice(text, "rtrim(']', substring_index(" ~ text ~ ", '[', -1))") }}
+{%- if zone and zone.may_skip %} or {{ value }} rlike '^[0-9-]{10}[ T][0-9:.]+$' and {{ came_twice(text, "'" ~ zone.name ~ "'") }}{% endif %}
+{%- endmacro -%}
+
+{#- The second instant is the one by the offset of the next day, if the zone's clocks showed the same then. -#}
+{%- macro came_twice(text, zone) -%}
+exists(array(try_cast(left({{ text }}, 19) as timestamp)), first -> exists(
+      array(from_utc_timestamp(first, {{ zone }}) - (from_utc_timestamp(first + interval '1' day, {{ zone }}) - first - interval '1' day)),
+      second -> second > first and from_utc_timestamp(second, {{ zone }}) = from_utc_timestamp(first, {{ zone }})))
+{%- endmacro -%}

@@ -17,6 +17,12 @@ class Column:
     value: Value
     by_verdict: Mapping[str, Value]
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it comes from local times only."""
+        readers = {field.reader for value in (self.value, *self.by_verdict.values()) for field in fields_of(value)}
+        return readers == {"local"}
+
 
 @dataclass(frozen=True)
 class OrderNumber:

@@ -50,11 +50,13 @@ class Tables:
 
 @dataclass(frozen=True)
 class Values:
-    """How values become canonical: all `readers`, the `python` functions that some of them need, the words of those
-    that read `bytes` and that write `exponents` out, whether one of them looks up labels, and the readers `by_type`.
+    """How values become canonical: all `readers`, those of them that may read an `ambiguous` wall clock, the `python`
+    functions that some of them need, the words of those that read `bytes` and that write `exponents` out, whether one
+    of them looks up labels, and the readers `by_type`.
     """
 
     readers: tuple[Reader, ...]
+    ambiguous: tuple[Reader, ...]
     python: tuple[PythonReader, ...]
     bytes: tuple[str, ...]
     exponents: tuple[str, ...]
@@ -82,9 +84,9 @@ class Plan:
     """What the macros print for one source. `prefix` begins the names of the functions that only it has.
 
     `reads` is column -> type without parameters, of the messages; `functions` are the functions that are not Spark's.
-    `json` is what is read of messages in JSON. `has_local_times`: whether
-    the zone is needed for fields of the header. `columns` are the contract's plain columns, `names` those of them that
-    name a table.
+    `json` is what is read of messages in JSON. `has_local_times`: whether the zone is needed for fields of the header.
+    `columns` are the contract's plain columns, `names` those of them that name a table, `ambiguous_columns` those that
+    come from a wall clock which may have come twice.
     """
 
     source: str
@@ -100,6 +102,7 @@ class Plan:
     images: Images
     columns: Mapping[str, Column]
     names: tuple[Column, ...]
+    ambiguous_columns: tuple[Column, ...]
     order: tuple[OrderNumber, ...]
     meta: tuple[MetaEntry, ...]
     keys: Keys
@@ -139,6 +142,7 @@ def make_plan(
         images=images,
         columns=columns,
         names=tuple(columns[name] for name in NAME_COLUMNS),
+        ambiguous_columns=_ambiguous_columns(columns.values(), zone),
         order=tuple(order_numbers(spec)),
         meta=tuple(meta_entries(spec, image_paths(spec) if images.in_lists else ())),
         keys=make_keys(spec, tables.keyed),
@@ -146,6 +150,10 @@ def make_plan(
         values=values,
         tables=tables,
     )
+
+
+def _ambiguous_columns(columns: Iterable[Column], zone: Zone | None) -> tuple[Column, ...]:
+    return tuple(column for column in columns if column.is_local) if zone and zone.may_skip else ()
 
 
 def _has_local_times(spec: Format) -> bool:
@@ -178,6 +186,7 @@ def _values(by_type: TypeReaders | None, tables: Tables) -> Values:
     readers = tuple(dict.fromkeys([*of_types, *of_tables]))
     return Values(
         readers,
+        tuple(reader for reader in readers if reader.ambiguous),
         tuple(_python_readers(readers)),
         _words(readers, BYTES),
         _words(readers, EXPONENTS),

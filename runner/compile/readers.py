@@ -13,12 +13,14 @@ from runner.spec.words import CLASSES, Format
 from runner.yaml_text import Yaml
 
 # Kinds of reading that look up labels in the column's type, and those that are Python functions over whole images.
-LABELLED = frozenset({"ordinal", "mask"})
+LABELLED = frozenset({"label", "labels", "ordinal", "mask"})
 PYTHON_READERS = ("java_bytes",)
 # Kinds of reading that take the bytes out of a text: nothing but a text can be such an encoding.
 BYTES = frozenset({"base64", "base64_bits", "hex", "latin1", "java_bytes"})
 # Kinds of reading that write an exponent out.
 EXPONENTS = frozenset({"decimal", "number"})
+# Kinds that read a zone behind a wall clock.
+ZONED = ("zoned", "iso_zoned")
 
 MICROS_PER_MINUTE = 60_000_000
 
@@ -54,6 +56,11 @@ class Attempt:
         """Whether it takes the bytes out of a text."""
         return self.kind in BYTES
 
+    @property
+    def may_be_ambiguous(self) -> bool:
+        """Whether it may read a wall clock that came twice: a macro `came_twice_<kind>` tells."""
+        return self.kind in ZONED or (self.kind == "instant" and self.zone is not None and self.zone.may_skip)
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -64,6 +71,11 @@ class Reader:
     attempts: tuple[Attempt, ...]
     word: str
     labelled: bool
+
+    @property
+    def ambiguous(self) -> tuple[Attempt, ...]:
+        """The attempts that may read a wall clock that came twice."""
+        return tuple(one for one in self.attempts if one.may_be_ambiguous)
 
 
 @dataclass(frozen=True)
@@ -80,15 +92,16 @@ def make_zone(name: str | None) -> Zone | None:
     """
     >>> make_zone("-03:30")
     Zone(name='-03:30', offset=12600000000, is_ahead=False, may_skip=False)
-    >>> make_zone("Asia/Tokyo")
-    Zone(name='Asia/Tokyo', offset=None, is_ahead=False, may_skip=True)
+    >>> make_zone("GMT+08:00").offset, make_zone("Asia/Tokyo")
+    (28800000000, Zone(name='Asia/Tokyo', offset=None, is_ahead=False, may_skip=True))
     """
     if name is None:
         return None
-    if name[0] not in "+-":
-        return Zone(name, None, False, "/" in name)
-    minutes = int(name[1:3]) * 60 + int(name[4:6])
-    return Zone(name, minutes * MICROS_PER_MINUTE, name[0] == "+", False)
+    offset = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d\d):(\d\d)", name)
+    if not offset:
+        return Zone(name, None, False, name not in ("UTC", "GMT"))
+    minutes = int(offset[2]) * 60 + int(offset[3])
+    return Zone(name, minutes * MICROS_PER_MINUTE, offset[1] == "+", False)
 
 
 def reader_of_class(class_name: str, spec: Format, zone: Zone | None, word: str | None = None) -> Reader | None:
@@ -97,7 +110,7 @@ def reader_of_class(class_name: str, spec: Format, zone: Zone | None, word: str 
     """
     words = (word,) if word else spec.readers.get(class_name) or (CLASS_READERS.get(class_name, "as_sent"),)
     attempts = tuple(attempt for one in words if (attempt := _attempt(one, class_name, zone)))
-    if not attempts:
+    if not attempts or attempts[0].kind == "as_sent":
         return None
     name = " or ".join(f"{one.kind} {one.zone.name}" if one.zone else one.kind for one in attempts)
     return Reader(attempts, name, any(one.kind in LABELLED for one in attempts))
@@ -105,8 +118,6 @@ def reader_of_class(class_name: str, spec: Format, zone: Zone | None, word: str 
 
 def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
     match word, class_name:
-        case "as_sent", _:
-            return None
         case "local", "timestamp" | "zoned" if zone:
             return Attempt("instant", zone)
         case "local", _:
@@ -114,17 +125,21 @@ def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
         case "zoned", "time":
             return Attempt("zoned_time", None)
         case "zoned", _:
-            return Attempt("zoned", zone)
+            return Attempt("zoned", zone if class_name in ("timestamp", "zoned") else None)
         case "epoch_ms", "date" | "time" | "datetime" if zone:
             return Attempt(f"epoch_ms_{class_name}", zone)
         case "epoch_ms_nanos", _:
             return Attempt("epoch_ms_nanos", zone) if zone else None
+        case "iso_t", "zoned":
+            return Attempt("iso_zoned", zone)
         case "iso_t", "date" | "time":
             return Attempt(f"iso_{class_name}", None)
         case "iso_t", _:
             return Attempt("iso_datetime", None)
         case "base64", "bit":
             return Attempt("base64_bits", None)
+        case "labels", "enum":
+            return Attempt("label", None)
     return Attempt(word, None)
 
 

@@ -25,14 +25,15 @@ CLASSES = (
 )  # fmt: skip
 VALUE_READERS = (
     "as_sent", "number", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t",
-    "base64", "hex", "latin1", "java_bytes", "ordinal", "mask",
+    "base64", "hex", "latin1", "java_bytes", "labels", "ordinal", "mask",
 )  # fmt: skip
 TIME_READERS = ("epoch_s", "epoch_ms", "local")
 ORDER_READERS = ("numbers", "second", "within_second", *TIME_READERS)
 META = (
     "db_type", "db_version", "protocol_version", "message_id", "gtid", "scn", "rowid", "checkpoint",
-    "source_identity", "source_system", "cluster", "thread", "transaction_position", "log_position", "unique_keys",
-    "clustertime", "previous_commit_time", "connector", "server", "prefix", "content", "tags", "record_type", "extra",
+    "source_identity", "source_system", "cluster", "thread", "sequence", "transaction_position", "transaction_sequence",
+    "transaction_size", "log_position", "unique_keys", "clustertime",
+    "previous_commit_time", "connector", "server", "prefix", "content", "tags", "record_type", "extra",
 )  # fmt: skip
 
 # The last part of a path: the members of a map that no other path leads to.
