@@ -296,12 +296,6 @@ def canal(change: Any) -> list[bytes]:
     return message({**body, "id": change.order // 3, "gtid": ""})
 
 
-def oceanbase_canal(change: Any) -> list[bytes]:
-    if change.op in ("snapshot", "heartbeat"):
-        return []
-    return message({**canal_message(change, CANAL_VALUES, upper_case_type, change.instant), "id": change.order})
-
-
 def upper_case_type(column: Any) -> str:
     base = base_type(column)
     return base.upper() + column.type[len(base) :]
@@ -392,6 +386,19 @@ OMS_VALUES: Writers = {
     "geometry": base64_of_geometry,
     "timestamp": sent_instant,
 }
+
+
+OCEANBASE_CANAL_VALUES: Writers = {
+    **CANAL_VALUES,
+    **{kind: OMS_VALUES[kind] for kind in ("enum", "set", "binary", "bit", "geometry", "timestamp")},
+}
+
+
+def oceanbase_canal(change: Any) -> list[bytes]:
+    if change.op in ("snapshot", "heartbeat"):
+        return []
+    body = canal_message(change, OCEANBASE_CANAL_VALUES, upper_case_type, change.instant)
+    return message({**body, "id": change.order})
 
 
 def oms_default(change: Any) -> list[bytes]:

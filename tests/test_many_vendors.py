@@ -45,7 +45,7 @@ MESSAGES = {
     "dts_avro": {"table": "in/dts_avro"},
     "drs_avro": {"schema": str(DRS_SCHEMA_FILE), "files": "in/drs_avro/*.base64"},
 }
-ZONES = dict.fromkeys(("canal", "oceanbase_canal", "drs_json_c", "oms_dataworks", "oms_shareplex"), "Asia/Shanghai")
+ZONES = dict.fromkeys(("canal", "drs_json_c", "oms_dataworks", "oms_shareplex"), "Asia/Shanghai")
 VIEWS = ("changelog", "ddl_events", "control_events", "dead_letters")
 SAME_COLUMNS = (
     "kind",
