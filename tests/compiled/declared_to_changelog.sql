@@ -136,6 +136,9 @@ select
   known_entries(map('gtid', m.`gtid`, 'message_id', m.`id`, 'rowid', `meta_rowid`,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
+    'ambiguous_times',
+      names_joined(concat(`declared_ambiguous`(sent_before, readers, texts_before),
+      `declared_ambiguous`(sent_after, readers, texts_after))),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw

@@ -82,7 +82,7 @@ checked as (
     columns_of(`shell_document_where`.values, null, array('_id')) as key_image,
     if(map_keys(`shell_document_where`.values) = array('_id'), null, m.`where`) as more_than_key,
     array('_id') as key_names,
-    map_concat(coalesce(columns_of(`shell_document_where`.types, array('_id')), map()),
+    map_concat(coalesce(columns_of(`shell_document_where`.types, null, array('_id')), map()),
       coalesce(case verdict when 'row delete' then `shell_document_value`.types end, map()),
       coalesce(case verdict when 'row insert' then `shell_document_value`.types when 'row update' then `shell_document_value`.types
       when 'row update 2' then `shell_patch_value`.types end, map())) as types

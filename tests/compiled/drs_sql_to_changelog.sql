@@ -130,6 +130,8 @@ select
     else cast(null as string) end,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
+    'ambiguous_times',
+      names_joined(concat(`drs_sql_ambiguous`(sent_before, readers, texts_before), `drs_sql_ambiguous`(sent_after, readers, texts_after))),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   found_in_message(reason, 'opType or type', coalesce(m.`opType`, m.`type`), m.`sql`) as detail,

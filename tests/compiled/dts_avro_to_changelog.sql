@@ -100,7 +100,13 @@ checked as (
       '2147483647')).`PRIMARY`,
       from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
-      '2147483647')).`PRIMARY`), array()) as key_names,
+      '2147483647')).`PRIMARY`,
+      from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:boolean>',
+        map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
+        '2147483647')).`PRIMARY` is not null
+        or from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:double>',
+        map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
+        '2147483647')).`PRIMARY` is not null), array()) as key_names,
     if(size(m.`fields`.`name`) = size(m.`fields`.`dataTypeNumber`), map_from_arrays(m.`fields`.`name`, m.`fields`.`dataTypeNumber`), null)
       as types
   from message_images

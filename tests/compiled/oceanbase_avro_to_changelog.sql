@@ -1,14 +1,14 @@
 -- oceanbase_avro_to_changelog: the messages of source oceanbase_avro, as rows of the changelog
 -- format     oceanbase_avro: OceanBase data subscription, Avro
 -- reads      oceanbase_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_oceanbase_avro_1cf55737 of runner/functions
+-- functions  Spark's own, and avro_oceanbase_avro_fa55ac7d of runner/functions
 -- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
   select *,
-    avro_oceanbase_avro_1cf55737(raw, own_schema) as record
+    avro_oceanbase_avro_fa55ac7d(raw, own_schema) as record
   from `oceanbase_avro_messages`
 ),
 
@@ -126,13 +126,12 @@ keyed as (
 
 -- The columns of the contract, in its order.
 select
-  kind, 'oceanbase_avro' as source, 'oceanbase_avro' as format, op,
-  nullif(regexp_extract(m.`schemaName`, '^(?s)(.*?)\\..*$', 1), '') as tenant,
+  kind, 'oceanbase_avro' as source, 'oceanbase_avro' as format, op, cast(null as string) as tenant,
   case
     when lower(m.`source`.`sourceType`) = 'ob_oracle' then cast(null as string)
-    else nullif(regexp_extract(m.`schemaName`, '^(?s)(?:.*?\\.)?(.*)$', 1), '') end as db_name,
+    else nullif(m.`schemaName`, '') end as db_name,
   case
-    when lower(m.`source`.`sourceType`) = 'ob_oracle' then nullif(regexp_extract(m.`schemaName`, '^(?s)(?:.*?\\.)?(.*)$', 1), '')
+    when lower(m.`source`.`sourceType`) = 'ob_oracle' then nullif(m.`schemaName`, '')
     else cast(null as string) end as schema_name,
   nullif(m.`tableName`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,

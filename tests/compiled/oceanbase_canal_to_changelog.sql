@@ -8,7 +8,7 @@ with
 decoded as (
   select *, from_json(
       sealed(exact_numbers(raw), xxhash64(raw)),
-      'struct<`type` string, `database` string, `table` string, `sql` string, `es` string, `ts` string, `gtid` string, `id` string,
+      'struct<`type` string, `database` string, `table` string, `sql` string, `es` string, `ts` string, `id` string, `gtid` string,
         `isDdl` string, `data` array<map<string,string>>, `old` array<map<string,string>>, `pkNames` array<string>,
         `mysqlType` map<string,string>, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
@@ -119,11 +119,14 @@ select
   if(kind = 'row', types, null) as types, instant_of_milliseconds(nullif(m.`es`, '0')) as event_time,
   instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
-    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
+    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
   known_entries(map('gtid', m.`gtid`, 'message_id', m.`id`, 'rowid', `meta_rowid`,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
+    'ambiguous_times',
+      names_joined(concat(`oceanbase_canal_ambiguous`(sent_before, readers, texts_before),
+      `oceanbase_canal_ambiguous`(sent_after, readers, texts_after))),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw

@@ -63,7 +63,9 @@ checked as (
         then 'row-not-an-object'
       when verdict = 'row delete' and array_contains(misfits, 'prevStruct') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
-        then if(nullif(m.`postStruct`.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image')
+        then
+        if(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, '')) is not null, 'statement-without-rows',
+        'no-row-image')
     end as reason,
     split(nullif(m.`allMetaData`.`record_primary_key`, ''), '\\Q\\E', -1) as key_names,
     cast(null as map<string,string>) as types
@@ -82,7 +84,8 @@ exploded as (
         when startswith(lower(m.`allMetaData`.`ddlType`), 'drop') then 'drop'
         when startswith(lower(m.`allMetaData`.`ddlType`), 'truncate') then 'truncate'
         when startswith(lower(m.`allMetaData`.`ddlType`), 'rename') then 'rename'
-        else op_of_statement(nullif(m.`postStruct`.`ddl`, '')) end when reason is null then split_part(verdict, ' ', 2) end as op,
+        else op_of_statement(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, ''))) end when reason is null
+          then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
     table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
     table_columns(if(reason is null, found_after, null), null, array()) as sent_after
@@ -133,19 +136,25 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   case verdict when 'control heartbeat' then
-    coalesce(instant_of_seconds(m.`allMetaData`.`timestamp`), instant_of_seconds(m.`allMetaData`.`checkpoint`))
-    else instant_of_seconds(m.`allMetaData`.`timestamp`) end as event_time,
+    coalesce(instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0')), instant_of_seconds(nullif(m.`allMetaData`.`checkpoint`, '0')))
+    else instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0')) end as event_time,
   cast(null as timestamp) as produced_at,
   coalesce(nullif(m.`allMetaData`.`transId`, ''), nullif(m.`allMetaData`.`uniqueId`, '')) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
-    'position', order_position(array(m.`allMetaData`.`timestamp`, m.`allMetaData`.`storeDataSequence`)), 'arrival', arrival, 'row',
-      row_index) as seq,
+    'position',
+      order_position(array(coalesce(second_of_number(m.`allMetaData`.`storeDataSequence`),
+      cast(unix_seconds(instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0'))) as string)),
+      number_within_second(m.`allMetaData`.`storeDataSequence`))), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map('db_type', m.`allMetaData`.`dbType`, 'cluster', m.`allMetaData`.`clusterId`, 'checkpoint', m.`allMetaData`.`checkpoint`,
-    'source_identity', m.`allMetaData`.`source_identity`,
+  known_entries(map('db_type', m.`allMetaData`.`dbType`, 'cluster', m.`allMetaData`.`clusterId`, 'sequence',
+    m.`allMetaData`.`storeDataSequence`,
+    'transaction_sequence', case
+    when startswith(lower(m.`allMetaData`.`transId`), '') then nullif(m.`allMetaData`.`uniqueId`, '')
+    else cast(null as string) end,
+    'checkpoint', m.`allMetaData`.`checkpoint`, 'source_identity', m.`allMetaData`.`source_identity`,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
-  origin, case when kind = 'ddl' then nullif(m.`postStruct`.`ddl`, '') end as statement, reason,
-  found_in_message(reason, 'recordType', m.`recordType`, m.`postStruct`.`ddl`) as detail,
+  origin, case when kind = 'ddl' then coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, '')) end as statement,
+  reason, found_in_message(reason, 'recordType', m.`recordType`, coalesce(m.`postStruct`.`ddl`, m.`prevStruct`.`ddl`)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

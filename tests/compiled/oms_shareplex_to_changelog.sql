@@ -1,7 +1,7 @@
 -- oms_shareplex_to_changelog: the messages of source oms_shareplex, as rows of the changelog
 -- format     oms_shareplex: OceanBase OMS to Kafka, serializer SHAREPLEX
 -- reads      oms_shareplex_messages: raw string, origin struct, arrival array
--- zone       +08:00
+-- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
@@ -9,8 +9,8 @@ decoded as (
   select *, from_json(
       sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`meta` struct<
-          `op` string, `table` string, `trans` string, `time` string, `posttime` string, `scn` string, `rowid` string, `idx` string,
-          `seq` string>,
+          `op` string, `table` string, `trans` string, `time` string, `posttime` string, `scn` string, `rowid` string, `seq` string,
+          `idx` string, `size` string>,
         `sql` struct<`ddl` string>, `data` map<string,string>, `key` map<string,string>, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '2')) as document
@@ -101,16 +101,17 @@ select
   case when kind <> 'row' then null when before is null and verdict = 'row update' then 'partial'
     else completeness(after, before, types, key_names) end as after_image,
   case when op = 'update' then changed_among(map_keys(sent_after), before, after) end as changed,
-  if(kind = 'row', types, null) as types, instant_in_plus_08_00(m.`meta`.`time`) as event_time,
-  instant_in_plus_08_00(m.`meta`.`posttime`) as produced_at, nullif(m.`meta`.`trans`, '') as tx_id,
+  if(kind = 'row', types, null) as types, cast(null as timestamp) as event_time, cast(null as timestamp) as produced_at,
+  nullif(m.`meta`.`trans`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(cast(unix_seconds(instant_in_plus_08_00(m.`meta`.`time`)) as string), m.`meta`.`scn`)), 'arrival',
-      arrival, 'row', row_index) as seq,
+    'position',
+      order_position(array(coalesce(second_of_number(m.`meta`.`scn`), cast(null as string)), number_within_second(m.`meta`.`scn`))),
+      'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
   known_entries(map('rowid',
     nullif(regexp_extract(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1), null),
     '^(?s)\\-(.*)$', 1), ''),
-    'transaction_position', coalesce(nullif(m.`meta`.`idx`, ''), nullif(m.`meta`.`seq`, '')),
+    'scn', m.`meta`.`scn`, 'sequence', m.`meta`.`seq`, 'transaction_position', m.`meta`.`idx`, 'transaction_size', m.`meta`.`size`,
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`.`ddl`, '') end as statement, reason,
   found_in_message(reason, 'meta.op', m.`meta`.`op`, m.`sql`.`ddl`) as detail,
