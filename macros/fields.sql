@@ -156,11 +156,18 @@ return {{ local_time('clock', plan.zone) }};
 
 {#- The instant of a wall clock `YYYY-MM-DD HH:MM:SS[.f]` in a zone, or null. -#}
 {%- macro in_zone(sent, zone) -%}
+{%- call in_years() -%}
 {%- if zone.offset is none -%}
 try_cast(concat(replace({{ sent }}, 'T', ' '), {{ text(' ' ~ zone.name) }}) as timestamp)
 {%- else -%}
 timestamp_micros(unix_micros(try_cast({{ sent }} as timestamp)) {{ '-' if zone.is_ahead else '+' }} {{ zone.offset }})
 {%- endif -%}
+{%- endcall -%}
+{%- endmacro -%}
+
+{#- The timestamp that the caller prints, or null if it is not in the years 1 to 9999. -#}
+{%- macro in_years() -%}
+get(filter(array({{ caller() }}), t -> t between timestamp'0001-01-01 00:00:00Z' and timestamp'9999-12-31 23:59:59.999999Z'), 0)
 {%- endmacro -%}
 
 {#- Whether a local time existed: a zone with daylight saving has gaps. -#}

@@ -34,10 +34,10 @@ if({{ value }} rlike {{ parts }},
     t -> get(transform(
       array(named_struct('clock', left(get(t, 0), 19), 'fraction', {{ fraction('get(t, 1)') }}, 'offset', get(t, 2), 'zone', get(t, 3))),
       t -> case
-        when t.offset <> '' then concat(replace(cast(try_cast(concat(t.clock, {{ offset('t.offset') }}) as timestamp) as string), ' ', 'T'), t.fraction, 'Z')
+        when t.offset <> '' then concat(replace(cast({% call in_years() %}try_cast(concat(t.clock, {{ offset('t.offset') }}) as timestamp){% endcall %} as string), ' ', 'T'), t.fraction, 'Z')
         when t.zone = '' then {{ zoned_without(zone) }}
         when cast(from_utc_timestamp(try_cast(concat(t.clock, ' ', t.zone) as timestamp), t.zone) as string) = t.clock
-        then concat(replace(cast(try_cast(concat(t.clock, ' ', t.zone) as timestamp) as string), ' ', 'T'), t.fraction, 'Z[', t.zone, ']') end), 0)), 0), null)
+        then concat(replace(cast({% call in_years() %}try_cast(concat(t.clock, ' ', t.zone) as timestamp){% endcall %} as string), ' ', 'T'), t.fraction, 'Z[', t.zone, ']') end), 0)), 0), null)
 {%- endmacro -%}
 
 {#- +08, +0800 or Z as +08:00. -#}
@@ -69,7 +69,9 @@ if({{ is_milliseconds(value) }}, concat(replace(cast(timestamp_millis(try_cast({
 {{ value }} rlike '^-?[0-9]{1,15}$' and try_cast({{ value }} as bigint) between -62135596800000 and 253402300799999
 {%- endmacro -%}
 
-{%- macro clock_of(value, zone) -%} cast(from_utc_timestamp(timestamp_millis(try_cast({{ value }} as bigint)), {{ text(zone.name) }}) as string) {%- endmacro -%}
+{%- macro clock_of(value, zone) -%}
+cast({% call in_years() %}from_utc_timestamp(timestamp_millis(try_cast({{ value }} as bigint)), {{ text(zone.name) }}){% endcall %} as string)
+{%- endmacro -%}
 
 {#- Milliseconds since 1970, and after the dot all nanoseconds of the second, as a wall clock of a zone. The milliseconds of the second are zero, or
     say the same as the nanoseconds: which of two that contradict each other is right, nobody knows. -#}
@@ -78,7 +80,6 @@ if({{ is_milliseconds(value) }}, concat(replace(cast(timestamp_millis(try_cast({
 {%- set nanos = "substr(" ~ value ~ ", instr(" ~ value ~ ", '.'))" -%}
 if({{ is_milliseconds(milliseconds) }} and {{ value }} rlike '^[^.]++(?:\\.[0-9]{9})?$',
   get(transform(array({{ clock_of(milliseconds, zone) }}), clock -> case
-    when not clock rlike '^(?!0000)[0-9]{4}-' then null
     when not contains({{ value }}, '.') then clock
     when substr(clock, 20) in ('', {{ fraction("left(" ~ nanos ~ ", 4)") }}) then concat(left(clock, 19), {{ fraction(nanos) }}) end), 0), null)
 {%- endmacro -%}
