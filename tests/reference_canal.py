@@ -210,6 +210,7 @@ def change(header: dict, op: str, zone, row: int, data: dict, old: dict | None) 
         old_key=None if old_key == key else old_key,
         meta={
             "as_sent": ",".join(sorted({*before_kept, *after_kept})),
+            "ambiguous_times": ",".join(sorted(ambiguous_columns(images(op, data, old), types or {}, zone))),
             "rowid": hidden_row_id(data, old),
             "key_columns": ",".join(names) if key is None else None,
         },
@@ -409,6 +410,27 @@ def read_timestamp(text: str, column_type: str, zone) -> str | None:
     except (TypeError, ValueError, OverflowError):  # another shape, no such date, beyond year 1 or 9999
         return None
     return None if in_gap else instant.isoformat()[:19] + without_trailing_zeros(match[2] or "") + "Z"
+
+
+def ambiguous_columns(found: tuple, types: dict, zone) -> set[str]:
+    """The timestamps whose wall clock came twice in the zone."""
+    return {
+        name
+        for image in found
+        for name, value in (image or {}).items()
+        if base_name(types.get(name) or "") == "timestamp" and came_twice(text_of(value), zone)
+    }
+
+
+def came_twice(text: str | None, zone) -> bool:
+    """
+    >>> [came_twice(f"2024-{text}:30:00", "America/New_York") for text in ("11-03 01", "11-03 02", "03-10 02")]
+    [True, False, False]
+    """
+    if text is None or zone is None or read_timestamp(text, "", zone) is None:
+        return False
+    local = datetime.fromisoformat(text[:19]).replace(tzinfo=read_zone(zone))
+    return local.utcoffset() != local.replace(fold=1).utcoffset()
 
 
 def read_zone(zone: str):
