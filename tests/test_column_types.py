@@ -70,3 +70,18 @@ def test_a_table_of_types_adds_its_names_to_those_of_the_table_that_it_extends(
         "moment": False,
         "blob": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("readers", "word"), [("[as_sent, base64]", None), ("[base64, as_sent]", "'base64_bits or as_sent'")]
+)
+def test_only_values_that_need_to_be_read_have_readers(
+    project: Callable[..., Path], runner: Callable[..., Ran], readers: str, word: str | None
+) -> None:
+    spec = f"extends: canal\nvalues: {{bit: {readers}}}\n"
+    project({"formats/f.yml": spec, "project.yml": "sources: [{name: shop, format: f, files: in/*}]\n"})
+    ran = runner("compile", "--runnable", "-s", "shop_to_changelog")
+    assert ran.code == 0, ran.err
+    function = ran.out.split("function `shop_readers`")[1].split(";\n")[0]
+    assert ("'bit'" in function) == (word is not None)
+    assert word is None or word in function
