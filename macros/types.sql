@@ -49,6 +49,16 @@ flatten(array_compact(array(
 {%- endmacro -%}
 
 
+{#- The types of the columns of each table, as the rows have them that a run has landed since a day. Spark tells entries apart, but not maps. -#}
+{%- macro types_landed(model, run_id, since) -%}
+select tenant, db_name, schema_name, table_name, map_from_entries(entries) as types
+from (
+  select distinct tenant, db_name, schema_name, table_name, map_entries(types) as entries
+  from {{ name(model) }}
+  where kind = 'row' and landed_on >= date {{ text(since) }} and run_id = {{ text(run_id) }} and types is not null)
+{%- endmacro -%}
+
+
 {#- Readers ------------------------------------------------------------------------------------------------------------------------------ -#}
 
 {#- The functions of a source that read values. -#}
@@ -147,6 +157,7 @@ trim(regexp_replace(regexp_replace(lower({{ type }}), '\\([0-9, *]*\\)|\\(.*| un
 
 {#- The readers of columns: what a source declares goes before the message's types. -#}
 {%- macro readers(plan) -%}
+{%- set read = plan.tables.typed | selectattr('readers') | list -%}
 {%- if not plan.tables.typed -%} {{ readers_of_types(plan) }}
 {%- else -%}
 map_concat(
@@ -156,13 +167,15 @@ map_concat(
         when {{ table_is(table.name) }} then c in ({{ table.columns | map('sql_text') | join(', ') }})
         {%- endfor %} end, false)), map()),
       {%- endif %}
+      {% if read -%}
       coalesce(case
-        {%- for table in plan.tables.typed if table.readers %}
+        {%- for table in read %}
         when {{ table_is(table.name) }} then map(
           {%- for column, reader in table.readers.items() %}
           {{ text(column) }}, {{ text(reader.word ~ (' ' ~ table.columns[column] if reader.labelled else '')) }}{{ ',' if not loop.last }}
           {%- endfor %})
-        {%- endfor %} end, map()))
+        {%- endfor %} end, map())
+      {%- else -%} map() {%- endif -%} )
 {%- endif -%}
 {%- endmacro -%}
 

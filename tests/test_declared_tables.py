@@ -47,3 +47,7 @@ def test_names_that_a_message_lacks_do_not_count(compiled: Callable[..., str]) -
     null = "cast(null as string)"
     names = f"array_compact(array({null}, nullif(m.`database`, ''), {null}, nullif(m.`table`, ''))) as table_names"
     assert names in compiled("{name: orders, key: [id]}")
+
+
+def test_columns_whose_values_stay_as_sent_need_no_reader(compiled: Callable[..., str]) -> None:
+    assert "then c in ('code') end, false)), map()), map()) as readers" in compiled("{name: t, columns: {code: text}}")

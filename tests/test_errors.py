@@ -785,11 +785,17 @@ CASES = [
     in_project(
         "spec-path",
         "project.yml:1:56",
-        'put a part with dots in quotes: shop."v1.orders"',
+        'it may have four: tenant, database, schema, table; put a part with dots in quotes: shop."v1.orders"',
         '"a.b.c.d.e" has 5 parts',
         SOURCE % ", tables: [{name: a.b.c.d.e}]",
     ),
-    in_project("spec-path", "project.yml:1:56", None, '"a b"', SOURCE % ", tables: [{name: a b}]"),
+    in_project(
+        "spec-path",
+        "project.yml:1:56",
+        'write parts with dots between, odd names in quotes: a."b c".d',
+        '"a b"',
+        SOURCE % ", tables: [{name: a b}]",
+    ),
     in_project("name-missing", "project.yml:1:55", None, '"tables"', SOURCE % ", tables: [{key: a}]"),
     in_project(
         "unknown-key",

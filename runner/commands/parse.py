@@ -17,6 +17,7 @@ from runner.commands.workspace import folders_of, format_renderer
 from runner.compile.compiled import FormatQuery
 from runner.compile.library import Library
 from runner.compile.query import Print, compile_format
+from runner.compile.unknown_types import unknown_types
 from runner.contract import COLUMNS, RUN_COLUMNS
 from runner.engine.landed import Landed, landed_of
 from runner.errors import RunnerError, RunnerWarning, Where, did_you_mean
@@ -28,6 +29,7 @@ from runner.run.results import most_frequent
 from runner.run.silences import silences
 from runner.spec.formats import FormatFolders
 from runner.spec.messages import read_schema
+from runner.spec.words import Format
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
 
@@ -37,14 +39,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a format makes of a file: its rows in the order of the file, with the `lines` where messages begin, and
-    `warnings` about what the rows lack. `is_case`: whether the file has one message per line, as cases have.
+    """What a format makes of a file: its rows in the order of the file, with the `lines` where messages begin,
+    `warnings` about what the rows lack, and `notes` on types that are in no table. `is_case`: whether the file has one
+    message per line, as cases have.
     """
 
     rows: list[dict[str, Any]]
     lines: list[int]
     landed: Landed
     warnings: tuple[RunnerWarning, ...]
+    notes: tuple[str, ...]
     is_case: bool
 
     @property
@@ -62,6 +66,8 @@ def parse(arguments: ParseArguments, report: Report) -> int:
     parsed = parse_messages(arguments.messages)
     for warning in parsed.warnings:
         report.warn(warning)
+    for note in parsed.notes:
+        report.say(note)
     rows = [row for row in parsed.rows if not arguments.kind or row["kind"] == arguments.kind]
     shown = rows[: arguments.limit] if arguments.limit is not None else rows
     if arguments.output == "json" or (arguments.output is None and not report.stdout.isatty()):
@@ -96,11 +102,13 @@ def parse_messages(arguments: MessagesArguments) -> Parsed:
     """What the format of the arguments makes of their file; raises mistakes in either."""
     renderer = format_renderer(arguments.project)
     library = Library(renderer)
-    query = library.complete(_query_of(arguments, renderer.call))
+    spec = _format_of(arguments)
+    query = library.complete(_query_of(arguments, spec, renderer.call))
     messages, lines, is_case = _messages(arguments.file, query.encoding)
     rows, counts = _rows(query, messages, f"{arguments.format}_messages", library, renderer.call("landed_counts"))
     landed = landed_of(counts)
-    return Parsed(rows, lines, landed, tuple(_warnings(arguments, query, landed)), is_case)
+    notes = tuple(unknown.note for unknown in unknown_types(spec, rows))
+    return Parsed(rows, lines, landed, tuple(_warnings(arguments, query, landed)), notes, is_case)
 
 
 def _warnings(arguments: MessagesArguments, query: FormatQuery, landed: Landed) -> Iterator[RunnerWarning]:
@@ -111,10 +119,13 @@ def _warnings(arguments: MessagesArguments, query: FormatQuery, landed: Landed) 
     yield from silences(query.promises, landed)
 
 
-def _query_of(arguments: MessagesArguments, macro: Print) -> FormatQuery:
+def _format_of(arguments: MessagesArguments) -> Format:
     folders = FormatFolders(folders_of(arguments.project, "formats"))
     schemas = tuple(read_schema(path, None) for path in arguments.schemas)
-    spec = with_schemas(folders.load(arguments.format), schemas, "--schema FILE.avsc", None)
+    return with_schemas(folders.load(arguments.format), schemas, "--schema FILE.avsc", None)
+
+
+def _query_of(arguments: MessagesArguments, spec: Format, macro: Print) -> FormatQuery:
     zone = read_zone(Yaml(arguments.zone, {(): Where(Path("--zone"))}))
     return compile_format(macro, spec, arguments.format, zone)
 

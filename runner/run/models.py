@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 
 from runner.compile.compiled import Compiled
 from runner.engine.catalog import CatalogPublisher
@@ -10,6 +11,7 @@ from runner.engine.tables import Tables
 from runner.project.nodes import Model, Node, Source
 from runner.run.landing import Landing
 from runner.run.results import Result
+from runner.run.unknown_types import notes_on_landed
 from runner.run.views import Views
 
 
@@ -29,10 +31,13 @@ class Models:
         return replace(result, notes=(*result.notes, *self.publisher.publish(node.name)))
 
     def _land(self, node: Node, source: Source) -> Result:
+        began = datetime.now(timezone.utc).date()
         landed, notes = self.landing.land(source)
         self.tables.changelog_view(node.name)
         self.views.was_made(node.name)
-        return self.landing.result(source, landed, notes)
+        result = self.landing.result(source, landed, notes)
+        unknown = notes_on_landed(self.tables, source, self.landing.run_id, began) if landed.rows["row"] else ()
+        return replace(result, notes=(*result.notes, *unknown))
 
     def _build(self, node: Node, model: Model) -> Result:
         self.views.prepare(node.name)
