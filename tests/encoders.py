@@ -12,6 +12,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from struct import pack
@@ -735,26 +736,107 @@ def fraction_of(value: datetime) -> str:
 
 
 def drs_sql(change: Any) -> list[bytes]:
-    if change.op in ("snapshot", "heartbeat") or change.table.name in POSTGRESQL_HAS_NONE:
+    return drs_sql_messages(change, GAUSSDB)
+
+
+@dataclass(frozen=True)
+class Database:
+    """A kind of database as DRS names it: the schema that its tables are in, how it names types and writes values, the
+    tables that it cannot have, whether messages name the database, and how long before a change `es` is.
+    """
+
+    db_type: str
+    schema: str
+    type_name: Callable[[Any], str]
+    writers: Writers
+    has_none: tuple[str, ...]
+    is_named: bool = True
+    es_before: int = 0
+
+
+GAUSSDB = Database("GaussDB Primary/Standby", "public", postgresql_type, SQL_VALUES, POSTGRESQL_HAS_NONE)
+
+# As PostgreSQL itself prints values. `es` is the commit of the transaction before.
+POSTGRESQL_VALUES: Writers = {
+    **SQL_VALUES,
+    "boolean": lambda column, value: "t" if value else "f",
+    "binary": lambda column, value: f"\\x{value.hex()}",
+}
+POSTGRESQL = replace(GAUSSDB, db_type="PostgreSQL", writers=POSTGRESQL_VALUES, es_before=250)
+
+ORACLE = Database(
+    "Oracle", "shop", lambda column: ORACLE_TYPES[column.kind], ORACLE_VALUES, ORACLE_HAS_NONE, is_named=False
+)
+
+SQLSERVER_TYPES = {
+    "tinyint": "smallint",
+    "smallint": "int",
+    "mediumint": "int",
+    "int": "bigint",
+    "bigint": "decimal(20,0)",
+    "year": "smallint",
+    "float": "real",
+    "double": "float",
+    "decimal": "decimal",
+    "date": "date",
+    "time": "time(6)",
+    "datetime": "datetime2(6)",
+    "timestamp": "datetimeoffset(6)",
+}
+
+
+def sqlserver_type(column: Any) -> str:
+    if column.kind == "boolean":
+        return "bit"
+    return "bigint" if column.type == "bigint" else SQLSERVER_TYPES.get(base_type(column), "nvarchar(max)")
+
+
+SQLSERVER_VALUES: Writers = {
+    **dict.fromkeys(("integer", "string", "enum", "json", "date", "boolean"), text),
+    **dict.fromkeys(("time", "datetime"), declared_fraction),
+    "decimal": plain_decimal,
+    **dict.fromkeys(("float", "double"), lambda column, value: repr(value)),
+    "set": joined,
+    "timestamp": lambda column, value: f"{local_time(value)} +08:00",
+}
+SQLSERVER = Database(
+    "Microsoft SQL Server", "dbo", sqlserver_type, SQLSERVER_VALUES, (*POSTGRESQL_HAS_NONE, "wide_decimals")
+)
+
+
+def drs_sql_postgresql(change: Any) -> list[bytes]:
+    return drs_sql_messages(change, POSTGRESQL)
+
+
+def drs_sql_oracle(change: Any) -> list[bytes]:
+    return drs_sql_messages(change, ORACLE)
+
+
+def drs_sql_sqlserver(change: Any) -> list[bytes]:
+    return drs_sql_messages(change, SQLSERVER)
+
+
+def drs_sql_messages(change: Any, database: Database) -> list[bytes]:
+    if change.op in ("snapshot", "heartbeat") or change.table.name in database.has_none:
         return []
     word = "DDL" if change.kind == "ddl" else change.op.upper()
     is_row = change.kind == "row"
     return escaped_message(
         {
-            "columnType": types_of(change, postgresql_type, SQL_VALUES) if is_row else None,
-            "dbType": "GaussDB Primary/Standby",
-            "schema": "public",
+            "columnType": types_of(change, database.type_name, database.writers) if is_row else None,
+            "dbType": database.db_type,
+            "schema": database.schema,
             "opType": word,
             "id": change.order,
-            "es": change.instant,
+            "es": change.instant - database.es_before,
             "ts": change.written,
-            "database": change.table.database,
+            "database": change.table.database if database.is_named else "",
             "table": change.table.name,
             "type": word,
             "isDdl": not is_row,
             "sql": change.statement or "",
             "sqlType": {column.name: 1 for column in change.table.columns} if is_row else None,
-            **(drs_rows(change, SQL_VALUES) if is_row else {"data": None, "old": None}),
+            **(drs_rows(change, database.writers) if is_row else {"data": None, "old": None}),
             "pkNames": (list(change.table.key) or None) if is_row else None,
         }
     )
@@ -973,6 +1055,9 @@ ENCODERS: dict[str, Callable[[Any], list[bytes]]] = {
     "drs_json_oracle": drs_json_oracle,
     "drs_json_c": drs_json_c,
     "drs_sql": drs_sql,
+    "drs_sql_postgresql": drs_sql_postgresql,
+    "drs_sql_oracle": drs_sql_oracle,
+    "drs_sql_sqlserver": drs_sql_sqlserver,
     "drs_mongodb": drs_mongodb,
     "dataworks": dataworks,
     "dataworks_single": dataworks_single,

@@ -38,6 +38,14 @@ ROOT = Path(__file__).parent.parent
 EXCEPTIONS: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "tests/vendor_exceptions.yml").read_text())
 ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS}
 FORMATS = {"dataworks_single": "dataworks"}
+# One source lands the messages of several databases, as one topic may hold them.
+SOURCES = dict.fromkeys(("drs_sql_postgresql", "drs_sql_oracle", "drs_sql_sqlserver"), "drs_sql")
+SECTIONS = {
+    "drs_sql": "drs_sql from GaussDB",
+    "drs_sql_postgresql": "drs_sql from PostgreSQL",
+    "drs_sql_oracle": "drs_sql from Oracle",
+    "drs_sql_sqlserver": "drs_sql from SQL Server",
+}
 BY_ARRIVAL = ("canal", "oms_canal", "dts_avro")  # their numbers give no order
 # What a source says of its messages where they are not lines of JSON.
 MESSAGES = {
@@ -107,21 +115,37 @@ def source_of(vendor: str) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def messages_of(vendor: str) -> list[tuple[str, bytes]]:
-    """Name of the change and message, in the order of the file: any order, where the vendor's numbers give one."""
-    pairs = [(change.name, message) for change in CHANGES for message in ENCODERS[vendor](change)]
-    if vendor not in BY_ARRIVAL:
-        Random(vendor).shuffle(pairs)
-    return pairs
+class Sent(NamedTuple):
+    """A message, of which vendor it is, and the name of the change that it tells."""
+
+    vendor: str
+    change: str
+    message: bytes
 
 
-def write_messages(vendor: str, folder: Path) -> None:
-    """One file with all messages of a vendor, of the kind that its source reads."""
+def messages_of(vendor: str) -> list[Sent]:
+    return [Sent(vendor, change.name, message) for change in CHANGES for message in ENCODERS[vendor](change)]
+
+
+def sources() -> list[str]:
+    return [vendor for vendor in ENCODERS if vendor not in SOURCES]
+
+
+def messages_to(source: str) -> list[Sent]:
+    """What a source lands, in the order of its file: any order, where the vendor's numbers give one."""
+    sent = [one for vendor in ENCODERS if SOURCES.get(vendor, vendor) == source for one in messages_of(vendor)]
+    if source not in BY_ARRIVAL:
+        Random(source).shuffle(sent)
+    return sent
+
+
+def write_messages(source: str, folder: Path) -> None:
+    """One file with all messages of a source, of the kind that it reads."""
     folder.mkdir(parents=True)
-    names, messages = zip(*messages_of(vendor))
-    match vendor:
+    _, names, messages = zip(*messages_to(source))
+    match source:
         case "oceanbase_avro":
-            (folder / "1.avro").write_bytes(container(vendor, (CHANGE_OF[name] for name in names)))
+            (folder / "1.avro").write_bytes(container(source, (CHANGE_OF[name] for name in names)))
         case "dts_avro":
             write_topic(messages, folder / "1.parquet", topic="shop")
         case "drs_avro":
@@ -130,23 +154,39 @@ def write_messages(vendor: str, folder: Path) -> None:
             (folder / "1.jsonl").write_bytes(b"".join(message + b"\n" for message in messages))
 
 
+Rows = list[dict[str, Any]]
+
+
 class Landed(NamedTuple):
-    """Of each vendor: all rows of its table, with nothing but kind, seq and raw; and the rows of the views."""
+    """Of each vendor, with the name of the change in `change`: all rows of its table, with nothing else but kind, seq
+    and raw; and the rows of the views.
+    """
 
-    tables: dict[str, list[dict[str, Any]]]
-    views: dict[str, list[dict[str, Any]]]
+    tables: dict[str, Rows]
+    views: dict[str, Rows]
 
-    def change_names(self, vendor: str) -> dict[str, str]:
-        """Arrival -> name of the change: arrivals in one file have the order of its messages."""
-        arrivals = sorted(row["seq"]["arrival"] for row in self.tables[vendor] if row["seq"]["row"] == 0)
-        return {str(arrival): name for arrival, (name, _) in zip(arrivals, messages_of(vendor))}
-
-    def by_change(self, vendor: str) -> dict[str, list[dict[str, Any]]]:
-        names = self.change_names(vendor)
-        out: dict[str, list[dict[str, Any]]] = {}
+    def by_change(self, vendor: str) -> dict[str, Rows]:
+        out: dict[str, Rows] = {}
         for row in self.views[vendor]:
-            out.setdefault(names[str(row["seq"]["arrival"])], []).append(row)
+            out.setdefault(row["change"], []).append(row)
         return out
+
+
+def by_arrival(tables: Rows) -> dict[tuple[str, str], Sent]:
+    """Source and arrival -> what was sent: arrivals in one file have the order of its messages."""
+    out = {}
+    for source in sources():
+        first = [row["seq"]["arrival"] for row in tables if row["source"] == source and row["seq"]["row"] == 0]
+        out |= {(source, str(arrival)): sent for arrival, sent in zip(sorted(first), messages_to(source))}
+    return out
+
+
+def by_vendor(rows: Rows, sent: Mapping[tuple[str, str], Sent]) -> dict[str, Rows]:
+    out: dict[str, Rows] = {vendor: [] for vendor in ENCODERS}
+    for row in rows:
+        vendor, change, _ = sent[row["source"], str(row["seq"]["arrival"])]
+        out[vendor].append({**row, "change": change})
+    return out
 
 
 def run(*words: str) -> str:
@@ -164,30 +204,25 @@ def query(sql: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def by_vendor(rows: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    out: dict[str, list[dict[str, Any]]] = {vendor: [] for vendor in ENCODERS}
-    for row in rows:
-        out[row["source"]].append(row)
-    return out
-
-
 @pytest.fixture(scope="module")
 def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Landed:
     folder = tmp_path_factory.mktemp("many_vendors")
-    project = {"name": "many_vendors", "sources": [source_of(vendor) for vendor in ENCODERS]}
+    project = {"name": "many_vendors", "sources": [source_of(source) for source in sources()]}
     (folder / "project.yml").write_text(yaml.safe_dump(project, allow_unicode=True, sort_keys=False))
-    for vendor in ENCODERS:
-        write_messages(vendor, folder / "in" / vendor)
+    for source in sources():
+        write_messages(source, folder / "in" / source)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name in ("RUNNER_TARGET", "RUNNER_PROJECT_DIR", "RUNNER_TARGET_PATH", "RUNNER_LOG_FORMAT"):
             patch.delenv(name, raising=False)
         run("run")
         tables = " union all ".join(
-            f"select source, kind, reason, detail, raw, seq from {vendor}_to_changelog" for vendor in ENCODERS
+            f"select source, kind, reason, detail, raw, seq from {source}_to_changelog" for source in sources()
         )
         views = " union all ".join(f"select source, seq, {', '.join(SAME_COLUMNS)} from {view}" for view in VIEWS)
-        return Landed(by_vendor(query(tables)), by_vendor(query(views)))
+        rows = list(query(tables))
+        sent = by_arrival(rows)
+        return Landed(by_vendor(rows, sent), by_vendor(list(query(views)), sent))
 
 
 # --- what is expected
@@ -472,13 +507,13 @@ def test_what_never_arrives_is_not_written(vendor: str) -> None:
 
 @pytest.mark.parametrize("vendor", list(JSON_ENCODERS))
 def test_messages_are_lines_of_json(vendor: str) -> None:
-    for name, message in messages_of(vendor):
+    for _, name, message in messages_of(vendor):
         assert b"\n" not in message and isinstance(json.loads(message), dict), name
 
 
 @pytest.mark.parametrize("vendor", list(AVRO_ENCODERS))
 def test_messages_are_records(vendor: str) -> None:
-    for name, message in messages_of(vendor):
+    for _, name, message in messages_of(vendor):
         record, size = decoded(vendor, message)
         assert size == len(message) and record["id"] == CHANGE_OF[name].order, name
 
@@ -934,8 +969,19 @@ def as_markdown() -> str:
         rows = [" | ".join((*in_words(exception), exception["reason"])) for exception in entry["exceptions"]]
         table = ["| what | instead | why |", "|---|---|---|", *(f"| {row} |" for row in rows)]
         assumed = ["", "Assumed, since no document says it:", "", *(f"- {line}" for line in entry["assumed"])]
-        sections.setdefault("\n".join([*table, *assumed]), []).append(vendor)
-    return "\n\n".join(f"## {', '.join(vendors)}\n\n{body}" for body, vendors in sections.items()) + "\n"
+        sections.setdefault("\n".join([*table, *assumed]), []).append(SECTIONS.get(vendor, vendor))
+    return "\n\n".join([full_loads(), *(f"## {', '.join(names)}\n\n{body}" for body, names in sections.items())]) + "\n"
+
+
+def full_loads() -> str:
+    """What becomes of a row that existed before the vendor's tool began to read, for each vendor."""
+    (change,) = (change for change in CHANGES if change.op == "snapshot")
+    lines = ["## Full loads", "", "| messages | a row of the full load |", "|---|---|"]
+    for vendor, entry in EXCEPTIONS.items():
+        row = expected_row(change, entry["exceptions"])
+        becomes = f"`{row['op']}`" if row else "does not arrive"
+        lines.append(f"| {SECTIONS.get(vendor, vendor)} | {becomes} |")
+    return "\n".join(lines)
 
 
 def test_the_page_shows_the_exceptions() -> None:
