@@ -409,17 +409,48 @@ def oms_default(change: Any) -> list[bytes]:
 
 
 def oms_default_extend(change: Any) -> list[bytes]:
+    return message(oms_with_types(change, OMS_VALUES, oms_type))
+
+
+def oms_with_types(change: Any, writers: Writers, type_name: Callable[[Any], str]) -> dict[str, Any]:
     """The full phase writes INSERT without the time and the sequence of the log."""
-    envelope = oms_envelope(change, OMS_VALUES, {"snapshot": "INSERT"}.get(change.op))
+    envelope = oms_envelope(change, writers, {"snapshot": "INSERT"}.get(change.op))
+    types = {"ddl": "VAR_STRING"} if change.kind == "ddl" else {}
     for struct in ("prevStruct", "postStruct"):
         if envelope[struct] is not None:
-            envelope[struct] |= {"__light_type": light_types(change)}
+            names = types or types_of(change, type_name, writers)
+            envelope[struct] |= {"__light_type": {name: {"schemaType": names[name]} for name in names}}
+    return envelope
+
+
+OMS_ORACLE_TYPES = {
+    **dict.fromkeys(("integer", "boolean", "decimal"), "NUMBER"),
+    "float": "BINARY_FLOAT",
+    "double": "BINARY_DOUBLE",
+    **dict.fromkeys(("string", "enum", "set"), "VARCHAR2"),
+    "json": "CLOB",
+    "binary": "RAW",
+    **dict.fromkeys(("date", "datetime"), "DATETIME"),
+    "timestamp": "ZONED_DATETIME",
+}
+OMS_ORACLE_VALUES: Writers = {
+    **{kind: OMS_VALUES[kind] for kind in ("integer", "boolean", "decimal", "float", "double", "json", "binary")},
+    **dict.fromkeys(("string", "enum"), lambda column, value: value or None),
+    "set": lambda column, value: joined(column, value) or None,
+    "date": lambda column, value: f"{value} 00:00:00",
+    "datetime": text,
+    "timestamp": lambda column, value: f"{local_time(value)} {LOCAL.key}",
+}
+OCEANBASE_ORACLE_HAS_NONE = ("wide_decimals", "zero_dates", "zero_moments")
+
+
+def oms_default_extend_oracle(change: Any) -> list[bytes]:
+    """OceanBase in Oracle mode: what stands before the table's name is a schema."""
+    if change.table and change.table.name in OCEANBASE_ORACLE_HAS_NONE:
+        return []
+    envelope = oms_with_types(change, OMS_ORACLE_VALUES, lambda column: OMS_ORACLE_TYPES[column.kind])
+    envelope["allMetaData"]["dbType"] = "OB_ORACLE"
     return message(envelope)
-
-
-def light_types(change: Any) -> dict[str, Any]:
-    types = {"ddl": "VAR_STRING"} if change.kind == "ddl" else types_of(change, oms_type, OMS_VALUES)
-    return {name: {"schemaType": type_name} for name, type_name in types.items()}
 
 
 def oms_envelope(change: Any, writers: Writers, word: str | None) -> dict[str, Any]:
@@ -1047,6 +1078,7 @@ ENCODERS: dict[str, Callable[[Any], list[bytes]]] = {
     "canal": canal,
     "oms_default": oms_default,
     "oms_default_extend": oms_default_extend,
+    "oms_default_extend_oracle": oms_default_extend_oracle,
     "oms_canal": oms_canal,
     "oms_dataworks": oms_dataworks,
     "oms_shareplex": oms_shareplex,

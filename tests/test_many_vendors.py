@@ -39,8 +39,13 @@ EXCEPTIONS: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "tests/vendor_exc
 ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS}
 FORMATS = {"dataworks_single": "dataworks"}
 # One source lands the messages of several databases, as one topic may hold them.
-SOURCES = dict.fromkeys(("drs_sql_postgresql", "drs_sql_oracle", "drs_sql_sqlserver"), "drs_sql")
+SOURCES = {
+    **dict.fromkeys(("drs_sql_postgresql", "drs_sql_oracle", "drs_sql_sqlserver"), "drs_sql"),
+    "oms_default_extend_oracle": "oms_default_extend",
+}
 SECTIONS = {
+    "oms_default_extend": "oms_default_extend from OceanBase in MySQL mode",
+    "oms_default_extend_oracle": "oms_default_extend from OceanBase in Oracle mode",
     "drs_sql": "drs_sql from GaussDB",
     "drs_sql_postgresql": "drs_sql from PostgreSQL",
     "drs_sql_oracle": "drs_sql from Oracle",
@@ -281,6 +286,7 @@ VALUE_RULES: dict[str, Callable[[Column, str], Any]] = {
     "compact_json": compact_json,
     "declared_digits": declared_digits,
     "without_srid": without_srid,
+    "with_zone": lambda column, text: f"{text}[Asia/Shanghai]",
 }
 RULES_IN_WORDS = {
     "left_out": "the column is not in the message",
@@ -294,6 +300,7 @@ RULES_IN_WORDS = {
     "compact_json": "JSON without blanks",
     "declared_digits": "with as many digits of a second's fraction as its type declares",
     "without_srid": "WKB without the SRID in front",
+    "with_zone": "the instant, with the name of its zone behind it",
     "key_of_a_document": "key `_id`, which is in whole images too; no `old_key`",
     "no_before": "`before` none; `changed` null unless it is a patch",
     "patch": "`after` and `changed` are what was set, `after_image` `patch`",
