@@ -22,6 +22,9 @@ parsed as (
       when octet_length(raw) = 0 then 'empty'
       else record.reason
     end as parse_error,
+    {%- if plan.images.listed %}
+    cast(array() as array<string>) as misfits,
+    {%- endif %}
     coalesce(damage, record.detail) as read_detail
   from decoded
 ),
@@ -57,14 +60,30 @@ case
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The columns whose values are as sent because they do not fit their class. -#}
-{%- macro unfit_columns(plan) -%}
+{#- The columns that the images mark as `member`: `as_sent` because their values do not fit their class, or `settled` because they are no texts. -#}
+{%- macro marked_columns(plan, member) -%}
 array_compact(flatten(array(
+      {%- for path in plan.images.listed %}
+      coalesce(get({{ field(path) }}.{{ member }}, nth), array()){{ ',' if not loop.last }}
+      {%- endfor %}
       {%- for image in plan.images.sent %}
-      {% if image.names %}if({{ name(image.column) }} is null, array(), coalesce(transform({{ sent_image(image.path) }}.as_sent, i -> get({{ field(image.names) }}, i)), array()))
-      {%- else %}coalesce({{ sent_image(image.path) }}.as_sent, array())
+      {% if image.names %}if({{ name(image.column) }} is null, array(), coalesce(transform({{ sent_image(image.path) }}.{{ member }}, i -> get({{ field(image.names) }}, i)), array()))
+      {%- else %}coalesce({{ sent_image(image.path) }}.{{ member }}, array())
       {%- endif %}{{ ',' if not loop.last }}
       {%- endfor %})))
+{%- endmacro -%}
+
+{#- What the images of a message, or of one of its rows, say of their columns. -#}
+{%- macro marks(plan) %}
+    {{ marked_columns(plan, 'as_sent') }} as unfit_columns,
+    {%- if plan.values.readers %}
+    {{ marked_columns(plan, 'settled') }} as settled_columns,
+    {%- endif %}
+{%- endmacro -%}
+
+{#- The readers of columns, without those of columns whose values are no texts. -#}
+{%- macro readers_of_texts(readers) -%}
+if(size(settled_columns) = 0, {{ readers }}, map_filter({{ readers }}, (c, r) -> not array_contains(settled_columns, c)))
 {%- endmacro -%}
 
 {#- Why a whole record cannot be used: an image has more or fewer values than columns, or a key column is not in the list of columns. -#}

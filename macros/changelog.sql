@@ -45,9 +45,7 @@ checked as (
   select *,
     {%- if plan.avro %}
     {{ error_detail(plan) }} as error_detail,
-    {%- if plan.images.sent %}
-    {{ unfit_columns(plan) }} as unfit_columns,
-    {%- endif %}
+    {{- marks(plan) if plan.images.sent }}
     {%- elif plan.images.texts %}
     {{ unfit_in_texts(plan) }} as unfit_columns,
     {%- endif %}
@@ -74,11 +72,12 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
 exploded as (
   select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', removed' if plan.images.patches }}
-    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.tell_unfit }}, if(reason is null, null, raw) as raw,
+    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent or plan.images.texts }}, if(reason is null, null, raw) as raw,
+    {{- marks(plan) if plan.images.listed }}
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     {{ op_of(plan) }} as op,
     {%- if plan.values.readers %}
-    {{ readers(plan) }} as readers,
+    {{ readers_of_texts(readers(plan)) if plan.images.marked else readers(plan) }} as readers,
     {%- endif %}
     {%- if plan.images.in_lists %}
     coalesce(nth, 0) as row_index,

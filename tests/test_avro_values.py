@@ -54,14 +54,14 @@ FITTING = 1_000_000 // 9_994
 def test_numbers_are_written_out_while_their_image_does_not_get_too_long(class_name: str) -> None:
     """Each image for itself, and all of its numbers or none."""
     found = found_in(AMOUNT, amounts(LONGEST, FITTING), amounts(LONGEST, FITTING + 1), class_name=class_name)
-    texts, _, as_sent = found.values[0]
+    texts, _, as_sent, _ = found.values[0]
     assert set(texts) == {LONGEST_WRITTEN} and not as_sent
-    assert found.values[1] == ([LONGEST] * (FITTING + 1), [], list(range(FITTING + 1)))
+    assert found.values[1][:3] == ([LONGEST] * (FITTING + 1), [], list(range(FITTING + 1)))
 
 
 def test_numbers_without_exponent_do_not_count() -> None:
     values = [*amounts("9" * 2_000, 1_000), *amounts("1e3", 1), *amounts("much", 1)]
-    texts, _, as_sent = found_in(AMOUNT, values, []).values[0]
+    texts, _, as_sent, _ = found_in(AMOUNT, values, []).values[0]
     assert texts == [*["9" * 2_000] * 1_000, "1000", "much"]
     assert as_sent == [1_001]
 
@@ -77,12 +77,12 @@ def test_a_small_message_stays_small(item: Any, values: list[Any], as_sent: str)
     found = found_in(item, values, [], *slots)
     largest = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.values[0] == ([as_sent] * 30_000, [], list(range(30_000)))
+    assert found.values[0][:3] == ([as_sent] * 30_000, [], list(range(30_000)))
     assert largest < 30_000_000
 
 
 def test_a_large_scale_is_written_out() -> None:
-    texts, _, as_sent = found_in(SMALL_WITH_LARGE_SCALE, [b"\x05"] * 100, []).values[0]
+    texts, _, as_sent, _ = found_in(SMALL_WITH_LARGE_SCALE, [b"\x05"] * 100, []).values[0]
     assert set(texts) == {"0." + "0" * 9_999 + "5"} and not as_sent
 
 
@@ -120,5 +120,5 @@ def of_class(class_name: str, kind: str, value: Any) -> tuple[list[str], list[in
     entry: RecordEntry = {**NOTHING, "classes": {"else": class_name}, "labels": ("labels",)}
     layout = Layout((), (Slot(("row",), "positional"),), {"amount": entry})
     message = encoded(fastavro.parse_schema(schema), {"row": [{"v": value, "labels": ["a", "b"]}]})
-    texts, _, as_sent = record_decoder(parse_schema(json.dumps(schema)), layout)(message).values[0]
+    texts, _, as_sent, _ = record_decoder(parse_schema(json.dumps(schema)), layout)(message).values[0]
     return texts, list(as_sent)

@@ -973,8 +973,15 @@ CASES = [
         "spec-word",
         "formats/g.yml:6:1",
         None,
-        '"each" does not work with encoding: avro',
-        FORMAT + "each: data\nmessage: {encoding: avro}\n",
+        '"each" does not work with values by position',
+        FORMAT.replace("data", "{at: data, names: columns}") + "each: data\nmessage: {encoding: avro}\n",
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:6:11",
+        None,
+        '"optional" works only with encoding: avro',
+        FORMAT + "message: {optional: a}\n",
     ),
     in_format(
         "spec-word",

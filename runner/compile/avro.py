@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import cast
 
@@ -33,12 +33,15 @@ SQL_TYPES = {
     "names": TEXTS,
     "numbers": "array<bigint>",
     "map": MAP,
-    "row": "struct<texts map<string,string>, missing array<string>, as_sent array<string>>",
-    "positional": "struct<texts array<string>, missing array<int>, as_sent array<int>>",
+    "row": "struct<texts map<string,string>, missing array<string>, as_sent array<string>, settled array<string>>",
+    "rows": "struct<texts array<map<string,string>>, missing array<array<string>>, as_sent array<array<string>>, "
+    "settled array<array<string>>>",
+    "positional": "struct<texts array<string>, missing array<int>, as_sent array<int>, settled array<int>>",
 }
 # Kind of a slot -> what the schema must have at its path.
-NEEDED_TYPES: dict[str, tuple[type, ...]] = {
+NEEDED_TYPES: Mapping[str, tuple[type, ...]] = {
     "positional": (Array,),
+    "rows": (Array, Map),
     "row": (Map,),
     "texts": (Array,),
     "names": (Array, Primitive),
@@ -64,6 +67,7 @@ def avro_function(source: str, spec: Format) -> AvroFunction:
     fields: Tree = {}
     images: Tree = {}
     for number, (slot, path) in enumerate(wanted.items()):
+        # Rows in lists are fields: all that a format with lists does with them is the same as in JSON.
         plant(images if slot.kind in ("row", "positional") else fields, path, number)
     layout = Layout(
         spec.message.schemas,
@@ -97,9 +101,11 @@ def _sql_type(tree: SlotTree, slots: Sequence[Slot]) -> str:
 
 
 def _field_slots(spec: Format) -> Iterator[Wanted]:
-    """What is read of messages besides the images."""
+    """What is read of messages besides the images. Members of rows are read with their images."""
     images = {path for image in row_images(spec) for path in image.at}
     for path in header_paths(spec):
+        if spec.each and path.parent in images:
+            continue
         if path[-1] == OTHERS:
             yield path, Slot(path.parent, "others")
         else:
@@ -110,7 +116,7 @@ def _field_slots(spec: Format) -> Iterator[Wanted]:
     yield from _key_slots(spec)
     yield from _type_slots(spec)
     for condition in conditions(spec):
-        if condition.test in ("has", "lacks"):
+        if condition.test in ("has", "lacks") and not (spec.each and condition.path in images):
             yield _wanted(condition.path, "scalar" if condition.path in images else "text")
 
 
@@ -137,9 +143,11 @@ def _type_slots(spec: Format) -> Iterator[Wanted]:
 
 
 def _image_slots(spec: Format) -> Iterator[Wanted]:
+    by_type = bool(spec.types and spec.types.tables)
     for image in row_images(spec):
         for path in image.at:
-            yield (path, Slot(path, "positional", image.value, image.type)) if image.names else _wanted(path, "row")
+            kind = "positional" if image.names else "rows" if spec.each else "row"
+            yield path, Slot(path, kind, image.value, image.type, by_type=by_type)
 
 
 def _wanted(path: FieldPath, kind: str) -> Wanted:
@@ -166,6 +174,8 @@ def _check(spec: Format, layout: Layout, paths: Sequence[FieldPath]) -> None:
     problems = Problems()
     for path, slot in zip(paths, layout.slots):
         with problems.gathered():
+            if path in spec.message.optional and not _at(roots, path):
+                continue
             _check_slot(roots, path.parent if slot.kind == "others" else path, slot.kind)
     known = {one.name for root in roots for one in inside(root) if isinstance(one, (Record, Enum))}
     for name in spec.records:
@@ -203,7 +213,7 @@ def _check_slot(roots: Sequence[Record], path: FieldPath, kind: str) -> None:
         for schema in found
         for one in alternatives(schema, through_arrays=False)
     ):
-        what = "map" if Map in needed else "list"
+        what = "map" if needed == (Map,) else "list"
         raise RunnerError("schema-field", f'in the schema, "{".".join(path)}" is not a {what}', path.where)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from runner.compile.avro import row_images
-from runner.compile.paths import texts_of
+from runner.compile.paths import image_paths, texts_of
 from runner.spec.words import FieldPath, Format, Image, Line
 
 Item = TypeVar("Item", bound=Hashable)
@@ -82,9 +83,9 @@ class Side:
 @dataclass(frozen=True)
 class Images:
     """`changes` has one entry for each verdict of a row change, `updates` those of them that have two images. `in_json`
-    is verdict -> the paths of each image of it that is JSON of the message. `texts` and `sent` are read by functions;
-    of `sent`, `positional` are lists of values without names. `patches` are the verdicts whose image after the change
-    is a patch, `removed` verdict -> the column that holds the patch.
+    is verdict -> the paths of each image of it that is JSON of the message. `texts`, `sent` and `listed` are read by
+    functions: of `sent`, `positional` are lists of values without names; `listed` are lists of rows in Avro. `patches`
+    are the verdicts whose image after the change is a patch, `removed` verdict -> the column that holds the patch.
     """
 
     in_lists: bool
@@ -95,6 +96,7 @@ class Images:
     texts: tuple[TextImage, ...]
     sent: tuple[SentImage, ...]
     positional: tuple[SentImage, ...]
+    listed: tuple[FieldPath, ...]
     may_lack_columns: bool
     patches: tuple[str, ...]
     removed: Mapping[str, str]
@@ -104,7 +106,12 @@ class Images:
     @property
     def tell_unfit(self) -> bool:
         """Whether the functions that read the images also tell which values do not fit their types."""
-        return bool(self.sent or self.texts)
+        return bool(self.marked or self.texts)
+
+    @property
+    def marked(self) -> bool:
+        """Whether the images say of columns that they were not sent, are as sent, or are no texts: those of Avro do."""
+        return bool(self.sent or self.listed)
 
     @property
     def own_paths(self) -> list[tuple[tuple[FieldPath, ...], list[str]]]:
@@ -126,13 +133,14 @@ def make_images(spec: Format) -> Images:
     """The images of all row changes of a format."""
     lines = {line.verdict: line for line in spec.op.lines() if line.kind == "row"}
     is_avro = spec.message.encoding == "avro"
-    before, after = (_side(name, lines, is_avro) for name in ("before", "after"))
-    changes = tuple(_change(line, own, is_avro) for line in lines.values() if (own := line.own))
+    find = partial(row_image, is_avro=is_avro, in_lists=bool(spec.each))
+    before, after = (_side(name, lines, find) for name in ("before", "after"))
+    changes = tuple(_change(line, own, find) for line in lines.values() if (own := line.own))
     updates = tuple(change for change in changes if change.before)
-    sent = tuple(dict.fromkeys(_sent_images(spec))) if is_avro else ()
+    sent = tuple(dict.fromkeys(_sent_images(spec))) if is_avro and not spec.each else ()
     patches = after.incomplete.get("patch", ())
     return Images(
-        in_lists=bool(spec.each) and not is_avro,
+        in_lists=bool(spec.each),
         changes=changes,
         updates=updates,
         update_verdicts=tuple(change.verdict for change in updates),
@@ -140,6 +148,7 @@ def make_images(spec: Format) -> Images:
         texts=tuple(_text_images(lines, spec)),
         sent=sent,
         positional=tuple(image for image in sent if image.names),
+        listed=tuple(image_paths(spec)) if is_avro and spec.each else (),
         may_lack_columns=is_avro and any(entry.not_sent for entry in spec.records.values()),
         patches=patches,
         removed={verdict: column for verdict, column in after.texts.items() if verdict in patches},
@@ -148,21 +157,25 @@ def make_images(spec: Format) -> Images:
     )
 
 
-def row_image(image: Image, is_avro: bool) -> RowImage:
-    """Where an image is, with the columns that compiled SQL reads it from."""
+def row_image(image: Image, is_avro: bool, in_lists: bool = False) -> RowImage:
+    """Where an image is, with the columns that compiled SQL reads it from. Lists of rows in Avro have their texts in a
+    member.
+    """
     text_column = _text_column(image.at[0], _text_function(image)) if image.text else None
+    if is_avro and in_lists:
+        return RowImage(tuple(path.child("texts") for path in image.at), (), text_column)
     return RowImage(image.at, tuple(_sent_column(path) for path in image.at) if is_avro else (), text_column)
 
 
-def _change(line: Line, own: Image, is_avro: bool) -> RowChange:
+def _change(line: Line, own: Image, find: Callable[[Image], RowImage]) -> RowChange:
     before = line.before if line.op == "update" and line.after else None
-    return RowChange(line.verdict, row_image(own, is_avro), row_image(before, is_avro) if before else None)
+    return RowChange(line.verdict, find(own), find(before) if before else None)
 
 
-def _side(name: str, lines: Mapping[str, Line], is_avro: bool) -> Side:
+def _side(name: str, lines: Mapping[str, Line], find: Callable[[Image], RowImage]) -> Side:
     given = {verdict: line.before if name == "before" else line.after for verdict, line in lines.items()}
     images = {verdict: image for verdict, image in given.items() if image}
-    places = {verdict: row_image(image, is_avro) for verdict, image in images.items()}
+    places = {verdict: find(image) for verdict, image in images.items()}
     incomplete = {
         word: verdicts
         for word in ("key", "patch", "partial")

@@ -96,7 +96,8 @@ FUNCTIONS = {
 # --- records of Avro
 
 POSITIONS = pa.list_(pa.int32())
-IMAGE_MEMBERS = ["texts", "missing", "as_sent"]
+IMAGE_MEMBERS = ["texts", "missing", "as_sent", "settled"]
+COLUMN_NAMES = pa.list_(pa.string())
 SLOT_TYPES = {
     "text": pa.string(),
     "scalar": pa.string(),
@@ -152,11 +153,17 @@ def _tree_array(tree: SlotTree, slots: Sequence[pa.Array]) -> pa.Array:
     return pa.StructArray.from_arrays(arrays, names=list(tree))
 
 
+# Kind of an image -> how its texts and its marked columns are given.
+IMAGE_TYPES = {
+    "positional": (pa.list_(pa.string()), POSITIONS),
+    "row": (TEXT_MAP, COLUMN_NAMES),
+    "rows": (pa.list_(TEXT_MAP), pa.list_(COLUMN_NAMES)),
+}
+
+
 def _slot_array(slot: Slot, values: list[Any]) -> pa.Array:
-    if slot.kind == "positional":
-        return _positional_array(values)
-    if slot.kind == "row":
-        return _row_array(values)
+    if slot.kind in IMAGE_TYPES:
+        return _image_array(values, slot.kind)
     if slot.kind == "map":
         values = [None if value is None else list(value.items()) for value in values]
     if slot.kind in ("texts", "names", "numbers"):
@@ -174,27 +181,23 @@ def _repeating_array(values: list[Any], kind: pa.DataType) -> pa.Array:
     return pa.array([known[one] for one in numbers], kind).take(rows)
 
 
-def _positional_array(values: list[Any]) -> pa.Array:
-    texts, missing, as_sent = _members_of(values)
-    members = [pa.array(texts, pa.list_(pa.string())), pa.array(missing, POSITIONS), pa.array(as_sent, POSITIONS)]
-    return pa.StructArray.from_arrays(members, names=IMAGE_MEMBERS)
-
-
-def _members_of(images: list[Any]) -> tuple[Sequence[Any], ...]:
-    """The texts, the missing and the as_sent of all images."""
-    nothing = (None, None, None)
-    return tuple(zip(*(nothing if image is None else image for image in images))) if images else ((), (), ())
-
-
-def _row_array(values: list[Any]) -> pa.Array:
-    texts, missing, as_sent = _members_of(values)
-    entries = [None if one is None else list(one.items()) for one in texts]
-    members = [
-        pa.array(entries, TEXT_MAP),
-        pa.array(missing, pa.list_(pa.string())),
-        pa.array(as_sent, pa.list_(pa.string())),
+def _image_array(images: list[Any], kind: str) -> pa.Array:
+    texts_type, marked_type = IMAGE_TYPES[kind]
+    nothing = (None,) * len(IMAGE_MEMBERS)
+    members = zip(*(nothing if image is None else image for image in images)) if images else ((),) * len(nothing)
+    texts, *marked = members
+    arrays = [
+        pa.array([_entries(one, kind) for one in texts], texts_type),
+        *(pa.array(one, marked_type) for one in marked),
     ]
-    return pa.StructArray.from_arrays(members, names=IMAGE_MEMBERS)
+    return pa.StructArray.from_arrays(arrays, names=IMAGE_MEMBERS)
+
+
+def _entries(texts: Any, kind: str) -> Any:
+    """The texts of an image, with its maps as Arrow takes them."""
+    if texts is None or kind == "positional":
+        return texts
+    return list(texts.items()) if kind == "row" else [_entries(row, "row") for row in texts]
 
 
 # --- files that hold messages

@@ -91,6 +91,7 @@ def _message() -> Schema:
         "numbers": {"enum": list(NUMBERS)},
         "schema": _or_nothing(TEXTS),
         "skip_bytes": _or_nothing(TEXT),
+        "optional": _or_nothing(TEXTS),
     }
     assert set(message) == set(MESSAGE_KEYS)
     return message

@@ -7,11 +7,11 @@ from pathlib import Path
 from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here, nearest_or_all
 from runner.files import read_text
 from runner.functions.avro.schema import SchemaError, parse_schema
-from runner.spec.values import given, one_of, read_path, texts
+from runner.spec.values import given, one_of, paths, read_path, texts
 from runner.spec.words import CLASSES, ENCODINGS, NUMBERS, PARTS, FieldPath, Format, Message, RecordText
 from runner.yaml_text import Yaml
 
-MESSAGE_KEYS = ("encoding", "numbers", "schema", "skip_bytes")
+MESSAGE_KEYS = ("encoding", "numbers", "schema", "skip_bytes", "optional")
 RECORD_KEYS = (
     "class", "text", "bytes", "charset", "charsets", "srid", "parts", "labels", "length", "is_null", "not_sent",
 )  # fmt: skip
@@ -25,10 +25,11 @@ def read_message(yaml: Yaml | None) -> Message:
     yaml.only(MESSAGE_KEYS)
     encoding = one_of(yaml["encoding"], ENCODINGS, "spec-word", "encoding") if yaml.get("encoding") else "json"
     numbers = one_of(yaml["numbers"], NUMBERS, "spec-word", "way of numbers") if yaml.get("numbers") else "exact"
-    for key, needed in (("schema", "avro"), ("skip_bytes", "avro"), ("numbers", "json")):
+    for key, needed in (("schema", "avro"), ("skip_bytes", "avro"), ("optional", "avro"), ("numbers", "json")):
         if given(yaml.get(key)) and encoding != needed:
             raise yaml[key].error("spec-word", f'"{key}" works only with encoding: {needed}')
-    return Message(encoding, numbers, read_schemas(yaml.get("schema")), _skip_bytes(yaml.get("skip_bytes")))
+    schemas, skip_bytes = read_schemas(yaml.get("schema")), _skip_bytes(yaml.get("skip_bytes"))
+    return Message(encoding, numbers, schemas, skip_bytes, paths(yaml.get("optional")))
 
 
 def read_schemas(yaml: Yaml | None) -> tuple[str, ...]:
@@ -80,19 +81,20 @@ def check_encoding(spec: Format, yaml: Yaml) -> None:
     """Raises `spec-word` for each word of the spec that does not work with its encoding."""
     problems = Problems()
     images = [image for line in spec.op.lines() for image in (line.before, line.after) if image]
+    by_position = any(image.names for image in images)
     if spec.message.encoding == "avro":
-        wrong = {"each": bool(spec.each), "text": any(image.text for image in images)}
         rest = "does not work with encoding: avro"
-    else:
         wrong = {
-            "records": bool(spec.records),
-            "names": any(image.names for image in images),
-            "indexes": any(key.indexes for key in spec.key),
+            "each": "does not work with values by position" if spec.each and by_position else None,
+            "text": rest if any(image.text for image in images) else None,
         }
+    else:
         rest = "works only with encoding: avro"
-    for word, is_wrong in wrong.items():
-        if is_wrong:
-            problems.add((yaml.get(word) or _key_with(yaml, word)).error("spec-word", f'"{word}" {rest}'))
+        is_wrong = {"records": spec.records, "names": by_position, "indexes": any(key.indexes for key in spec.key)}
+        wrong = {word: rest if found else None for word, found in is_wrong.items()}
+    for word, why in wrong.items():
+        if why:
+            problems.add((yaml.get(word) or _key_with(yaml, word)).error("spec-word", f'"{word}" {why}'))
     problems.raise_if_any()
 
 

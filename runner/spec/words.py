@@ -325,13 +325,14 @@ class Key:
 @dataclass(frozen=True)
 class Message:
     """How messages are encoded. `schemas` are texts of schemas; the first that a message fits counts. `skip_bytes` is
-    the number of bytes before each record.
+    the number of bytes before each record. `optional` are the fields that schemas may lack.
     """
 
     encoding: str = "json"
     numbers: str = "exact"
     schemas: tuple[str, ...] = ()
     skip_bytes: int = 0
+    optional: tuple[FieldPath, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,12 @@ class Slot:
     - map: a map of texts
     - others: the text of a map without the members in `taken`; null if there are no others
     - row: a map of column -> value
+    - rows: a list of such maps; a map counts as a list of one
     - positional: a list of values. If the values are members of records, `value` is the name of the member, and `type`
       the name of the member that says which type the value has
+
+    Where columns have types that say how a text is to be read (`by_type`), an image names the columns that are no
+    texts: these are settled.
     """
 
     path: Names
@@ -52,6 +56,7 @@ class Slot:
     value: str | None = None
     type: str | None = None
     taken: Names = ()
+    by_type: bool = False
 
 
 @dataclass(frozen=True)

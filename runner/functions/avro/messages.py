@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from runner.functions.avro.images import positional_image, row_image, row_images
 from runner.functions.avro.layout import Layout, Records, Slot
 from runner.functions.avro.reader import (
     Malformed,
@@ -37,14 +38,13 @@ from runner.functions.avro.schema import (
     parse_record,
     parse_schema,
 )
-from runner.functions.avro.texts import NotSent, text_reader
-from runner.functions.avro.values import AsSent, json_text, written_out
+from runner.functions.avro.texts import text_reader, typed_text_reader
+from runner.functions.avro.values import json_text, written_out
 
 TRUNCATED = "the message ends too early"
 # How many different encodings of a field are remembered, and how many schemas that came with files.
 REMEMBERED = 8
-PLAIN_TYPES = frozenset({str, type(None)})
-IMAGE_KINDS = ("row", "positional")
+IMAGE_KINDS = ("row", "rows", "positional")
 # Kind of a slot for a list -> the kind of its items.
 ITEM_KINDS = {"texts": "text", "names": "text", "numbers": "number"}
 
@@ -298,9 +298,11 @@ def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
         case "others" if isinstance(schema, Map):
             return then(plain(schema), lambda entries: _others(entries, slot.taken))
         case "row" if isinstance(schema, Map):
-            return then(read_entries(text_reader(schema.values, records)), _row)
+            return _row_reader(schema, slot, records)
+        case "rows" if isinstance(schema, (Map, Array)):
+            return _rows_reader(schema, slot, records)
         case "positional" if isinstance(schema, Array):
-            return then(read_list(_item(schema.items, slot, records)), _positional)
+            return then(read_list(_item(schema.items, slot, records)), positional_image)
     return _nothing(schema)
 
 
@@ -309,10 +311,25 @@ def _others(entries: dict[str, Any], taken: Sequence[str]) -> str | None:
     return json_text(others) if others else None
 
 
+def _row_reader(schema: Map, slot: Slot, records: Records) -> Read:
+    return then(read_entries(_value_reader(schema.values, slot, records)), row_image)
+
+
+def _rows_reader(schema: Map | Array, slot: Slot, records: Records) -> Read:
+    """Reads a list of rows, with None for an item that is no map."""
+    if isinstance(schema, Map):
+        return then(_row_reader(schema, slot, records), lambda row: row_images([row]))
+    return then(read_list(reach(schema.items, (), replace(slot, kind="row"), records)), row_images)
+
+
+def _value_reader(schema: Schema, slot: Slot, records: Records) -> Read:
+    return typed_text_reader(schema, records) if slot.by_type else text_reader(schema, records)
+
+
 def _item(schema: Schema, slot: Slot, records: Records) -> Read:
     """Reads a value by position, which may be in a record together with the name of its type."""
     if slot.value is None:
-        return text_reader(schema, records)
+        return _value_reader(schema, slot, records)
     if not isinstance(schema, Record) or slot.value not in schema.fields:
         raise SchemaError(f'values by position have no member "{slot.value}"')
     kind, value = schema.fields.get(slot.type or ""), schema.fields[slot.value]
@@ -370,28 +387,3 @@ def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) 
         return unions.get(symbol, usual_union)(data, position)
 
     return read
-
-
-def _row(values: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str], Sequence[str]]:
-    """Column -> text, the columns that were not sent, and the columns whose values did not fit their class."""
-    if PLAIN_TYPES.issuperset(map(type, values.values())):
-        return values, (), ()
-    values = dict(zip(values, written_out(values.values())))
-    sent = {name: value for name, value in values.items() if value is not NotSent}
-    return (
-        sent,
-        [name for name in values if name not in sent],
-        [name for name, value in sent.items() if value.__class__ is AsSent],
-    )
-
-
-def _positional(values: list[Any]) -> tuple[list[Any], Sequence[int], Sequence[int]]:
-    """The texts, the positions of values that were not sent, and those of values that did not fit their class."""
-    if PLAIN_TYPES.issuperset(map(type, values)):
-        return values, (), ()
-    values = written_out(values)
-    missing = [number for number, value in enumerate(values) if value is NotSent]
-    as_sent = [number for number, value in enumerate(values) if value.__class__ is AsSent]
-    for number in missing:
-        values[number] = None
-    return values, missing, as_sent

@@ -13,6 +13,7 @@ from runner.functions.avro.times import clock_text, instant_text
 from runner.functions.avro.values import (
     AsSent,
     Longer,
+    Settled,
     bit_text,
     bytes_text,
     digits_text,
@@ -55,6 +56,16 @@ def text_reader(schema: Schema, records: Records, type_name: str | None = None) 
         case Primitive() | Fixed():
             return _scalar_text(schema)
     return then(plain(schema), json_text)
+
+
+def typed_text_reader(schema: Schema, records: Records) -> Read:
+    """The same for a value whose column has a type: it is settled unless it is a text or a plain number."""
+    if isinstance(schema, OneOf):
+        return read_union([typed_text_reader(branch, records) for branch in schema.branches])
+    read = text_reader(schema, records)
+    if isinstance(schema, Primitive) and schema.name != "bytes" and schema.logical is None:
+        return read
+    return then(read, lambda text: Settled(text) if text.__class__ is str else text)
 
 
 SCALAR_TEXTS: Mapping[str, Callable[[Any], str | None]] = {

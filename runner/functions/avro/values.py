@@ -25,6 +25,10 @@ class AsSent(str):
     """The text of a value that does not fit its class, as it was sent."""
 
 
+class Settled(str):
+    """The text of a value that is no text: no type says that it stands for something else."""
+
+
 class Longer(NamedTuple):
     """A number that gets longer when it is written out: how it was sent, its `digits`, and the place of their dot."""
 

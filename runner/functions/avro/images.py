@@ -1,0 +1,52 @@
+"""What was read of the values of a row -> its image: texts, and the columns that are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from runner.functions.avro.texts import NotSent
+from runner.functions.avro.values import AsSent, Settled, written_out
+
+PLAIN_TYPES = frozenset({str, type(None)})
+
+
+class Image(NamedTuple):
+    """The texts of a row: column -> text, or a list of texts. Columns are named, or numbered in a list: those that were
+    not sent, those whose values did not fit their class, and those that are settled.
+    """
+
+    texts: Any
+    missing: Sequence[Any] = ()
+    as_sent: Sequence[Any] = ()
+    settled: Sequence[Any] = ()
+
+
+def row_image(values: dict[str, Any]) -> Image:
+    """The image of a map, column -> what was read of its value."""
+    if PLAIN_TYPES.issuperset(map(type, values.values())):
+        return Image(values)
+    image = _marked(list(values), list(values.values()))
+    missing = set(image.missing)
+    return image._replace(texts={name: text for name, text in zip(values, image.texts) if name not in missing})
+
+
+def positional_image(values: list[Any]) -> Image:
+    """The image of a list of what was read of values."""
+    return Image(values) if PLAIN_TYPES.issuperset(map(type, values)) else _marked(range(len(values)), values)
+
+
+def _marked(columns: Sequence[Any], values: list[Any]) -> Image:
+    """The image of these columns; the text of a column that was not sent is None."""
+    values = written_out(values)
+
+    def of(kind: type) -> list[Any]:
+        return [column for column, value in zip(columns, values) if value is kind or value.__class__ is kind]
+
+    missing, as_sent, settled = of(NotSent), of(AsSent), of(Settled)
+    return Image([None if value is NotSent else value for value in values], missing, as_sent, settled + as_sent)
+
+
+def row_images(rows: list[Image | None]) -> Image:
+    """Four lists with an entry for each row."""
+    return Image(*([row and row[member] for row in rows] for member in range(len(Image._fields))))
