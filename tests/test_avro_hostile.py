@@ -24,6 +24,7 @@ SCHEMAS = {
     "oceanbase_avro": FORMATS / "schemas/oceanbase.avsc",
     "dts_avro": FORMATS / "schemas/dts.avsc",
     "drs_avro": FORMATS / "cases/drs_avro/record.avsc",
+    "drs_lists": FORMATS / "cases/drs_avro/lists.avsc",
 }
 PROJECT = f"""
 name: hostile
@@ -31,6 +32,7 @@ sources:
   - {{name: oceanbase_avro, format: oceanbase_avro, files: oceanbase_avro.base64}}
   - {{name: dts_avro, format: dts_avro, files: dts_avro.base64}}
   - {{name: drs_avro, format: drs_avro, files: drs_avro.base64, schema: {SCHEMAS["drs_avro"]}}}
+  - {{name: drs_lists, format: drs_avro, files: drs_lists.base64, schema: {SCHEMAS["drs_lists"]}}}
 """
 
 
@@ -88,7 +90,20 @@ def drs_update(number: int) -> dict[str, Any]:
     }
 
 
-UPDATES = {"oceanbase_avro": oceanbase_update, "dts_avro": dts_update, "drs_avro": drs_update}
+def drs_update_in_lists(number: int) -> dict[str, Any]:
+    """Its columns have types whose texts are read."""
+    types = {"id": "int", "at": "timestamp", "b": "blob", "d": "decimal(9,2)", "c": "datetime"}
+    row = {**dict.fromkeys(types, ("null", None)), "id": ("int", number)}
+    rows = ("array", [("map", row)])
+    return {**drs_update(number), "mysqlType": ("map", types), "data": rows, "old": rows}
+
+
+UPDATES = {
+    "oceanbase_avro": oceanbase_update,
+    "dts_avro": dts_update,
+    "drs_avro": drs_update,
+    "drs_lists": drs_update_in_lists,
+}
 
 
 def messages_of(name: str) -> list[bytes]:
@@ -126,6 +141,7 @@ def test_hostile_messages_land(tmp_path: Path, spark: object, capsys: Any, monke
 
 KNOWN_REASONS = {
     "bad-avro", "schema-mismatch", "sharded-message", "no-op", "unknown-op", "no-row-image", "statement-without-rows",
+    "row-not-an-object", "uneven-rows",
 }  # fmt: skip
 LANDED = " union all ".join(
     f"""select source, count_if(seq.row = 0) as messages, collect_set(reason) as reasons,

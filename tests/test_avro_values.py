@@ -12,6 +12,7 @@ import pytest
 from runner.functions.avro.layout import Layout, RecordEntry, Slot
 from runner.functions.avro.messages import Found, record_decoder
 from runner.functions.avro.schema import parse_schema
+from runner.functions.avro.times import FIRST_SECOND, LAST_SECOND, instant_text
 from tests.avro_cases import encoded
 
 NOTHING = RecordEntry(
@@ -21,6 +22,10 @@ NOTHING = RecordEntry(
 AMOUNT = {"type": "record", "name": "amount", "fields": [{"name": "v", "type": "string"}]}
 SMALL_WITH_LARGE_SCALE = {"type": "bytes", "logicalType": "decimal", "precision": 10_000, "scale": 10_000}
 POSITIONAL = [Slot(("before",), "positional"), Slot(("after",), "positional")]
+
+
+def clock(year: int, month: int, day: int, hour: int) -> dict[str, int]:
+    return {"year": year, "month": month, "day": day, "hour": hour, "minute": 0, "second": 0}
 
 
 def found_in(item: Any, before: list[Any], after: list[Any], *slots: Slot, class_name: str = "decimal") -> Found:
@@ -122,3 +127,27 @@ def of_class(class_name: str, kind: str, value: Any) -> tuple[list[str], list[in
     message = encoded(fastavro.parse_schema(schema), {"row": [{"v": value, "labels": ["a", "b"]}]})
     texts, _, as_sent, _ = record_decoder(parse_schema(json.dumps(schema)), layout)(message).values[0]
     return texts, list(as_sent)
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ({"epoch_s": FIRST_SECOND}, "0001-01-01T00:00:00Z"),
+        ({"epoch_s": LAST_SECOND, "nano": 999_999_999}, "9999-12-31T23:59:59.999999999Z"),
+        ({"epoch_s": FIRST_SECOND - 1}, None),
+        ({"epoch_s": LAST_SECOND + 1}, None),
+        ({"epoch_s": 2**63 - 1}, None),
+        ({**clock(1, 1, 1, 0), "zone": "UTC"}, "0001-01-01T00:00:00Z"),
+        ({**clock(1, 1, 1, 8), "zone": "+08:00"}, "0001-01-01T00:00:00Z"),
+        ({**clock(1, 1, 1, 7), "zone": "+08:00"}, None),
+        ({**clock(1, 1, 1, 7), "zone": "Asia/Shanghai"}, None),
+        ({**clock(9999, 12, 31, 15), "zone": "-08:00"}, "9999-12-31T23:00:00Z"),
+        ({**clock(9999, 12, 31, 16), "zone": "-08:00"}, None),
+        ({**clock(9999, 12, 31, 16), "zone": "America/Los_Angeles"}, None),
+        ({**clock(0, 1, 1, 0), "zone": "UTC"}, None),
+        ({**clock(10_000, 1, 1, 0), "zone": "UTC"}, None),
+        ({**clock(2**31 - 1, -(2**31), 1, 0), "zone": "UTC"}, None),
+    ],
+)
+def test_instants_have_the_years_1_to_9999(parts: dict[str, Any], text: str | None) -> None:
+    assert instant_text(parts) == text
