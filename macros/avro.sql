@@ -50,13 +50,13 @@ named_images as (
 {%- if not image.names -%} {{ sent }}.texts
 {%- else -%}
 {%- set columns = field(image.names) -%}
-{%- set whole -%} map_from_arrays({{ columns }}, {{ sent }}.texts) {%- endset -%}
 case
       when size({{ columns }}) <> size({{ sent }}.texts) then null
       {%- if images.may_lack_columns %}
-      when size({{ sent }}.missing) > 0 then map_filter({{ whole }}, (c, v) -> not array_contains(transform({{ sent }}.missing, i -> get({{ columns }}, i)), c))
+      when size({{ sent }}.missing) > 0 then map_from_arrays(
+        filter({{ columns }}, (c, i) -> not get({{ sent }}.missing, i)), filter({{ sent }}.texts, (v, i) -> not get({{ sent }}.missing, i)))
       {%- endif %}
-      else {{ whole }} end
+      else map_from_arrays({{ columns }}, {{ sent }}.texts) end
 {%- endif -%}
 {%- endmacro -%}
 

@@ -793,7 +793,7 @@ def test_values_that_are_records(between: int) -> None:
     )
     assert (texts, list(missing), list(as_sent), end) == (
         ["100", "1e2", "much", None, None, "NONE", "64", None],
-        [3],
+        [False, False, False, True, False, False, False, False],
         [2],
         len(data),
     )

@@ -36,7 +36,7 @@ SQL_TYPES = {
     "row": "struct<texts map<string,string>, missing array<string>, as_sent array<string>, settled array<string>>",
     "rows": "struct<texts array<map<string,string>>, missing array<array<string>>, as_sent array<array<string>>, "
     "settled array<array<string>>>",
-    "positional": "struct<texts array<string>, missing array<int>, as_sent array<int>, settled array<int>>",
+    "positional": "struct<texts array<string>, missing array<boolean>, as_sent array<int>, settled array<int>>",
 }
 # Kind of a slot -> what the schema must have at its path.
 NEEDED_TYPES: Mapping[str, tuple[type, ...]] = {

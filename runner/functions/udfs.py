@@ -95,7 +95,7 @@ FUNCTIONS = {
 
 # --- records of Avro
 
-POSITIONS = pa.list_(pa.int32())
+POSITIONS, FLAGS = pa.list_(pa.int32()), pa.list_(pa.bool_())
 IMAGE_MEMBERS = ["texts", "missing", "as_sent", "settled"]
 COLUMN_NAMES = pa.list_(pa.string())
 SLOT_TYPES = {
@@ -153,11 +153,11 @@ def _tree_array(tree: SlotTree, slots: Sequence[pa.Array]) -> pa.Array:
     return pa.StructArray.from_arrays(arrays, names=list(tree))
 
 
-# Kind of an image -> how its texts and its marked columns are given.
+# Kind of an image -> the types of its members.
 IMAGE_TYPES = {
-    "positional": (pa.list_(pa.string()), POSITIONS),
-    "row": (TEXT_MAP, COLUMN_NAMES),
-    "rows": (pa.list_(TEXT_MAP), pa.list_(COLUMN_NAMES)),
+    "positional": (pa.list_(pa.string()), FLAGS, POSITIONS, POSITIONS),
+    "row": (TEXT_MAP, COLUMN_NAMES, COLUMN_NAMES, COLUMN_NAMES),
+    "rows": (pa.list_(TEXT_MAP), pa.list_(COLUMN_NAMES), pa.list_(COLUMN_NAMES), pa.list_(COLUMN_NAMES)),
 }
 
 
@@ -182,14 +182,10 @@ def _repeating_array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _image_array(images: list[Any], kind: str) -> pa.Array:
-    texts_type, marked_type = IMAGE_TYPES[kind]
     nothing = (None,) * len(IMAGE_MEMBERS)
-    members = zip(*(nothing if image is None else image for image in images)) if images else ((),) * len(nothing)
-    texts, *marked = members
-    arrays = [
-        pa.array([_entries(one, kind) for one in texts], texts_type),
-        *(pa.array(one, marked_type) for one in marked),
-    ]
+    members = list(zip(*(nothing if image is None else image for image in images))) or [()] * len(nothing)
+    members[0] = tuple(_entries(texts, kind) for texts in members[0])
+    arrays = [pa.array(values, one) for values, one in zip(members, IMAGE_TYPES[kind])]
     return pa.StructArray.from_arrays(arrays, names=IMAGE_MEMBERS)
 
 

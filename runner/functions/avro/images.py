@@ -12,8 +12,9 @@ PLAIN_TYPES = frozenset({str, type(None)})
 
 
 class Image(NamedTuple):
-    """The texts of a row: column -> text, or a list of texts. Columns are named, or numbered in a list: those that were
-    not sent, those whose values did not fit their class, and those that are settled.
+    """The texts of a row, column -> text, with the names of columns: those that were not sent, those whose values did
+    not fit their class, and those that are settled. Or a list of texts, with positions in place of names, and with a
+    flag for each text whether it is `missing`, none if all were sent.
     """
 
     texts: Any
@@ -33,7 +34,10 @@ def row_image(values: dict[str, Any]) -> Image:
 
 def positional_image(values: list[Any]) -> Image:
     """The image of a list of what was read of values."""
-    return Image(values) if PLAIN_TYPES.issuperset(map(type, values)) else _marked(range(len(values)), values)
+    if PLAIN_TYPES.issuperset(map(type, values)):
+        return Image(values)
+    image = _marked(range(len(values)), values)
+    return image._replace(missing=[value is NotSent for value in values] if image.missing else [])
 
 
 def _marked(columns: Sequence[Any], values: list[Any]) -> Image:
