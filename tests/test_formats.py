@@ -321,3 +321,26 @@ def test_a_path_that_is_needed_cannot_be_none(project, runner, spec: str, place:
     ran = runner("formats", "check", "g")
     assert ran.code == 2 and "error[spec-missing]" in ran.err
     assert f"--> formats/g.yml:{place}\n" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_good"),
+    [
+        ('"string"', True),
+        ('["null", "string"]', True),
+        ('["null", {"type": "array", "items": "string"}]', True),
+        ('["null", {"type": "map", "values": "string"}]', False),
+        ('"null"', False),
+    ],
+)
+def test_names_of_a_key_in_avro_are_a_list_or_a_text(project, runner, kind: str, is_good: bool) -> None:
+    fields = f"""{{"name": "op", "type": "string"}}, {{"name": "data", "type": {{"type": "map", "values": "string"}}}},
+        {{"name": "pk", "type": {kind}}}"""
+    schema = f'{{"type": "record", "name": "r", "fields": [{fields}]}}'
+    spec = (
+        "message: {encoding: avro, schema: r.avsc}\nop: {by: op, cases: {I: insert}}\nafter: data\nkey: {names: pk}\n"
+    )
+    project({"formats/g.yml": f"about: x\n{spec}", "formats/r.avsc": schema})
+    ran = runner("formats", "check", "g")
+    assert ran.code == (0 if is_good else 2)
+    assert is_good or 'error[schema-field]: in the schema, "pk" is not a list\n  --> formats/g.yml:5:7\n' in ran.err
