@@ -209,14 +209,6 @@ def test_names_in_one_text_are_split(keys) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_names_in_the_json_of_a_text(keys) -> None:
-    listed = [*((sent, key) for sent, key, _ in NAMES), *ONLY_LISTED]
-    messages = [{"pk": json.dumps({"names": sent})} for sent, _ in listed]
-    found = keys(OWN + "key: {names: pk.names, text: json}\n", messages)
-    assert found == [key for _, key in listed]
-
-
-@pytest.mark.usefixtures("spark")
 def test_the_first_place_that_gives_names_counts(keys) -> None:
     spec = OWN + 'key: [{names: hdr.keys}, {names: pk, split: ","}]\n'
     messages: list[dict] = [
