@@ -10,7 +10,7 @@ import pytest
 
 from runner.run.case_files import case_text
 from runner.yaml_text import read_yaml
-from tests.pages import ROOT
+from tests.pages import ROOT, blocks
 
 CASES = ROOT / "formats" / "cases"
 # Texts that YAML could take for something else.
@@ -75,6 +75,18 @@ def test_what_parse_writes_is_a_case_that_passes(project, runner) -> None:
     written.write_text(written.read_text().replace("Li Wei", "Li Bai", 1))
     ran = runner("test", "--unit", "-s", "canal.shop")
     assert ran.code == 1 and "row 0: after: got" in ran.err
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_case_on_the_page_of_formats_passes(project, runner) -> None:
+    """With the format that the README shows, and a message in it."""
+    ((name, rows),) = [(name, text) for _, name, text in blocks(ROOT / "docs/formats.md") if "/cases/" in name]
+    ((spec, text),) = [(name, text) for _, name, text in blocks(ROOT / "README.md") if name.startswith("formats/")]
+    header = {"opType": "U", "database": "shop", "table": "orders", "pkNames": ["id"]}
+    message = {**header, "data": [{"id": "1001", "status": "paid"}], "updateBefore": [{"status": "created"}]}
+    project({name: rows, name.replace(".rows.yml", ".messages.jsonl"): json.dumps(message), spec: text})
+    ran = runner("test", "--unit", "-s", "format:acme")
+    assert ran.code == 0 and "PASS unit test acme.paid" in ran.err, ran.err
 
 
 @pytest.mark.usefixtures("spark")
