@@ -251,7 +251,7 @@ def completeness(image: dict | None, columns: set[str], key: list[str]) -> str:
 def key_names(header: dict) -> list[str]:
     """The vendor's key columns, each once; [] if it names none. A bare text is one name, and a hidden row id no key."""
     names = header.get("pkNames")
-    names = [names] if isinstance(names, str) and names else names
+    names = [names] if isinstance(names, str) and not isinstance(names, Number) and names else names
     sent = [text_of(name) for name in names if name is not None] if isinstance(names, list) else []
     return [name for name in dict.fromkeys(sent) if name not in HIDDEN_ROW_IDS]
 
