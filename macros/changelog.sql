@@ -151,7 +151,7 @@ from keyed
 {%- set old_key = 'if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null)' -%}
 {%- do parts.extend(['key', old_key ~ ' as old_key', 'key_text(key) as key_text', 'before', 'after']) -%}
 {%- for side in (plan.images.before, plan.images.after) -%} {%- do parts.append(completeness(plan.images, side) ~ ' as ' ~ side.name ~ '_image') -%} {%- endfor -%}
-{%- do parts.extend([changed(plan.images) ~ ' as changed', "if(kind = 'row', types, null) as types"]) -%}
+{%- do parts.extend([changed(plan.images) ~ ' as changed', types_of_message(plan) ~ ' as types']) -%}
 {%- for column in ('event_time', 'produced_at', 'tx_id') -%} {%- do parts.append(column_value(plan.columns[column], plan.zone) ~ ' as ' ~ column) -%} {%- endfor -%}
 {%- set order -%}
 named_struct('generation', 0, 'phase', {{ phase(plan.verdicts.snapshots) }},

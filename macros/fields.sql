@@ -261,6 +261,7 @@ case
 {%- if c.test == 'is' -%} {{ field(c.path) }} {{ one_of(c.texts) }}
 {%- elif c.test == 'is_not' -%} not coalesce({{ field(c.path) }} {{ one_of(c.texts) }}, false)
 {%- elif c.test == 'has' -%} {{ field(c.path) }} is not null
+{%- elif c.test == 'holds' -%} size({{ field(c.path) }}) > 0
 {%- else -%} {{ field(c.path) }} is null
 {%- endif -%}
 {%- endfor -%}

@@ -69,12 +69,11 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- macro meta(plan) -%}
 {%- set parts = [] -%}
 {%- for entry in plan.meta -%}
-{%- set value -%} {{ name(entry.column) if entry.members else plain(entry.value) if entry.value | length == 1 else given(entry.value) }} {%- endset -%}
-{%- do parts.append(text(entry.name) ~ ', ' ~ value) -%}
+{%- do parts.append(text(entry.name) ~ ', ' ~ meta_value(entry)) -%}
 {%- endfor -%}
 {%- if plan.keys.image -%} {%- do parts.append("'where', if(kind = 'dead_letter', null, more_than_key)") -%} {%- endif -%}
 {%- if plan.keys.names -%}
-{%- do parts.append("'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null)") -%}
+{%- do parts.append("'key_columns', if(" ~ ("kind in ('row', 'ddl')" if plan.keys.are_sent else "kind = 'row'") ~ " and key is null, array_join(key_names, ','), null)") -%}
 {%- endif -%}
 {%- if plan.values.readers or plan.images.tell_unfit -%}
 {%- do parts.append("'as_sent', names_joined(" ~ columns_as_sent(plan) ~ ")") -%}
@@ -95,6 +94,14 @@ known_entries(map({{ parts | in_lines(4) }}))
 {%- for side in ('before', 'after') -%} {%- do parts.append(name(plan.prefix ~ '_ambiguous') ~ '(sent_' ~ side ~ ', readers, texts_' ~ side ~ ')') -%} {%- endfor -%}
 {%- endif -%}
 concat({{ parts | join(', ') }})
+{%- endmacro -%}
+
+{%- macro meta_value(entry) -%}
+{%- if entry.members -%} {{ name(entry.column) }}
+{%- elif entry.new -%} nullif({{ given(entry.value) }}, {{ given(entry.new) }})
+{%- elif entry.value | length == 1 -%} {{ plain(entry.value) }}
+{%- else -%} {{ given(entry.value) }}
+{%- endif -%}
 {%- endmacro -%}
 
 {#- The columns whose values could not be read. -#}

@@ -11,6 +11,13 @@ map_concat({% if plan.keys.image.text_column %}coalesce({{ key_types(plan.keys) 
 {%- endif -%}
 {%- endmacro -%}
 
+{#- A DDL has the types of its table, unless these stand in the images of rows. -#}
+{%- macro types_of_message(plan) -%}
+{%- if plan.types_places | rejectattr('form', 'equalto', 'text') | list -%} if(kind in ('row', 'ddl'), types, null)
+{%- else -%} if(kind = 'row', types, null)
+{%- endif -%}
+{%- endmacro -%}
+
 {%- macro types_at(place) -%}
 {%- set sent = field(place.path) -%}
 {%- if place.form == 'map' -%} {{ sent }}

@@ -64,7 +64,7 @@ def rows(message: bytes, zone: str | None = None) -> list[dict]:
         kind, op = kind_and_op(header)
         if kind == "row":
             return [change(header, op, zone, row, *element) for row, element in enumerate(elements(header, op))]
-        return [landed(header, kind, op, statement=(text_at(header, "sql") or None) if kind == "ddl" else None)]
+        return [ddl(header, op) if kind == "ddl" else landed(header, kind, op)]
     except DeadLetter as dead:
         row = landed(header, "dead_letter", None, reason=str(dead), raw=raw_text(message))
         return [row | {"meta": {"raw_encoding": "base64"}} if str(dead) == "not-utf8" else row]
@@ -184,10 +184,27 @@ def as_array(value) -> list:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
+def ddl(header: dict, op: str) -> dict:
+    """The changelog row of a DDL."""
+    key_columns = ",".join(key_names(header))
+    return landed(
+        header,
+        "ddl",
+        op,
+        types=types_of(header),
+        statement=text_at(header, "sql") or None,
+        meta={"key_columns": key_columns},
+    )
+
+
+def types_of(header: dict) -> dict | None:
+    sent = header.get("mysqlType")
+    return {name: text_of(value) for name, value in visible(sent).items()} if isinstance(sent, dict) else None
+
+
 def change(header: dict, op: str, zone, row: int, data: dict, old: dict | None) -> dict:
     """The changelog row of one element."""
-    sent = header.get("mysqlType")
-    types = {name: text_of(value) for name, value in visible(sent).items()} if isinstance(sent, dict) else None
+    types = types_of(header)
     (before, before_kept), (after, after_kept) = (
         canonical_image(image, types or {}, zone) for image in images(op, data, old)
     )

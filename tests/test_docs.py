@@ -169,6 +169,7 @@ def test_every_word_of_a_spec_is_documented() -> None:
         "is_not",
         "has",
         "lacks",
+        "holds",
         "phase",
         "over",
         "unknown",

@@ -822,9 +822,16 @@ CASES = [
         FORMAT.replace("insert", "{row: insert, ddl: drop}"),
     ),
     in_format(
+        "spec-image",
+        "formats/g.yml:4:47",
+        'for other fields there is "has"',
+        '"a" is not the image of a single row',
+        FORMAT.replace("insert", "{row: insert, if: {holds: [data, a]}}"),
+    ),
+    in_format(
         "unknown-key",
         "formats/g.yml:4:33",
-        "known: has, is, is_not, lacks",
+        "known: has, holds, is, is_not, lacks",
         '"iz"',
         FORMAT.replace("insert", "{row: insert, if: {iz: {a: b}}}"),
     ),

@@ -34,10 +34,13 @@ class OrderNumber:
 
 @dataclass(frozen=True)
 class MetaEntry:
-    """An entry of `meta`. If it comes from members of rows, `members` names them and `column` holds their text."""
+    """An entry of `meta`. If it comes from members of rows, `members` names them and `column` holds their text. An
+    entry `old_NAME` says what NAME, whose value is `new`, was before a change: it is there only where both differ.
+    """
 
     name: str
     value: Value
+    new: Value
     members: tuple[str, ...]
     column: str
 
@@ -67,4 +70,5 @@ def meta_entries(spec: Format, lists: Collection[FieldPath]) -> Iterator[MetaEnt
     for name, value in spec.meta.items():
         paths = [choice.path for choice in value if isinstance(choice, Field) and choice.path[:-1] in lists]
         members = dict.fromkeys(path[-1] for path in paths) if len(paths) == len(value) else ()
-        yield MetaEntry(name, value, tuple(members), f"meta_{name}")
+        new = spec.meta.get(name.removeprefix("old_"), ()) if name.startswith("old_") else ()
+        yield MetaEntry(name, value, new, tuple(members), f"meta_{name}")

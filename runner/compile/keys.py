@@ -34,6 +34,11 @@ class Keys:
     joined: Key | None
     positions: tuple[Key, ...]
 
+    @property
+    def are_sent(self) -> bool:
+        """Whether messages themselves name key columns."""
+        return any(place.form not in ("columns", "declared") for place in self.names)
+
 
 def make_keys(spec: Format, keyed: Collection[DeclaredTable]) -> Keys:
     """Where the key is in a format's messages; `keyed` are the tables for which the source declares one."""

@@ -49,7 +49,10 @@ def spec_schema() -> Schema:
             "value": _value(()),
             "time": _value(TIME_READERS),
             "conditions": _object(
-                {"is": {"type": "object"}, "is_not": {"type": "object"}, "has": TEXTS, "lacks": TEXTS}
+                {
+                    **{test: {"type": "object"} for test in ("is", "is_not")},
+                    **dict.fromkeys(("has", "lacks", "holds"), TEXTS),
+                }
             ),
             "image": _image(),
             "line": _line(columns),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runner.errors import Problems
+from runner.errors import Problems, RunnerError
 from runner.spec.values import given, one_of, read_conditions, read_image, read_value
 from runner.spec.words import (
     BARE_OPS,
@@ -16,6 +16,7 @@ from runner.spec.words import (
     TIME_COLUMNS,
     TIME_READERS,
     DdlSwitch,
+    FieldPath,
     Format,
     Image,
     Line,
@@ -150,8 +151,15 @@ def _labelled(line: Line, labels: dict[tuple[object, ...], str]) -> Line:
 
 
 def check_images(spec: Format, yaml: Yaml) -> None:
-    """Raises `spec-image` for each line of a row change that has no image to take its rows from."""
+    """Raises `spec-image` for each line of a row change that has no image to take its rows from, and for each condition
+    on the columns of an image that is none.
+    """
     problems = Problems()
+    images = _images_of_one_row(spec)
+    for condition in (c for line in spec.op.lines() for c in line.conditions if c.test == "holds"):
+        if condition.path not in images:
+            what = f'"{".".join(condition.path)}" is not the image of a single row'
+            problems.add(RunnerError("spec-image", what, condition.path.where, 'for other fields there is "has"'))
     for written, lines in _written_lines(spec, yaml["op"]):
         for line in lines:
             if written and line.kind == "row" and not line.own:
@@ -159,6 +167,14 @@ def check_images(spec: Format, yaml: Yaml) -> None:
                 hint = f'name the field that holds the rows, with "{line.own_side}"'
                 problems.add(place.error("spec-image", f'no image for the op "{line.op}"', hint))
     problems.raise_if_any()
+
+
+def _images_of_one_row(spec: Format) -> set[FieldPath]:
+    """The paths of the images in messages in JSON that have one row each."""
+    if spec.each or spec.message.encoding != "json":
+        return set()
+    images = (image for line in spec.op.lines() for image in (line.before, line.after))
+    return {path for image in images if image and not image.text for path in image.at}
 
 
 def _written_lines(spec: Format, op: Yaml) -> Iterator[tuple[Yaml | None, tuple[Line, ...]]]:

@@ -170,12 +170,12 @@ def read_conditions(yaml: Yaml | None) -> tuple[Condition, ...]:
     """The conditions of an `if`, all of which must hold."""
     if yaml is None:
         return ()
-    yaml.only(["is", "is_not", "has", "lacks"])
+    yaml.only(["is", "is_not", "has", "lacks", "holds"])
     out: list[Condition] = []
     for test in ("is", "is_not"):
         for path, wanted in yaml[test].mapping().items() if yaml.get(test) else ():
             out.append(Condition(test, split_path(path, wanted), texts(wanted)))
-    for test in ("has", "lacks"):
+    for test in ("has", "lacks", "holds"):
         out += [Condition(test, path) for path in paths(yaml.get(test))]
     return tuple(out)
 

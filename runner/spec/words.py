@@ -34,6 +34,7 @@ META = (
     "source_identity", "source_system", "cluster", "thread", "sequence", "transaction_position", "transaction_sequence",
     "transaction_size", "log_position", "unique_keys", "clustertime",
     "previous_commit_time", "connector", "server", "prefix", "content", "tags", "record_type", "extra",
+    "old_rowid", "ddl_meta",
 )  # fmt: skip
 
 # The last part of a path: the members of a map that no other path leads to.
@@ -144,7 +145,9 @@ def fields_of(value: Value) -> Iterator[Field]:
 
 @dataclass(frozen=True)
 class Condition:
-    """`test` is one of is, is_not, has, lacks; `texts` are what is and is_not compare with."""
+    """`test` is one of is, is_not, has, lacks, and holds, which is true of an image that has a column; `texts` are what
+    is and is_not compare with.
+    """
 
     test: str
     path: FieldPath

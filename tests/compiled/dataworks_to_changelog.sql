@@ -9,10 +9,10 @@ decoded as (
   select *, from_json(
       sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
-          `op` string, `sequenceId` string, `ddl` struct<`text` string>,
+          `op` string, `sequenceId` string, `ddl` struct<`text` string, `ddlMeta` string>,
           `timestamp` struct<
             `eventTime` string, `systemTime` string, `checkpointTime` string>,
-          `scn` string, `after` struct<`dataColumn` map<string,string>>, `before` struct<`dataColumn` map<string,string>>>,
+          `scn` string, `before` struct<`dataColumn` map<string,string>>, `after` struct<`dataColumn` map<string,string>>>,
         `schema` struct<
           `source` struct<
             `dbName` string, `schemaName` string, `tableName` string, `dbType` string, `dbVersion` string>,
@@ -37,9 +37,16 @@ classified as (
   select *,
     case
       when raw is null then 'control tombstone'
+      when m.`payload`.`op` = 'INSERT' and size(m.`payload`.`before`.`dataColumn`) > 0 and size(m.`payload`.`after`.`dataColumn`) > 0
+        then 'row update'
       when m.`payload`.`op` = 'INSERT' and m.`payload`.`sequenceId` = '-1' then 'row snapshot'
       when m.`payload`.`op` = 'INSERT' then 'row insert'
-      when m.`payload`.`op` in ('UPDATE_BEFOR', 'UPDATE_BEFORE') then 'row update before'
+      when m.`payload`.`op` = 'UPDATE_BEFOR' and size(m.`payload`.`before`.`dataColumn`) > 0 and size(m.`payload`.`after`.`dataColumn`) > 0
+        then 'row update'
+      when m.`payload`.`op` = 'UPDATE_BEFOR' then 'row update before'
+      when m.`payload`.`op` = 'UPDATE_BEFORE' and size(m.`payload`.`before`.`dataColumn`) > 0 and size(m.`payload`.`after`.`dataColumn`) > 0
+        then 'row update'
+      when m.`payload`.`op` = 'UPDATE_BEFORE' then 'row update before'
       when m.`payload`.`op` = 'UPDATE_AFTER' and m.`payload`.`before` is not null then 'row update'
       when m.`payload`.`op` = 'UPDATE_AFTER' then 'row update after'
       when m.`payload`.`op` = 'DELETE' then 'row delete'
@@ -64,8 +71,8 @@ classified as (
 message_images as (
   select *,
     array('#alibaba_rds_row_id#', if(m.`schema`.`source`.`dbType` in ('oracle', 'Oracle', 'ORACLE'), 'rowid', null)) as hidden,
-    case when verdict in ('row update before', 'row update', 'row delete') then m.`payload`.`before`.`dataColumn` end as found_before,
-    case when verdict in ('row snapshot', 'row insert', 'row update', 'row update after') then m.`payload`.`after`.`dataColumn`
+    case when verdict in ('row update', 'row update before', 'row delete') then m.`payload`.`before`.`dataColumn` end as found_before,
+    case when verdict in ('row update', 'row snapshot', 'row insert', 'row update after') then m.`payload`.`after`.`dataColumn`
       end as found_after
   from classified
 ),
@@ -77,12 +84,12 @@ checked as (
       when parse_error is not null then parse_error
       when verdict is null then if(m.`payload`.`op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
-      when verdict in ('row snapshot', 'row insert', 'row update after') and array_contains(misfits, 'payload.after.dataColumn')
-        then 'row-not-an-object'
-      when verdict in ('row update before', 'row delete') and array_contains(misfits, 'payload.before.dataColumn') then 'row-not-an-object'
       when verdict = 'row update' and
         (array_contains(misfits, 'payload.after.dataColumn') or array_contains(misfits, 'payload.before.dataColumn'))
         then 'row-not-an-object'
+      when verdict in ('row snapshot', 'row insert', 'row update after') and array_contains(misfits, 'payload.after.dataColumn')
+        then 'row-not-an-object'
+      when verdict in ('row update before', 'row delete') and array_contains(misfits, 'payload.before.dataColumn') then 'row-not-an-object'
       when not coalesce(size(if(verdict in ('row update before', 'row delete'), found_before, found_after)) > 0
         and (size(if(verdict in ('row update before', 'row delete'), found_before, found_after)) > 2
         or size(table_columns(if(verdict in ('row update before', 'row delete'), found_before, found_after), null, hidden)) > 0), false)
@@ -140,9 +147,10 @@ select
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
-  case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
-  instant_of_milliseconds(nullif(m.`payload`.`timestamp`.`eventTime`, '-1')) as event_time,
-  instant_of_milliseconds(m.`payload`.`timestamp`.`systemTime`) as produced_at, cast(null as string) as tx_id,
+  case when op = 'update' then changed_columns(before, after, types) end as changed,
+  if(kind in ('row', 'ddl'), types, null) as types,
+  instant_of_milliseconds(if(m.`payload`.`timestamp`.`eventTime` in ('-1', '0'), null, m.`payload`.`timestamp`.`eventTime`)) as event_time,
+  instant_of_milliseconds(nullif(m.`payload`.`timestamp`.`systemTime`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', order_position(array(nullif(m.`payload`.`sequenceId`, '-1'))), 'arrival', arrival, 'row', row_index) as seq,
   case when kind = 'row' and verdict in ('row update before', 'row update after') then nullif(nullif(m.`payload`.`sequenceId`, '-1'), '')
@@ -154,9 +162,17 @@ select
     when lower(m.`schema`.`source`.`dbType`) = 'oracle'
       then coalesce(nullif(m.`payload`.`after`.`dataColumn`.`rowid`, ''), nullif(m.`payload`.`before`.`dataColumn`.`rowid`, ''))
     else cast(null as string) end),
-    'db_type', m.`schema`.`source`.`dbType`, 'db_version', m.`schema`.`source`.`dbVersion`,
+    'old_rowid', nullif(coalesce(nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), case
+    when lower(m.`schema`.`source`.`dbType`) = 'oracle' then nullif(m.`payload`.`before`.`dataColumn`.`rowid`, '')
+    else cast(null as string) end),
+      coalesce(nullif(m.`payload`.`after`.`dataColumn`.`#alibaba_rds_row_id#`, ''),
+      nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), case
+    when lower(m.`schema`.`source`.`dbType`) = 'oracle'
+      then coalesce(nullif(m.`payload`.`after`.`dataColumn`.`rowid`, ''), nullif(m.`payload`.`before`.`dataColumn`.`rowid`, ''))
+    else cast(null as string) end)),
+    'ddl_meta', m.`payload`.`ddl`.`ddlMeta`, 'db_type', m.`schema`.`source`.`dbType`, 'db_version', m.`schema`.`source`.`dbVersion`,
     'checkpoint', m.`payload`.`timestamp`.`checkpointTime`, 'protocol_version', m.`version`,
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`payload`.`ddl`.`text`, '') end as statement, reason,

@@ -1,14 +1,14 @@
 -- drs_avro_to_changelog: the messages of source drs_avro, as rows of the changelog
 -- format     drs_avro: Huawei DRS to Kafka, Avro; the schema is a file of the vendor's, named with `schema` on the source
 -- reads      drs_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_drs_avro_15f522c2 of runner/functions
+-- functions  Spark's own, and avro_drs_avro_c0bf1e6c, java_bytes of runner/functions
 -- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
   select *,
-    avro_drs_avro_15f522c2(raw, own_schema) as record
+    avro_drs_avro_c0bf1e6c(raw, own_schema) as record
   from `drs_avro_messages`
 ),
 
@@ -16,83 +16,111 @@ decoded as (
 parsed as (
   select * except (record, damage),
     record.fields as m,
-    record.images as sent_images,
     case
       when damage is not null then 'bad-avro'
       when octet_length(raw) = 0 then 'empty'
       else record.reason
     end as parse_error,
+    cast(array() as array<string>) as misfits,
     coalesce(damage, record.detail) as read_detail
   from decoded
 ),
 
--- What each message is, in words: kind, then op.  [op]
+-- What each message is, in words: kind, then op; the rows of each row change, and those before an update.  [op, each, before, after]
 classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone'
-      when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT') then 'ddl by_statement' end,
-      case m.`type`
+      when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT', 'ROW', 'XACOMMIT', 'XAROLLBACK', 'MHEARTBEAT', 'GTID')
+        then 'ddl by_statement' end,
+      case coalesce(m.`opType`, m.`type`)
         when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
-        when 'INIT' then 'row snapshot' when 'DDL' then 'ddl by_statement' when 'INIT_DDL' then 'ddl by_statement 2' end,
-      case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict
+        when 'INIT' then 'row snapshot' when 'CREATE' then 'ddl create' when 'ALTER' then 'ddl alter' when 'ERASE' then 'ddl drop'
+        when 'TRUNCATE' then 'ddl truncate' when 'RENAME' then 'ddl rename' when 'CINDEX' then 'ddl index'
+        when 'DINDEX' then 'ddl index' when 'QUERY' then 'ddl by_statement' when 'XACOMMIT' then 'control commit'
+        when 'XAROLLBACK' then 'control rollback' when 'MHEARTBEAT' then 'control heartbeat' when 'GTID' then 'control other'
+        when 'INIT_DDL' then 'ddl by_statement 2' when 'DDL' then 'ddl by_statement' end,
+      case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
+    array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden,
+    case when verdict = 'row delete' then if(exists(m.`old`.`texts`, r -> size(r) > 0), m.`old`.`texts`, m.`data`.`texts`)
+      else m.`data`.`texts` end as rows,
+    case when verdict = 'row update' then m.`old`.`texts` end as rows_before
   from parsed
-),
-
--- The images, column -> value.
-named_images as (
-  select
-    *,
-    sent_images.`data`.texts as `image_data`,
-    sent_images.`old`.texts as `image_old`
-  from classified
-),
-
--- The images of each row change.  [before, after]
-message_images as (
-  select *,
-    case when verdict in ('row update', 'row delete') then `image_old` end as found_before,
-    case when verdict in ('row insert', 'row update', 'row snapshot') then `image_data` end as found_after
-  from named_images
 ),
 
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
     coalesce(read_detail) as error_detail,
-    array_compact(flatten(array(
-      coalesce(sent_images.`data`.as_sent, array()),
-      coalesce(sent_images.`old`.as_sent, array())))) as unfit_columns,
     case
       when parse_error is not null then parse_error
-      when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
+      when verdict is null then if(coalesce(m.`opType`, m.`type`) is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
-      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
+      when verdict in ('row insert', 'row update', 'row snapshot')
+        and (array_contains(misfits, 'data.texts') or exists(m.`data`.`texts`, r -> r is null)) then 'row-not-an-object'
+      when verdict = 'row delete' and (array_contains(misfits, 'old.texts') or exists(m.`old`.`texts`, r -> r is null))
+        then 'row-not-an-object'
+      when verdict = 'row delete' and not coalesce(exists(m.`old`.`texts`, r -> size(r) > 0), false)
+        and (array_contains(misfits, 'data.texts') or exists(m.`data`.`texts`, r -> r is null)) then 'row-not-an-object'
+      when not coalesce(exists(rows, r -> size(r) > 0), false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
+      when verdict = 'row update' and array_contains(misfits, 'old.texts') then 'row-not-an-object'
+      when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
-    key_columns(m.`pkNames`, array()) as key_names,
-    m.`mysqlType` as types
-  from message_images
+    key_columns(m.`pkNames`, hidden) as key_names,
+    table_columns(coalesce(m.`columnType`, m.`mysqlType`), null, hidden) as types
+  from classified
 ),
 
--- One row for each row change; every other message stays one row. In the images as sent only columns are left.
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, if(reason is null, null, raw) as raw,
+    array_compact(flatten(array(
+      coalesce(get(m.`data`.as_sent, nth), array()),
+      coalesce(get(m.`old`.as_sent, nth), array())))) as unfit_columns,
+    array_compact(flatten(array(
+      coalesce(get(m.`data`.settled, nth), array()),
+      coalesce(get(m.`old`.settled, nth), array())))) as settled_columns,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
-    0 as row_index,
-    if(reason is null, found_before, null) as sent_before,
-    if(reason is null, found_after, null) as sent_after
+    if(size(settled_columns) = 0, `drs_avro_readers`(types, m.`dbType`),
+      map_filter(`drs_avro_readers`(types, m.`dbType`), (c, r) -> not array_contains(settled_columns, c))) as readers,
+    coalesce(nth, 0) as row_index,
+    coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
+      get(rows_before, nth)['#alibaba_rds_row_id#']) as `meta_rowid`,
+    table_columns(case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end, types, hidden) as sent_before,
+    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after
   from checked
+  lateral view outer posexplode(if(reason is null and verdict like 'row %', rows, null)) as nth, row
+),
+
+-- The values that only a function over a whole image can read.  [values]
+python_read as (
+  select *,
+    java_bytes(if(
+      exists(map_values(readers), r -> r = 'java_bytes'),
+      map_filter(sent_before, (c, v) -> coalesce(readers[c] = 'java_bytes', false)), null)) as java_bytes_before,
+    java_bytes(if(
+      exists(map_values(readers), r -> r = 'java_bytes'),
+      map_filter(sent_after, (c, v) -> coalesce(readers[c] = 'java_bytes', false)), null)) as java_bytes_after
+  from exploded
+),
+
+-- The canonical text of the values whose text as sent may be another.  [types.table, values]
+texts as (
+  select *,
+    `drs_avro_texts`(sent_before, readers, java_bytes_before) as texts_before,
+    `drs_avro_texts`(sent_after, readers, java_bytes_after) as texts_after
+  from python_read
 ),
 
 -- Both images in canonical text.
 images as (
   select *,
-    if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after
-  from exploded
+    if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
+    with_texts(sent_after, texts_after) as after
+  from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
@@ -106,19 +134,33 @@ keyed as (
 -- The columns of the contract, in its order.
 select
   kind, 'drs_avro' as source, 'drs_avro' as format, op, cast(null as string) as tenant, nullif(m.`database`, '') as db_name,
-  cast(null as string) as schema_name, nullif(m.`table`, '') as table_name, key,
+  nullif(m.`schema`, '') as schema_name, nullif(m.`table`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
-  case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
-  instant_of_milliseconds(nullif(m.`es`, '0')) as event_time, instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at,
-  cast(null as string) as tx_id,
+  case when op = 'update' then changed_columns(before, after, types) end as changed,
+  if(kind in ('row', 'ddl'), types, null) as types,
+  case
+    when startswith(lower(m.`dbType`), 'postgres') then cast(null as timestamp)
+    else instant_of_milliseconds(nullif(m.`es`, '0')) end as event_time,
+  instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement 2'), 0, 1),
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map('message_id', m.`id`, 'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+  known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'db_type', m.`dbType`,
+    'previous_commit_time', case
+    when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')
+    else cast(null as string) end,
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
+    'as_sent',
+      names_joined(concat(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)),
+      if(kind = 'row', unfit_columns, array()))),
+    'ambiguous_times',
+      names_joined(concat(`drs_avro_ambiguous`(sent_before, readers, texts_before),
+      `drs_avro_ambiguous`(sent_after, readers, texts_after))),
+    'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
-  coalesce(if(kind = 'dead_letter', error_detail, null), found_in_message(reason, 'type', m.`type`, m.`sql`)) as detail,
+  coalesce(if(kind = 'dead_letter', error_detail, null),
+    found_in_message(reason, 'opType or type', coalesce(m.`opType`, m.`type`), m.`sql`)) as detail,
   base64(raw) as raw
 from keyed

@@ -116,7 +116,8 @@ select
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
-  case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
+  case when op = 'update' then changed_columns(before, after, types) end as changed,
+  if(kind in ('row', 'ddl'), types, null) as types,
   case
     when startswith(lower(m.`dbType`), 'postgres') then cast(null as timestamp)
     else instant_of_milliseconds(nullif(m.`es`, '0')) end as event_time,
@@ -128,7 +129,7 @@ select
     'previous_commit_time', case
     when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')
     else cast(null as string) end,
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'ambiguous_times',
       names_joined(concat(`drs_sql_ambiguous`(sent_before, readers, texts_before), `drs_sql_ambiguous`(sent_after, readers, texts_after))),

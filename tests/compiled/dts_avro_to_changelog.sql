@@ -1,14 +1,14 @@
 -- dts_avro_to_changelog: the messages of source dts_avro, as rows of the changelog
 -- format     dts_avro: Alibaba DTS change tracking, Avro
 -- reads      dts_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_dts_avro_8577408a of runner/functions
+-- functions  Spark's own, and avro_dts_avro_17639559 of runner/functions
 -- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
   select *,
-    avro_dts_avro_8577408a(raw, own_schema) as record
+    avro_dts_avro_17639559(raw, own_schema) as record
   from `dts_avro_messages`
 ),
 
@@ -46,17 +46,15 @@ named_images as (
     *,
     case
       when size(m.`fields`.`name`) <> size(sent_images.`afterImages`.texts) then null
-      when size(sent_images.`afterImages`.missing) > 0
-        then
-        map_filter(map_from_arrays(m.`fields`.`name`, sent_images.`afterImages`.texts), (c, v) -> not
-        array_contains(transform(sent_images.`afterImages`.missing, i -> get(m.`fields`.`name`, i)), c))
+      when size(sent_images.`afterImages`.missing) > 0 then map_from_arrays(
+        filter(m.`fields`.`name`, (c, i) -> not get(sent_images.`afterImages`.missing, i)),
+          filter(sent_images.`afterImages`.texts, (v, i) -> not get(sent_images.`afterImages`.missing, i)))
       else map_from_arrays(m.`fields`.`name`, sent_images.`afterImages`.texts) end as `image_afterImages`,
     case
       when size(m.`fields`.`name`) <> size(sent_images.`beforeImages`.texts) then null
-      when size(sent_images.`beforeImages`.missing) > 0
-        then
-        map_filter(map_from_arrays(m.`fields`.`name`, sent_images.`beforeImages`.texts), (c, v) -> not
-        array_contains(transform(sent_images.`beforeImages`.missing, i -> get(m.`fields`.`name`, i)), c))
+      when size(sent_images.`beforeImages`.missing) > 0 then map_from_arrays(
+        filter(m.`fields`.`name`, (c, i) -> not get(sent_images.`beforeImages`.missing, i)),
+          filter(sent_images.`beforeImages`.texts, (v, i) -> not get(sent_images.`beforeImages`.missing, i)))
       else map_from_arrays(m.`fields`.`name`, sent_images.`beforeImages`.texts) end as `image_beforeImages`
   from classified
 ),
@@ -95,18 +93,9 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then if(nullif(m.`afterImages`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
-    key_columns(listed_names(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>',
+    key_columns(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
-      '2147483647')).`PRIMARY`,
-      from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:string>',
-      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
-      '2147483647')).`PRIMARY`,
-      from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:boolean>',
-        map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
-        '2147483647')).`PRIMARY` is not null
-        or from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:double>',
-        map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
-        '2147483647')).`PRIMARY` is not null), array()) as key_names,
+      '2147483647')).`PRIMARY`, array()) as key_names,
     if(size(m.`fields`.`name`) = size(m.`fields`.`dataTypeNumber`), map_from_arrays(m.`fields`.`name`, m.`fields`.`dataTypeNumber`), null)
       as types
   from message_images
@@ -157,15 +146,16 @@ select
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
-  case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
-  instant_of_seconds(m.`sourceTimestamp`) as event_time, cast(null as timestamp) as produced_at, nullif(m.`sourceTxid`, '') as tx_id,
+  case when op = 'update' then changed_columns(before, after, types) end as changed,
+  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(m.`sourceTimestamp`) as event_time,
+  cast(null as timestamp) as produced_at, nullif(m.`sourceTxid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'log_position', m.`sourcePosition`, 'checkpoint', m.`safeSourcePosition`,
     'unique_keys', m.`tags`.`pk_uk_info`, 'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`,
     'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`afterImages`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), found_in_message(reason, 'operation', m.`operation`, m.`afterImages`)) as detail,

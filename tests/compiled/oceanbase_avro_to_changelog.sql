@@ -1,14 +1,14 @@
 -- oceanbase_avro_to_changelog: the messages of source oceanbase_avro, as rows of the changelog
 -- format     oceanbase_avro: OceanBase data subscription, Avro
 -- reads      oceanbase_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_oceanbase_avro_fa55ac7d of runner/functions
+-- functions  Spark's own, and avro_oceanbase_avro_3d83e5b6 of runner/functions
 -- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
   select *,
-    avro_oceanbase_avro_fa55ac7d(raw, own_schema) as record
+    avro_oceanbase_avro_3d83e5b6(raw, own_schema) as record
   from `oceanbase_avro_messages`
 ),
 
@@ -137,14 +137,15 @@ select
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
-  case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
-  instant_of_seconds(m.`timestamp`) as event_time, cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
+  case when op = 'update' then changed_columns(before, after, types) end as changed,
+  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(m.`timestamp`) as event_time,
+  cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
   known_entries(map('log_position', m.`position`, 'transaction_position', m.`txind`, 'unique_keys', m.`ukIndexes`,
     'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`, 'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), case reason

@@ -170,7 +170,7 @@ select
     when startswith(lower(m.`allMetaData`.`transId`), '') then nullif(m.`allMetaData`.`uniqueId`, '')
     else cast(null as string) end,
     'checkpoint', m.`allMetaData`.`checkpoint`, 'source_identity', m.`allMetaData`.`source_identity`,
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'ambiguous_times',
       names_joined(concat(`oms_before_3_3_ambiguous`(sent_before, readers, texts_before),

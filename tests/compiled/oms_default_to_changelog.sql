@@ -152,7 +152,7 @@ select
     when startswith(lower(m.`allMetaData`.`transId`), '') then nullif(m.`allMetaData`.`uniqueId`, '')
     else cast(null as string) end,
     'checkpoint', m.`allMetaData`.`checkpoint`, 'source_identity', m.`allMetaData`.`source_identity`,
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, '')) end as statement,
   reason, found_in_message(reason, 'recordType', m.`recordType`, coalesce(m.`postStruct`.`ddl`, m.`prevStruct`.`ddl`)) as detail,
