@@ -48,13 +48,13 @@ columns_of({{ image }}, null, {{ key_columns_of_image(keys) }}) as key_image,
 
 {%- macro key_columns_of_image(keys) -%} array({{ keys.image_columns | map('sql_text') | join(', ') }}) {%- endmacro -%}
 
-{#- The key: in the image beside the row, else the key columns of the row; else the vendor's joined values, where there are as many of them as names. -#}
+{#- The key: the key columns of the row; else those of the image beside it, or the vendor's joined values, where there are as many of them as names. -#}
 {%- macro key_of(plan) -%}
 {%- set image = 'coalesce(after, before)' -%}
 case
-      {%- if plan.keys.image %} when kind = 'row' and key_image is not null then key_image{% endif %}
       {%- if plan.keys.joined %}
       when kind = 'row' then coalesce(columns_of({{ image }}, before, key_names), key_with_values({{ image }}, key_names, {{ joined_values(plan.keys.joined) }}))
+      {%- elif plan.keys.image %} when kind = 'row' then coalesce(columns_of({{ image }}, before, key_names), key_image)
       {%- else %} when kind = 'row' then columns_of({{ image }}, before, key_names)
       {%- endif %} end
 {%- endmacro -%}

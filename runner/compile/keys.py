@@ -24,7 +24,7 @@ class KeyNames:
 @dataclass(frozen=True)
 class Keys:
     """`names`: the places of names, of which the first that gives some counts; `image`: an image beside the row, where
-    the `image_columns` are looked up first; `joined`: the key whose values are one text; `positions`: the keys that are
+    the `image_columns` are looked up if the row lacks them; `joined`: the key whose values are one text; `positions`: the keys that are
     numbers of names in a list.
     """
 
