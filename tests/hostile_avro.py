@@ -31,7 +31,7 @@ FLOATS = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1.7e308, 1e22, -1e-7
 BYTES = [b"", b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\xd8\0", b"\xf4\x90\x80\x80", b"a" * 200_000]
 SCALARS: dict[str, list[Any]] = {
     "null": [None],
-    "boolean": [True, False],
+    "boolean": [False, True],
     "int": INTS,
     "long": LONGS,
     "float": [value for value in FLOATS if not 3.4e38 < abs(value) < math.inf],

@@ -485,11 +485,11 @@ def test_a_container_that_unpacks_to_more_than_is_allowed(codec: str, monkeypatc
     """Each block is small enough, and some cannot be used: what they unpack to counts all the same."""
     monkeypatch.setattr(avro_files, "MAX_CONTAINER_BYTES", 10 << 20)
     monkeypatch.setattr(avro_files, "MAX_CONTAINER_TIMES", 2)
-    good, packed = records(random.Random(10), 2), PACKINGS[codec](bytes(4 << 20))
-    first = block(2, PACKINGS[codec](b"".join(good)))
+    good, large = records(random.Random(10), 2), bytes(4 << 20)
+    first, packed = block(2, PACKINGS[codec](b"".join(good))), PACKINGS[codec](large)
     last = block(1, packed) + first
     found = found_in(header(codec=codec) + first + block(0, packed) + block(1, packed) + last)
-    assert whole(found) == good
+    assert whole(found) == [*good, large]
     rest = found[-1]
     assert len(found) == 5 and rest.raw == last
     assert rest.damage and "its blocks unpack to more than 10485760 bytes" in rest.damage
