@@ -109,6 +109,13 @@ def test_one_row_that_has_the_part_is_enough(project, runner) -> None:
     assert warnings(runner("parse", "acme", "in/1.jsonl").err) == {}
 
 
+def test_of_no_messages_nothing_is_missing(project, runner) -> None:
+    project({"formats/acme.yml": WRONG, "in/1.jsonl": "\n"})
+    ran = runner("formats", "check", "acme", "--messages", "in/1.jsonl")
+    assert ran == (0, "all good: 1 format, 0 messages: 0 row, 0 ddl, 0 control, 0 dead_letter\n", "")
+    assert runner("parse", "acme", "in/1.jsonl", "--output", "case").out == "about: The rows of 1.jsonl\nrows: []\n"
+
+
 def test_what_a_format_leaves_open_is_not_missed(project, runner) -> None:
     """A value that some cases leave out, images of halves, and what a spec does not name at all."""
     spec = RIGHT.replace("M: update", "M: {row: update, half: after}").replace("before: row.orig", "before: row.old")
