@@ -402,6 +402,38 @@ def oceanbase_canal(change: Any) -> list[bytes]:
     return message({**body, "id": change.order})
 
 
+OCEANBASE_ORACLE_TYPES = {
+    **dict.fromkeys(("integer", "boolean", "decimal"), "NUMBER"),
+    "float": "BINARY_FLOAT",
+    "double": "BINARY_DOUBLE",
+    **dict.fromkeys(("string", "enum", "set"), "VARCHAR2(255)"),
+    "json": "CLOB",
+    "binary": "RAW(2000)",
+    "date": "DATE",
+    "datetime": "TIMESTAMP(6)",
+}
+OCEANBASE_ORACLE_VALUES: Writers = {
+    **{kind: CANAL_VALUES[kind] for kind in ("integer", "boolean", "decimal", "float", "double", "json", "datetime")},
+    **dict.fromkeys(("string", "enum"), lambda column, value: value or None),
+    "set": lambda column, value: joined(column, value) or None,
+    "binary": base64_of_bytes,
+    "date": lambda column, value: f"{value} 00:00:00",
+}
+OCEANBASE_ORACLE_HAS_NONE = ("wide_decimals", "zero_dates")
+
+
+def oceanbase_canal_oracle(change: Any) -> list[bytes]:
+    """Oracle mode, which nothing in the message names."""
+    if change.op in ("snapshot", "heartbeat") or change.table.name in OCEANBASE_ORACLE_HAS_NONE:
+        return []
+    body = canal_message(change, OCEANBASE_ORACLE_VALUES, oceanbase_oracle_type, change.instant)
+    return message({**body, "id": change.order})
+
+
+def oceanbase_oracle_type(column: Any) -> str:
+    return OCEANBASE_ORACLE_TYPES[column.kind]
+
+
 def oms_default(change: Any) -> list[bytes]:
     """The full phase writes ROW."""
     word = {"snapshot": "ROW"}.get(change.op)
@@ -441,12 +473,12 @@ OMS_ORACLE_VALUES: Writers = {
     "datetime": text,
     "timestamp": lambda column, value: f"{local_time(value)} {LOCAL.key}",
 }
-OCEANBASE_ORACLE_HAS_NONE = ("wide_decimals", "zero_dates", "zero_moments")
+OMS_ORACLE_HAS_NONE = ("wide_decimals", "zero_dates", "zero_moments")
 
 
 def oms_default_extend_oracle(change: Any) -> list[bytes]:
     """OceanBase in Oracle mode: what stands before the table's name is a schema."""
-    if change.table and change.table.name in OCEANBASE_ORACLE_HAS_NONE:
+    if change.table and change.table.name in OMS_ORACLE_HAS_NONE:
         return []
     envelope = oms_with_types(change, OMS_ORACLE_VALUES, lambda column: OMS_ORACLE_TYPES[column.kind])
     envelope["allMetaData"]["dbType"] = "OB_ORACLE"
@@ -1083,6 +1115,7 @@ ENCODERS: dict[str, Callable[[Any], list[bytes]]] = {
     "oms_dataworks": oms_dataworks,
     "oms_shareplex": oms_shareplex,
     "oceanbase_canal": oceanbase_canal,
+    "oceanbase_canal_oracle": oceanbase_canal_oracle,
     "drs_json": drs_json,
     "drs_json_oracle": drs_json_oracle,
     "drs_json_c": drs_json_c,

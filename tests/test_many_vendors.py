@@ -42,10 +42,13 @@ FORMATS = {"dataworks_single": "dataworks"}
 SOURCES = {
     **dict.fromkeys(("drs_sql_postgresql", "drs_sql_oracle", "drs_sql_sqlserver"), "drs_sql"),
     "oms_default_extend_oracle": "oms_default_extend",
+    "oceanbase_canal_oracle": "oceanbase_canal",
 }
 SECTIONS = {
     "oms_default_extend": "oms_default_extend from OceanBase in MySQL mode",
     "oms_default_extend_oracle": "oms_default_extend from OceanBase in Oracle mode",
+    "oceanbase_canal": "oceanbase_canal in MySQL mode",
+    "oceanbase_canal_oracle": "oceanbase_canal in Oracle mode",
     "drs_sql": "drs_sql from GaussDB",
     "drs_sql_postgresql": "drs_sql from PostgreSQL",
     "drs_sql_oracle": "drs_sql from Oracle",
