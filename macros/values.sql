@@ -1,5 +1,8 @@
 {#- How vendors write values, and the canonical text of each. A reader gives null for a text that it cannot read: such a value stays as sent. -#}
 
+{#- Any text. -#}
+{%- macro read_as_sent(value, zone) -%} {{ value }} {%- endmacro -%}
+
 {#- Bytes that MySQL's drivers put into a text, one character for each. -#}
 {%- macro read_latin1(value, zone) -%}
 if({{ value }} rlike '[^\\x00-\\xff]', null, base64(encode({{ value }}, 'ISO-8859-1')))
@@ -105,9 +108,6 @@ if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ v
 {%- macro read_hex(value, zone) -%}
 if({{ value }} rlike '^(?:\\\\x)?[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(unhex(ltrim('\\\\x', {{ value }}))), null)
 {%- endmacro -%}
-
-{#- Any text. -#}
-{%- macro read_as_sent(value, zone) -%} {{ value }} {%- endmacro -%}
 
 {#- What a function over the whole image has read. -#}
 {%- macro read_java_bytes(value, zone) -%} java_bytes[reader.key] {%- endmacro -%}
