@@ -112,8 +112,7 @@ images as (
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' and key_image is not null then key_image when kind = 'row'
-      then columns_of(coalesce(after, before), before, key_names) end as key,
+    case when kind = 'row' then coalesce(columns_of(coalesce(after, before), before, key_names), key_image) end as key,
     if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
   from images
 )
