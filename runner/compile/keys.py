@@ -24,8 +24,8 @@ class KeyNames:
 @dataclass(frozen=True)
 class Keys:
     """`names`: the places of names, of which the first that gives some counts; `image`: an image beside the row, where
-    the `image_columns` are looked up if the row lacks them; `joined`: the key whose values are one text; `positions`: the keys that are
-    numbers of names in a list.
+    the `image_columns` are looked up if the row lacks them; `joined`: the key whose values are one text; `positions`:
+    the keys that are numbers of names in a list.
     """
 
     names: tuple[KeyNames, ...]
