@@ -66,18 +66,22 @@ checked as (
     {%- endif %}
     {{ key_names(plan) }} as key_names,
     {{ types(plan) }} as types
+    {%- if plan.values.readers %}, {{ readers(plan) }} as readers{% endif %}
+    {%- if plan.values.bytes and not plan.avro and plan.images.in_lists %},
+    {{ name(plan.prefix ~ '_in_doubt') }}(raw, rows_before, rows, readers) as rows_in_doubt
+    {%- endif %}
   from {{ 'classified' if plan.images.in_lists else 'message_images' }}
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', removed' if plan.images.patches }}
+  select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', readers' if plan.values.readers and not plan.images.marked }}{{ ', removed' if plan.images.patches }}
     {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent or plan.images.texts }}, if(reason is null, null, raw) as raw,
     {{- marks(plan) if plan.images.listed }}
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     {{ op_of(plan) }} as op,
-    {%- if plan.values.readers %}
-    {{ readers_of_texts(readers(plan)) if plan.images.marked else readers(plan) }} as readers,
+    {%- if plan.values.readers and plan.images.marked %}
+    {{ readers_of_texts('readers') }} as readers,
     {%- endif %}
     {%- if plan.images.in_lists %}
     coalesce(nth, 0) as row_index,
@@ -92,7 +96,7 @@ exploded as (
     {{ clean_image('if(reason is null, found_after, null)', plan) }} as sent_after
     {%- endif %}
     {%- if plan.values.bytes and not plan.avro %},
-    {{ name(plan.prefix ~ '_json_in_doubt') }}(raw, sent_before, sent_after, readers) as json_in_doubt
+    {% if plan.images.in_lists %}if(rows_in_doubt is null, null, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',')){% else %}{{ name(plan.prefix ~ '_in_doubt') }}(raw, sent_before, sent_after, readers){% endif %} as json_in_doubt
     {%- endif %}
   from checked
   {%- if plan.images.in_lists %}

@@ -150,7 +150,7 @@ return {{ local_time('clock', plan.zone) }};
 {#- Local time in a zone, as an instant; null without a zone, and for a time that the zone's clocks skipped. -#}
 {%- macro local_time(sent, zone) -%}
 {%- if not zone -%} cast(null as timestamp)
-{%- else -%} if({{ sent }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?$'{% if zone.may_skip %} and {{ was_there(sent, zone) }}{% endif %}, {{ in_zone(sent, zone) }}, null)
+{%- else -%} if({{ sent }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?\\z'{% if zone.may_skip %} and {{ was_there(sent, zone) }}{% endif %}, {{ in_zone(sent, zone) }}, null)
 {%- endif -%}
 {%- endmacro -%}
 

@@ -138,11 +138,15 @@ named_struct(
 {%- macro field_in_parts(plan, above, part, kind) -%}
 {%- set found = name((above + [part]) | join('_')) -%}
 {%- if kind == 'string' -%} {{ unmarked(name(texts_of(above)) ~ '.' ~ name(part)) }}
-{%- elif kind == 'array<map<string,string>>' -%} transform({{ found }}, r -> transform_values(r, (c, v) -> {{ nested_unmarked('v') }}))
-{%- elif kind == 'map<string,string>' -%} transform_values({{ found }}, (c, v) -> {{ nested_unmarked('v') }})
+{%- elif kind == 'array<map<string,string>>' -%} transform({{ found }}, r -> {{ members_unmarked('r') }})
+{%- elif kind == 'map<string,string>' -%} {{ members_unmarked(found) }}
 {%- elif kind == 'array<string>' -%} transform({{ found }}, v -> {{ unmarked('v') }})
-{%- else -%} {{ found }}
+{%- else -%} from_json(replace(replace(to_json({{ found }}), replace(mark, ';', ':'), ''), mark, ''), '{{ kind | sql_inner }}', {{ json_options() }})
 {%- endif -%}
+{%- endmacro -%}
+
+{%- macro members_unmarked(members) -%}
+transform_keys(transform_values({{ members }}, (c, v) -> {{ nested_unmarked('v') }}), (c, v) -> {{ unmarked('c') }})
 {%- endmacro -%}
 
 {%- macro unmarked(text) -%} replace({{ numbers_unmarked(text) }}, mark, '') {%- endmacro -%}

@@ -6,7 +6,7 @@
 {%- set sent -%} {%- call(place) first_of(plan.types_places) -%} {{ types_at(place) }} {%- endcall -%} {%- endset -%}
 {{ table_columns(sent, plan) }}
 {%- elif plan.images.texts -%}
-map_concat({% if plan.keys.image.text_column %}coalesce({{ key_types(plan.keys) }}, map()), {% endif %}coalesce({{ in_texts(plan.images.before, 'types') }}, map()), coalesce({{ in_texts(plan.images.after, 'types') }}, map()))
+map_concat({% if plan.keys.image and plan.keys.image.text_column %}coalesce({{ key_types(plan.keys) }}, map()), {% endif %}coalesce({{ in_texts(plan.images.before, 'types') }}, map()), coalesce({{ in_texts(plan.images.after, 'types') }}, map()))
 {%- else -%} cast(null as map<string,string>)
 {%- endif -%}
 {%- endmacro -%}
@@ -48,7 +48,7 @@ transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (place.mem
 {#- The columns whose values are as sent because they do not fit their types. -#}
 {%- macro unfit_in_texts(plan) -%}
 flatten(array_compact(array(
-      {%- if plan.keys.image.text_column %}
+      {%- if plan.keys.image and plan.keys.image.text_column %}
       array_intersect({{ name(plan.keys.image.text_column) }}.as_sent, {{ key_columns_of_image(plan.keys) }}),
       {%- endif %}
       {{ in_texts(plan.images.before, 'as_sent') }},
@@ -82,26 +82,12 @@ return {{ 'map_filter(' if by_type.by }}transform_values(
     {{ by_type.names | map('sql_text') | list | in_lines(4) }})),
   (c, t) -> {{ reader_of(by_type) }}){{ ', (c, reader) -> reader is not null)' if by_type.by }};
 {% endif %}
-{%- if plan.values.bytes and not plan.avro %}
-create function {{ name(plan.prefix ~ '_json_in_doubt') }}(
-  json string comment 'the text of a message',
-  before map<string,string> comment 'the image before a change as it was sent',
-  after map<string,string> comment 'the image after it',
-  readers map<string,string> comment 'the columns whose text may not be canonical, each with what reads it')
-returns string
-comment 'The images of the message in JSON without blanks, if a column of bytes has a value that may be no text in them but a number, a word, a list or an object; else null.'
-return if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values.bytes | map('sql_text') | join(', ') }})
-    and (before[reader.key] rlike {{ may_be_no_text() }} or after[reader.key] rlike {{ may_be_no_text() }})),
-  concat_ws(',',
-    {%- for path in plan.json.images %}
-    {{ read_at(path, 'string') }}{{ ',' if not loop.last }}
-    {%- endfor %}), null);
-{% endif %}
+{%- if plan.values.bytes and not plan.avro %}{{ in_doubt(plan) }}{% endif %}
 create function {{ name(plan.prefix ~ '_texts') }}(
   image map<string,string> comment 'an image as it was sent',
   readers map<string,string> comment 'the columns whose text may not be canonical, each with what reads it'
   {%- if plan.values.bytes and not plan.avro %},
-  json_in_doubt string comment 'the message in JSON, if the image may hold bytes that are no text in it'
+  json_in_doubt string comment 'the images in JSON, if they may hold bytes that are no text there'
   {%- endif %}
   {%- for one in plan.values.python %},
   {{ one.function }} map<string,string> comment 'the columns that a function over the whole image reads, as it read them'
@@ -128,6 +114,29 @@ return coalesce(filter(map_keys(texts), c -> case
 {% endif -%}
 {% endmacro -%}
 
+{#- What tells whether the bytes of an image are texts in the message. Read once for a message: its rows may be many. -#}
+{%- macro in_doubt(plan) %}
+create function {{ name(plan.prefix ~ '_in_doubt') }}(
+  json string comment 'the text of a message',
+  {%- for side in ('before', 'after') %}
+  {{ side }} {{ 'array<map<string,string>>' if plan.images.in_lists else 'map<string,string>' }} comment 'what was sent of the {{ 'rows' if plan.images.in_lists else 'row' }} {{ side }} a change',
+  {%- endfor %}
+  readers map<string,string> comment 'the columns whose text as sent may not be canonical, each with what reads it')
+returns {{ 'array<array<string>>' if plan.images.in_lists else 'string' }}
+comment 'The {{ 'lists of images' if plan.images.in_lists else 'images' }} of the message in JSON without blanks, if a column of bytes has a value that may be no text in them but a number, a word, a list or an object; else null.'
+return if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values.bytes | map('sql_text') | join(', ') }})
+    and ({{ may_be_no_text('before', plan) }} or {{ may_be_no_text('after', plan) }})),
+  {{ 'array(' if plan.images.in_lists else "concat_ws(','," }}
+    {%- for path in plan.json.images %}
+    {% if plan.images.in_lists %}coalesce({{ read_at(path, 'array<string>') }}, array({{ read_at(path, 'string') }})){% else %}{{ read_at(path, 'string') }}{% endif %}{{ ',' if not loop.last }}
+    {%- endfor %}), null);
+{% endmacro -%}
+
+{#- Whether a value of the column `reader.key` may be something else than a text. -#}
+{%- macro may_be_no_text(side, plan) -%}
+{%- if plan.images.in_lists -%} exists({{ side }}, r -> r[reader.key] rlike {{ is_no_text() }}) {%- else -%} {{ side }}[reader.key] rlike {{ is_no_text() }} {%- endif -%}
+{%- endmacro -%}
+
 {#- The values that readers read, in their order. -#}
 {%- macro values_to_read(plan) -%}
 {%- set values = 'transform(map_keys(readers), c -> image[c])' -%}
@@ -138,7 +147,7 @@ return coalesce(filter(map_keys(texts), c -> case
 {#- A value, read in one of the ways to try. Only a text can be an encoding of bytes. -#}
 {%- macro read_attempt(attempt, plan) -%}
 {%- set found = macro('read_' ~ attempt.kind)('v', attempt.zone) -%}
-{%- if attempt.is_bytes and not plan.avro -%} if(json_in_doubt is null or not v rlike {{ may_be_no_text() }} or {{ is_text('reader.key', 'v') }}, {{ found }}, null) {%- else -%} {{ found }} {%- endif -%}
+{%- if attempt.is_bytes and not plan.avro -%} if(json_in_doubt is null or not v rlike {{ is_no_text() }} or {{ is_text('reader.key', 'v') }}, {{ found }}, null) {%- else -%} {{ found }} {%- endif -%}
 {%- endmacro -%}
 
 {#- Whether a column's value is a text wherever the images hold it. Read again, the member is written as the images are, with the same escapes. -#}
@@ -148,7 +157,7 @@ return coalesce(filter(map_keys(texts), c -> case
 contains(json_in_doubt, {{ member }}) and not contains(json_in_doubt, {{ bare }}, ',')) and not contains(json_in_doubt, {{ bare }}, '}'))
 {%- endmacro -%}
 
-{%- macro may_be_no_text() -%} '^(?:true$|false$|[{\\[]|-?[0-9][-+.0-9eE]*+$)' {%- endmacro -%}
+{%- macro is_no_text() -%} '^(?:true\\z|false\\z|[{\\[]|-?[0-9][-+.0-9eE]*+\\z)' {%- endmacro -%}
 
 {%- macro is_reader(word, reader) -%}
 {%- if reader.labelled -%} startswith({{ word }}, {{ text(reader.word ~ ' ') }}) {%- else -%} {{ word }} = {{ text(reader.word) }} {%- endif -%}

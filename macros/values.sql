@@ -27,9 +27,9 @@ concat(replace(cast({{ instant }} as string), ' ', 'T'), {{ fraction("substr(" ~
 
 {#- Names of three letters are mostly abbreviations that stand for several zones, such as CST. -#}
 {%- macro zoned_of(value, zone, seconds) -%}
-{%- set zone_name = "(?:UTC|GMT|UCT|PRC|ROC|ROK|[CEMW]ET|(?![A-Z]{3}$)[A-Za-z_][A-Za-z0-9_+:-]*(?:/[A-Za-z0-9_+-]+)*)" -%}
+{%- set zone_name = "(?:UTC|GMT|UCT|PRC|ROC|ROK|[CEMW]ET|(?![A-Z]{3}\\\\z)[A-Za-z_][A-Za-z0-9_+:-]*(?:/[A-Za-z0-9_+-]+)*)" -%}
 {%- set parts -%}
-'^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2})(?:(:[0-9]{2})(\\.[0-9]+)?){{ seconds }}(?: ?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)| ({{ zone_name }}))?$'
+'^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2})(?:(:[0-9]{2})(\\.[0-9]+)?){{ seconds }}(?: ?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)| ({{ zone_name }}))?\\z'
 {%- endset -%}
 if({{ value }} rlike {{ parts }},
   get(transform(
@@ -55,7 +55,7 @@ if({{ value }} rlike {{ parts }},
 {#- Seconds since 1970, with up to nine digits of fraction. -#}
 {%- macro read_epoch_s(value, zone) -%}
 {%- set number -%} try_cast({{ value }} as decimal(23,9)) {%- endset -%}
-if({{ value }} rlike '^-?[0-9]{1,12}(?:\\.[0-9]{1,9})?$' and {{ number }} >= -62135596800 and {{ number }} < 253402300800,
+if({{ value }} rlike '^-?[0-9]{1,12}(?:\\.[0-9]{1,9})?\\z' and {{ number }} >= -62135596800 and {{ number }} < 253402300800,
   concat(replace(cast(timestamp_seconds(cast(floor({{ number }}) as bigint)) as string), ' ', 'T'),
     {{ fraction("substr(cast(" ~ number ~ " - floor(" ~ number ~ ") as string), 2)") }}, 'Z'), null)
 {%- endmacro -%}
@@ -69,7 +69,7 @@ if({{ is_milliseconds(value) }}, concat(replace(cast(timestamp_millis(try_cast({
 {%- macro read_epoch_ms_time(value, zone) -%} if({{ is_milliseconds(value) }}, substr({{ clock_of(value, zone) }}, 12), null) {%- endmacro -%}
 
 {%- macro is_milliseconds(value) -%}
-{{ value }} rlike '^-?[0-9]{1,15}$' and try_cast({{ value }} as bigint) between -62135596800000 and 253402300799999
+{{ value }} rlike '^-?[0-9]{1,15}\\z' and try_cast({{ value }} as bigint) between -62135596800000 and 253402300799999
 {%- endmacro -%}
 
 {%- macro clock_of(value, zone) -%}
@@ -81,7 +81,7 @@ cast({% call in_years() %}from_utc_timestamp(timestamp_millis(try_cast({{ value 
 {%- macro read_epoch_ms_nanos(value, zone) -%}
 {%- set milliseconds = "substring_index(" ~ value ~ ", '.', 1)" -%}
 {%- set nanos = "substr(" ~ value ~ ", instr(" ~ value ~ ", '.'))" -%}
-if({{ is_milliseconds(milliseconds) }} and {{ value }} rlike '^[^.]++(?:\\.[0-9]{9})?$',
+if({{ is_milliseconds(milliseconds) }} and {{ value }} rlike '^[^.]++(?:\\.[0-9]{9})?\\z',
   get(transform(array({{ clock_of(milliseconds, zone) }}), clock -> case
     when not contains({{ value }}, '.') then clock
     when substr(clock, 20) in ('', {{ fraction("left(" ~ nanos ~ ", 4)") }}) then concat(left(clock, 19), {{ fraction(nanos) }}) end), 0), null)
@@ -89,14 +89,14 @@ if({{ is_milliseconds(milliseconds) }} and {{ value }} rlike '^[^.]++(?:\\.[0-9]
 
 {#- Local times with a T between date and time, and without seconds where these are zero. -#}
 {%- macro read_iso_datetime(value, zone) -%}
-if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]++)?)?$',
+if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]++)?)?\\z',
   concat(replace(left({{ value }}, 16), 'T', ' '), if(length({{ value }}) = 16, ':00', substr({{ value }}, 17, 3)), {{ fraction("substr(" ~ value ~ ", 20)") }}), null)
 {%- endmacro -%}
 {%- macro read_iso_time(value, zone) -%}
-if({{ value }} rlike '^-?[0-9]++:[0-9]{2}$', concat({{ value }}, ':00'), {{ read_wall_clock(value, zone) }})
+if({{ value }} rlike '^-?[0-9]++:[0-9]{2}\\z', concat({{ value }}, ':00'), {{ read_wall_clock(value, zone) }})
 {%- endmacro -%}
 {%- macro read_iso_date(value, zone) -%}
-if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T00:00(?::00)?)?$', left({{ value }}, 10), null)
+if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T00:00(?::00)?)?\\z', left({{ value }}, 10), null)
 {%- endmacro -%}
 
 {#- Bytes in base64; the same, as one unsigned number of up to 64 bits; bytes in pairs of hexadecimal digits, which may have \x before them. -#}
@@ -104,9 +104,9 @@ if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T00:00(?::00)?)?$', left({{ 
 {%- macro read_base64_bits(value, zone) -%}
 if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ value }})) <= 8, coalesce(conv(hex(unbase64({{ value }})), 16, 10), '0'), null)
 {%- endmacro -%}
-{%- macro is_base64(value) -%} {{ value }} rlike '^[A-Za-z0-9+/]*+={0,2}$' and length({{ value }}) % 4 = 0 {%- endmacro -%}
+{%- macro is_base64(value) -%} {{ value }} rlike '^[A-Za-z0-9+/]*+={0,2}\\z' and length({{ value }}) % 4 = 0 {%- endmacro -%}
 {%- macro read_hex(value, zone) -%}
-if({{ value }} rlike '^(?:\\\\x)?[0-9A-Fa-f]*+$' and length({{ value }}) % 2 = 0, base64(unhex(ltrim('\\\\x', {{ value }}))), null)
+if({{ value }} rlike '^(?:\\\\x)?[0-9A-Fa-f]*+\\z' and length({{ value }}) % 2 = 0, base64(unhex(ltrim('\\\\x', {{ value }}))), null)
 {%- endmacro -%}
 
 {#- What a function over the whole image has read. -#}
@@ -119,7 +119,7 @@ if({{ value }} rlike {{ is_wall_clock() }}, if(contains({{ value }}, '.'), rtrim
 
 {#- A time of day followed by its offset, which stays: without a day, it is no instant. -#}
 {%- macro read_zoned_time(value, zone) -%}
-{%- set parts = "'^([0-9]{2}:[0-9]{2}:[0-9]{2})(\\\\.[0-9]++)?((?:Z|[+-][0-9]{2}(?::?[0-9]{2}){0,2})?)$'" -%}
+{%- set parts = "'^([0-9]{2}:[0-9]{2}:[0-9]{2})(\\\\.[0-9]++)?((?:Z|[+-][0-9]{2}(?::?[0-9]{2}){0,2})?)\\\\z'" -%}
 if({{ value }} rlike {{ parts }},
   concat(regexp_extract({{ value }}, {{ parts }}, 1), {{ fraction("regexp_extract(" ~ value ~ ", " ~ parts ~ ", 2)") }}, regexp_extract({{ value }}, {{ parts }}, 3)), null)
 {%- endmacro -%}
@@ -131,17 +131,17 @@ case when lower({{ value }}) in ('true', 't', '1') then 'true' when lower({{ val
 
 {#- A decimal; an exponent is written out. -#}
 {%- macro read_decimal(value, zone) -%}
-if({{ value }} rlike '^[+-]?(?:[0-9]++(?:\\.[0-9]*+)?|\\.[0-9]++)$', {{ value }}, {{ written_out(value) }})
+if({{ value }} rlike '^[+-]?(?:[0-9]++(?:\\.[0-9]*+)?|\\.[0-9]++)\\z', {{ value }}, {{ written_out(value) }})
 {%- endmacro -%}
 
 {#- A whole number; an exponent is written out, and true is 1. -#}
 {%- macro read_number(value, zone) -%}
-if({{ value }} rlike '^[+-]?[0-9]++$', {{ value }}, case {{ value }} when 'true' then '1' when 'false' then '0' else {{ written_out(value) }} end)
+if({{ value }} rlike '^[+-]?[0-9]++\\z', {{ value }}, case {{ value }} when 'true' then '1' when 'false' then '0' else {{ written_out(value) }} end)
 {%- endmacro -%}
 
 {#- An exponent of up to 10,000: sign, digits, and where the dot goes. -#}
 {%- macro written_out(value) -%}
-{%- set number = "'^([+-]?)([0-9]++)(?:\\\\.([0-9]*+))?[eE]([+-]?[0-9]{1,5})$'" -%}
+{%- set number = "'^([+-]?)([0-9]++)(?:\\\\.([0-9]*+))?[eE]([+-]?[0-9]{1,5})\\\\z'" -%}
 if({{ value }} rlike {{ number }} and abs(try_cast(regexp_extract({{ value }}, {{ number }}, 4) as int)) <= 10000,
   get(transform(
     array(named_struct(
@@ -172,7 +172,7 @@ get(transform(array({{ labels('reader.value') }}), labels ->
 {%- macro read_ordinal(value, zone) -%}
 get(transform(array({{ labels('reader.value') }}), labels -> case
       when {{ value }} = '' or {{ value }} = '0' and size(labels) > 0 then ''
-      when {{ value }} rlike '^[0-9]{1,9}$' and try_cast({{ value }} as int) between 1 and size(labels) then get(labels, try_cast({{ value }} as int) - 1)
+      when {{ value }} rlike '^[0-9]{1,9}\\z' and try_cast({{ value }} as int) between 1 and size(labels) then get(labels, try_cast({{ value }} as int) - 1)
       when array_contains(labels, {{ value }}) then {{ value }} end), 0)
 {%- endmacro -%}
 
@@ -183,14 +183,14 @@ cast(try_cast({{ value }} as decimal(20,0)) - if(try_cast({{ value }} as decimal
 {%- endset -%}
 get(transform(array({{ labels('reader.value') }}), labels -> case
       when {{ value }} = '' or {{ value }} = '0' and size(labels) > 0 then ''
-      when size(labels) > 0 and {{ value }} rlike '^[0-9]{1,20}$' and try_cast({{ value }} as decimal(20,0)) <= 18446744073709551615 then
+      when size(labels) > 0 and {{ value }} rlike '^[0-9]{1,20}\\z' and try_cast({{ value }} as decimal(20,0)) <= 18446744073709551615 then
         if(size(labels) < 64 and shiftrightunsigned({{ mask }}, size(labels)) <> 0, null,
           array_join(filter(labels, (l, bit) -> bit < 64 and getbit({{ mask }}, bit) = 1), ','))
       when {{ value }} rlike '[^0-9]' and forall(split({{ value }}, ','), l -> array_contains(labels, l)) then {{ value }} end), 0)
 {%- endmacro -%}
 
-{%- macro is_datetime() -%} '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?$' {%- endmacro -%}
-{%- macro is_wall_clock() -%} '^(?:[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}|-?[0-9]++):[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?$' {%- endmacro -%}
+{%- macro is_datetime() -%} '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?\\z' {%- endmacro -%}
+{%- macro is_wall_clock() -%} '^(?:[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}|-?[0-9]++):[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?\\z' {%- endmacro -%}
 
 
 {#- Wall clocks that came twice before a zone's clocks were set back, for which `text` is the first of two instants. Each macro is for the reader of
@@ -198,8 +198,8 @@ get(transform(array({{ labels('reader.value') }}), labels -> case
 {%- macro came_twice_instant(value, text, zone) -%} {{ value }} rlike {{ is_datetime() }} and {{ came_twice(text, "'" ~ zone.name ~ "'") }} {%- endmacro -%}
 {%- macro came_twice_iso_zoned(value, text, zone) -%} {{ came_twice_zoned(value, text, zone) }} {%- endmacro -%}
 {%- macro came_twice_zoned(value, text, zone) -%}
-endswith({{ text }}, ']') and {{ came_twice(text, "rtrim(']', substring_index(" ~ text ~ ", '[', -1))") }}
-{%- if zone and zone.may_skip %} or {{ value }} rlike '^[0-9-]{10}[ T][0-9:.]+$' and {{ came_twice(text, "'" ~ zone.name ~ "'") }}{% endif %}
+{{ text }} <> {{ value }} and {{ text }} rlike '^[0-9-]{10}T[0-9:.]+Z\\[[^\\]]+\\]\\z' and {{ came_twice(text, "rtrim(']', substring_index(" ~ text ~ ", '[', -1))") }}
+{%- if zone and zone.may_skip %} or {{ value }} rlike '^[0-9-]{10}[ T][0-9:.]+\\z' and {{ came_twice(text, "'" ~ zone.name ~ "'") }}{% endif %}
 {%- endmacro -%}
 
 {#- The second instant is the one by the offset of the next day, if the zone's clocks showed the same then. -#}

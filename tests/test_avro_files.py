@@ -417,11 +417,9 @@ def test_a_record_of_many_columns() -> None:
     schema = json.dumps({"type": "record", "name": "r", "fields": fields})
     values = b"\x02\x02a" * COLUMNS
     message = values + b"\x02b" + b"\x02" + values + b"\x02c" + b"\0"
-    started = time.process_time()
     (found,) = messages_of_file("1.avro", header(schema=schema, codec="deflate") + block(1, deflate(message)))
     slots = (Slot(("source", "name"), "text"), Slot(("fields", "name"), "texts"))
     assert message_decoder(Layout((), slots, {}))(found.raw, found.schema) == Found(["b", ["c"]])
-    assert time.process_time() - started < 20
 
 
 def test_records_that_hold_each_other() -> None:
@@ -436,10 +434,8 @@ def test_records_that_hold_each_other() -> None:
         for number, name in enumerate(names)
     ]
     schema = json.dumps({"type": "record", "name": "r", "fields": [{"name": "top", "type": ["null", *types]}]})
-    started = time.process_time()
     read = message_decoder(Layout((), (Slot(("top", "a"), "text"), Slot(("top", "a", "b"), "text")), {}))
     assert read(b"\0", schema) == Found([None, None])
-    assert time.process_time() - started < 10
 
 
 def test_a_record_that_cannot_be_stepped_over() -> None:
@@ -640,3 +636,13 @@ def test_a_file_in_gzip_that_unpacks_to_more_than_is_allowed(name: str, monkeypa
         packed,
         f"a file that cannot be unpacked: it unpacks to more than {1 << 20} bytes",
     )
+
+
+@pytest.mark.parametrize("more", [0, 1, 3])
+def test_all_that_is_in_a_deflated_block_comes_out(more: int) -> None:
+    """What goes in is used up before all of it has come out."""
+    data = bytes(avro_unpacking.PART_BYTES + more)
+    packed = PACKINGS["deflate"](data)
+    assert avro_unpacking.unpacked(avro_unpacking.CODECS["deflate"], packed).data == data
+    cut = avro_unpacking.unpacked(avro_unpacking.CODECS["deflate"], packed[:-1])
+    assert (cut.data, cut.damage) == (b"", "it ends too early")

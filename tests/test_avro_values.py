@@ -52,7 +52,7 @@ def amounts(text: str, count: int) -> list[dict[str, str]]:
 
 # A number of 7 characters, 10,001 when it is written out: each of these gets 9,994 characters longer.
 LONGEST, LONGEST_WRITTEN = "1e10000", "1" + "0" * 10_000
-FITTING = 1_000_000 // 9_994
+FITTING = 100_000 // 9_994
 
 
 @pytest.mark.parametrize("class_name", ["decimal", "integer"])
@@ -87,7 +87,7 @@ def test_a_small_message_stays_small(item: Any, values: list[Any], as_sent: str)
 
 
 def test_a_large_scale_is_written_out() -> None:
-    texts, _, as_sent, _ = found_in(SMALL_WITH_LARGE_SCALE, [b"\x05"] * 100, []).values[0]
+    texts, _, as_sent, _ = found_in(SMALL_WITH_LARGE_SCALE, [b"\x05"] * 9, []).values[0]
     assert set(texts) == {"0." + "0" * 9_999 + "5"} and not as_sent
 
 

@@ -141,7 +141,7 @@ def test_an_envelope_without_lists(
         ("dead_letter", None, "unknown-op"),
     ]
     assert rows[1]["after"] == {"id": "2", "v": "1.25"}
-    assert (rows[2]["before_image"], rows[2]["changed"]) == ("partial", ["v"])
+    assert (rows[2]["before_image"], rows[2]["changed"]) == ("key", None)
     assert [r["event_time"] for r in rows[:2]] == ["2023-11-14T22:13:20.25Z", None]
     assert [r["seq"]["position"] for r in rows[:3]] == [[], [], []]  # a time with a fraction is no order number
     assert (rows[0]["db_name"], rows[0]["table_name"], rows[0]["tx_id"], rows[1]["seq"]["phase"]) == ("d", "t", "x1", 0)
@@ -243,3 +243,12 @@ def test_names_in_one_text_of_a_record(project, runner) -> None:
         project({"formats/acme.yml": f"{spec}key: {key}\n", **files})
         ran = runner("parse", "acme", "in/1.base64")
         assert [json.loads(line)["key"] for line in ran.out.splitlines()] == keys, key
+
+
+@pytest.mark.parametrize("key", ["none", "{columns: [_id]}", "{names: keys}"])
+def test_a_dialect_with_another_key_than_that_beside_the_row(project, runner, key: str) -> None:
+    source = f"sources: [{{name: shop, format: {{extends: drs_mongodb, key: {key}}}, files: in/*}}]\n"
+    project({"project.yml": source})
+    ran = runner("compile", "-q", "-s", "shop_to_changelog")
+    assert ran.code == 0, ran.err
+    assert "key_image" not in ran.out

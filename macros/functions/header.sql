@@ -16,36 +16,36 @@ create function instant_of_milliseconds(
   text string comment 'whole milliseconds since 1970')
 returns timestamp
 comment 'The instant, up to the year 9999; null for another text.'
-return timestamp_millis(if(text rlike '^[0-9]{1,15}$' and try_cast(text as bigint) <= 253402300799999, try_cast(text as bigint), null));
+return timestamp_millis(if(text rlike '^[0-9]{1,15}\\z' and try_cast(text as bigint) <= 253402300799999, try_cast(text as bigint), null));
 
 create function instant_of_seconds(
   text string comment 'seconds since 1970, with up to nine digits of fraction')
 returns timestamp
 comment 'The instant, up to the year 9999, without what is below a microsecond; null for another text.'
 return timestamp_micros(if(
-  text rlike '^[0-9]{1,12}(?:\\.[0-9]{1,9})?$' and try_cast(substring_index(text, '.', 1) as bigint) <= 253402300799,
+  text rlike '^[0-9]{1,12}(?:\\.[0-9]{1,9})?\\z' and try_cast(substring_index(text, '.', 1) as bigint) <= 253402300799,
   cast(cast(try_cast(text as decimal(21,9)) * 1000000 as decimal(38,9)) as bigint), null));
 
 create function second_of_number(
   digits string comment 'seconds since 1970 in ten digits, and behind them a count within the second of up to five digits')
 returns string
 comment 'The seconds; null for another text.'
-return if(digits rlike '^[1-9][0-9]{9,14}$', left(digits, 10), null);
+return if(digits rlike '^[1-9][0-9]{9,14}\\z', left(digits, 10), null);
 
 create function number_within_second(
   digits string comment 'seconds since 1970 in ten digits, and behind them a count within the second of up to five digits')
 returns string
 comment 'The count; null for another text, and if there is none.'
-return if(digits rlike '^[1-9][0-9]{9,14}$', nullif(substr(digits, 11), ''), null);
+return if(digits rlike '^[1-9][0-9]{9,14}\\z', nullif(substr(digits, 11), ''), null);
 
 create function order_position(
   numbers array<string> comment 'the order numbers of a message, the most significant first')
 returns array<decimal(38,0)>
 comment 'The numbers up to the first that is not a whole number; none if one has more than 38 digits.'
 return case
-  when exists(numbers, n -> length(n) > 38 and n rlike '^-?[0-9]{39,}$') then array()
+  when exists(numbers, n -> length(n) > 38 and n rlike '^-?[0-9]{39,}\\z') then array()
   else transform(
-    slice(numbers, 1, coalesce(nullif(array_position(transform(numbers, n -> coalesce(n rlike '^-?[0-9]{1,38}$', false)), false), 0) - 1, size(numbers))),
+    slice(numbers, 1, coalesce(nullif(array_position(transform(numbers, n -> coalesce(n rlike '^-?[0-9]{1,38}\\z', false)), false), 0) - 1, size(numbers))),
     n -> try_cast(n as decimal(38,0))) end;
 
 create function found_in_message(

@@ -38,14 +38,13 @@ class TypeCase:
 @dataclass(frozen=True)
 class TypeReaders:
     """The readers of all tables of types. `by` is the value that chooses the table, empty if there is one for all
-    messages. `names` are all types that have a reader, `labelled` those of them that list labels. `may_be_long`:
-    whether the first word of a type's name does not decide how its values are read.
+    messages. `names` are all types that have a reader. `may_be_long`: whether the first word of a type's name does not
+    decide how its values are read.
     """
 
     by: Value
     cases: tuple[TypeCase, ...]
     names: tuple[str, ...]
-    labelled: tuple[str, ...]
     may_be_long: bool
 
 
@@ -76,15 +75,8 @@ def type_readers(spec: Format, zone: Zone | None) -> TypeReaders | None:
     found = [_type_case(texts, table, spec, zone) for texts, table in _texts_of_tables(tables)]
     cases = tuple(case for case in found if case.readers or case.texts)
     names = {name: reader for case in cases for reader, names in case.readers.items() for name in names}
-    labelled = {
-        name: None for case in cases for reader, names in case.readers.items() if reader.labelled for name in names
-    }
     may_be_long = any(case.may_be_long for case in cases)
-    return (
-        TypeReaders(tables.by if tables.cases else (), cases, tuple(names), tuple(labelled), may_be_long)
-        if names
-        else None
-    )
+    return TypeReaders(tables.by if tables.cases else (), cases, tuple(names), may_be_long) if names else None
 
 
 def _texts_of_tables(tables: TypeTables) -> Iterator[tuple[tuple[str, ...], TypeTable | None]]:

@@ -32,7 +32,7 @@ WORDS = {
     "MaxKey": "maxKey",
 }
 # The largest exponent that is written out, and by how many characters all of a document together may become longer.
-MAX_EXPONENT, MAX_GROWTH = 10_000, 1_000_000
+MAX_EXPONENT, MAX_GROWTH = 10_000, 100_000
 EXTENDED_WORDS = {"undefined": '{"$undefined":true}', "MinKey": '{"$minKey":1}', "MaxKey": '{"$maxKey":1}'}
 
 

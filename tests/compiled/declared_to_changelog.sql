@@ -65,17 +65,7 @@ checked as (
     coalesce(nullif(key_columns(m.`pkNames`, hidden), cast(array() as array<string>)), case
       when slice(table_names, -2, 2) = array('shop', 'orders') then array('id', 'odd `name`')
       when slice(table_names, -1, 1) = array('items') then array('id') end) as key_names,
-    table_columns(m.`mysqlType`, null, hidden) as types
-  from classified
-),
-
--- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
-exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
-    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
-      then split_part(verdict, ' ', 2) end as op,
-    map_concat(
+    table_columns(m.`mysqlType`, null, hidden) as types, map_concat(
       coalesce(map_filter(`declared_readers`(types), (c, reader) -> not coalesce(case
         when slice(table_names, -2, 2) = array('shop', 'orders') then c in ('at', 'it\'s', 'n')
         when slice(table_names, -1, 1) = array('items') then c in ('at') end, false)), map()),
@@ -85,12 +75,22 @@ exploded as (
           'it\'s', 'ordinal enum(\'a\',\'b\'\'s\')')
         when slice(table_names, -1, 1) = array('items') then map(
           'at', 'instant +09:00') end, map())) as readers,
+    `declared_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
+  from classified
+),
+
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
+exploded as (
+  select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
+    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
+      then split_part(verdict, ' ', 2) end as op,
     coalesce(nth, 0) as row_index,
     coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       get(rows_before, nth)['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end, types, hidden) as sent_before,
     table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
-    `declared_json_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt
+    if(rows_in_doubt is null, null, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',')) as json_in_doubt
   from checked
   lateral view outer posexplode(if(reason is null and verdict like 'row %', rows, null)) as nth, row
 ),

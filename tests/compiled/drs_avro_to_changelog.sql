@@ -68,7 +68,7 @@ checked as (
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
     key_columns(m.`pkNames`, hidden) as key_names,
-    table_columns(coalesce(m.`columnType`, m.`mysqlType`), null, hidden) as types
+    table_columns(coalesce(m.`columnType`, m.`mysqlType`), null, hidden) as types, `drs_avro_readers`(types, m.`dbType`) as readers
   from classified
 ),
 
@@ -84,8 +84,7 @@ exploded as (
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
-    if(size(settled_columns) = 0, `drs_avro_readers`(types, m.`dbType`),
-      map_filter(`drs_avro_readers`(types, m.`dbType`), (c, r) -> not array_contains(settled_columns, c))) as readers,
+    if(size(settled_columns) = 0, readers, map_filter(readers, (c, r) -> not array_contains(settled_columns, c))) as readers,
     coalesce(nth, 0) as row_index,
     coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       get(rows_before, nth)['#alibaba_rds_row_id#']) as `meta_rowid`,

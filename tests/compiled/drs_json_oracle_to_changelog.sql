@@ -64,17 +64,16 @@ checked as (
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
     key_columns(m.`pkNames`, hidden) as key_names,
-    table_columns(m.`mysqlType`, null, hidden) as types
+    table_columns(m.`mysqlType`, null, hidden) as types, `drs_json_oracle_readers`(types) as readers
   from classified
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
-    `drs_json_oracle_readers`(types) as readers,
     coalesce(nth, 0) as row_index,
     coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       get(rows_before, nth)['#alibaba_rds_row_id#']) as `meta_rowid`,

@@ -65,23 +65,23 @@ checked as (
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
     key_columns(m.`pkNames`, hidden) as key_names,
-    table_columns(m.`mysqlType`, null, hidden) as types
+    table_columns(m.`mysqlType`, null, hidden) as types, `drs_json_readers`(types) as readers,
+    `drs_json_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
-    `drs_json_readers`(types) as readers,
     coalesce(nth, 0) as row_index,
     coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       get(rows_before, nth)['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end, types, hidden) as sent_before,
     table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
-    `drs_json_json_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt
+    if(rows_in_doubt is null, null, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',')) as json_in_doubt
   from checked
   lateral view outer posexplode(if(reason is null and verdict like 'row %', rows, null)) as nth, row
 ),

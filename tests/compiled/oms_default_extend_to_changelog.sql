@@ -76,13 +76,13 @@ checked as (
       -> t.`schemaType`),
       transform_values(from_json(m.`prevStruct`.`__light_type`, 'map<string,struct<`schemaType`:string>>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')), (c, t)
-      -> t.`schemaType`)), null, hidden) as types
+      -> t.`schemaType`)), null, hidden) as types, `oms_default_extend_readers`(types) as readers
   from message_images
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case
       when verdict = 'ddl by_statement' then case
@@ -94,11 +94,10 @@ exploded as (
         when startswith(lower(m.`allMetaData`.`ddlType`), 'rename') then 'rename'
         else op_of_statement(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, ''))) end when reason is null
           then split_part(verdict, ' ', 2) end as op,
-    `oms_default_extend_readers`(types) as readers,
     0 as row_index,
     table_columns(if(reason is null, found_before, null), types, hidden) as sent_before,
     table_columns(if(reason is null, found_after, null), types, hidden) as sent_after,
-    `oms_default_extend_json_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt
+    `oms_default_extend_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt
   from checked
 ),
 

@@ -34,7 +34,7 @@ class Fixed:
     scale: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Enum:
     name: str
     symbols: tuple[str, ...]

@@ -63,7 +63,7 @@ def typed_text_reader(schema: Schema, records: Records) -> Read:
     if isinstance(schema, OneOf):
         return read_union([typed_text_reader(branch, records) for branch in schema.branches])
     read = text_reader(schema, records)
-    if isinstance(schema, Primitive) and schema.name != "bytes" and schema.logical is None:
+    if isinstance(schema, Primitive) and schema.name not in ("bytes", "boolean") and schema.logical is None:
         return read
     return then(read, lambda text: Settled(text) if text.__class__ is str else text)
 

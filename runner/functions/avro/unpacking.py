@@ -59,6 +59,10 @@ def _deflated(packed: bytes) -> Iterator[bytes]:
     while rest:
         yield unpacking.decompress(rest, PART_BYTES)
         rest = unpacking.unconsumed_tail
+    # What came in may be used up before all of it has come out.
+    yield unpacking.flush()
+    if not unpacking.eof:
+        raise EOFError("it ends too early")
 
 
 def _by(decompressor: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> Unpack:

@@ -15,7 +15,7 @@ PLAIN_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 EXPONENT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?[eE]([+-]?[0-9]{1,5})")
 MAX_EXPONENT = 10_000
 # The numbers of one image, when they are written out, may together get this many characters longer.
-MAX_LONGER = 1_000_000
+MAX_LONGER = 100_000
 # This many zeros before a number, which its scale asks for, do not count: usual numbers are written at once.
 USUAL_ZEROS = 38
 MAX_NUMBER_BYTES = 1_000  # Python refuses to write numbers of more than 4,300 digits
