@@ -79,6 +79,21 @@ array_compact(flatten(array(
     {%- if plan.values.readers %}
     {{ marked_columns(plan, 'settled') }} as settled_columns,
     {%- endif %}
+    {%- if plan.images.may_lack_columns %}
+    {{ missing_columns(plan) }} as missing_columns,
+    {%- endif %}
+{%- endmacro -%}
+
+{#- The columns that one of the images names and says that it was not sent. -#}
+{%- macro missing_columns(plan) -%}
+array_distinct(flatten(array(
+      {%- for path in plan.images.listed %}
+      coalesce(get({{ field(path) }}.missing, nth), array()){{ ',' if not loop.last }}
+      {%- endfor %}
+      {%- for image in plan.images.sent %}
+      {% set missing = sent_image(image.path) ~ '.missing' -%}
+      coalesce({% if image.names %}filter({{ field(image.names) }}, (c, i) -> get({{ missing }}, i)){% else %}{{ missing }}{% endif %}, array()){{ ',' if not loop.last }}
+      {%- endfor %})))
 {%- endmacro -%}
 
 {#- The readers of columns, without those of columns whose values are no texts. -#}

@@ -95,6 +95,9 @@ exploded as (
     {{ clean_image('if(reason is null, found_before, null)', plan) }} as sent_before,
     {{ clean_image('if(reason is null, found_after, null)', plan) }} as sent_after
     {%- endif %}
+    {%- if plan.images.may_lack_columns %},
+    if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as named_columns
+    {%- endif %}
     {%- if plan.values.bytes and not plan.avro %},
     {% if plan.images.in_lists %}if(rows_in_doubt is null, null, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',')){% else %}{{ name(plan.prefix ~ '_in_doubt') }}(raw, sent_before, sent_after, readers){% endif %} as json_in_doubt
     {%- endif %}

@@ -219,7 +219,7 @@ coalesce({% for member in entry.members %}row[{{ text(member) }}], get(rows_befo
 {#- How complete an image is: at best what the spec says. -#}
 {%- macro completeness(images, side) -%}
 {%- set other = images.after if side.name == 'before' else images.before -%}
-{%- set found -%} completeness({{ side.name }}, {{ other.name }}, types, key_names) {%- endset -%}
+{%- set found -%} completeness({{ side.name }}, {{ other.name }}, {{ named_columns(images) }}, key_names) {%- endset -%}
 {%- set special = [] -%}
 {%- for word, verdicts in side.incomplete.items() -%}
 {%- do special.append('when ' ~ side.name ~ ' is not null and verdict ' ~ one_of(verdicts) ~ ' then ' ~ text(word)) -%}
@@ -232,13 +232,16 @@ coalesce({% for member in entry.members %}row[{{ text(member) }}], get(rows_befo
 {%- endif -%}
 {%- endmacro -%}
 
+{#- A map of the columns that a message names for its table: those with types, and those that it says were not sent. -#}
+{%- macro named_columns(images) -%} {{ 'named_columns' if images.may_lack_columns else 'types' }} {%- endmacro -%}
+
 {#- Where one image is laid over the other, only the columns that it brought can differ. -#}
 {%- macro changed(images) -%}
 case
     {%- if images.patches %} when kind = 'row' and verdict {{ one_of(images.patches) }} then sort_array(array_union(map_keys(after), coalesce(removed, array()))){% endif %} when op = 'update' then
     {%- if images.before.laid_over %} changed_among(map_keys(sent_before), before, after)
     {%- elif images.after.laid_over %} changed_among(map_keys(sent_after), before, after)
-    {%- else %} changed_columns(before, after, types)
+    {%- else %} changed_columns(before, after, {{ named_columns(images) }})
     {%- endif %} end
 {%- endmacro -%}
 

@@ -84,6 +84,9 @@ checked as (
         coalesce(transform(sent_images.`afterImages`.as_sent, i -> get(m.`fields`.`name`, i)), array())),
       if(`image_beforeImages` is null, array(),
         coalesce(transform(sent_images.`beforeImages`.as_sent, i -> get(m.`fields`.`name`, i)), array()))))) as unfit_columns,
+    array_distinct(flatten(array(
+      coalesce(filter(m.`fields`.`name`, (c, i) -> get(sent_images.`afterImages`.missing, i)), array()),
+      coalesce(filter(m.`fields`.`name`, (c, i) -> get(sent_images.`beforeImages`.missing, i)), array())))) as missing_columns,
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`operation` is null, 'no-op', 'unknown-op')
@@ -109,7 +112,9 @@ exploded as (
       then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
     if(reason is null, found_before, null) as sent_before,
-    if(reason is null, found_after, null) as sent_after
+    if(reason is null, found_after, null) as sent_after,
+    if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as
+      named_columns
   from checked
 ),
 
@@ -144,9 +149,9 @@ select
     else nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(.*?)\\..*$', 1), '\\u002E', '.'), '') end as schema_name,
   nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(?:.*?\\.)?(.*)$', 1), '\\u002E', '.'), '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
-  before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
-  if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
-  case when op = 'update' then changed_columns(before, after, types) end as changed,
+  before, after, if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
+  if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
+  case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(m.`sourceTimestamp`) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`sourceTxid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
