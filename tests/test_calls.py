@@ -47,7 +47,7 @@ MODELS = {
     ),
     "models/merged.sql": (
         "{{ config(materialized='incremental', unique_key='id') }} select id, in_bytes(image)['v'] as v, "
-        "changed_columns(image, map('id', id), null) as changed from {{ ref('as_view') }} "
+        "changed_columns(image, map('id', id, 'v', ''), null) as changed from {{ ref('as_view') }} "
         "{% if is_incremental() %} where size(columns_of(image, null, array('id'))) = 1 and id = '2' {% endif %}"
     ),
     "models/on_top.sql": "select id, only_v(image) as image from {{ ref('as_view') }} where only_v(image) is not null",
@@ -264,7 +264,7 @@ def test_functions_are_tested(project, runner) -> None:
                 "  twice:\n    - {given: [ab], expect: abab}\n"
                 "    - {given: ['null'], expect: null}\n    - {given: [null], expect: null}\n"
             ),
-            "macros/functions/u.yml": "functions:\n  columns_of: [{given: [{a: 1}, [a]], expect: {a: 1}}]\n",
+            "macros/functions/u.yml": "functions:\n  columns_of: [{given: [{a: 1}, null, [a]], expect: {a: 1}}]\n",
         }
     )
     assert runner("ls", "-s", "path:macros/functions", "--output", "selector").out.split() == [

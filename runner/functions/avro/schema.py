@@ -34,10 +34,14 @@ class Fixed:
     scale: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Enum:
     name: str
     symbols: tuple[str, ...]
+
+    def __hash__(self) -> int:
+        """That of the name: the symbols may be many, and a type is looked up once for each column that has it."""
+        return hash(self.name)
 
 
 @dataclass(frozen=True)
