@@ -90,7 +90,7 @@ def test_spark_sql_makes_the_rows_of_a_source_in_json(project, runner, tmp_path:
 
 MODEL = """-- rows; of it's
 select
-  changed_columns(map('a', 'x;', 'b', `c d`), map('a', 'x;'), null) as d,
+  changed_columns(map('a', 'x;', 'b', `c d`), map('a', 'x;', 'b', '3'), null) as d,
   columns_of(map('a', '1'), null, array('a')) as e,
   own('x') as f
 from (select '2' as `c d`)"""

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 
 Counts = Mapping[str, int]
 
+# The kinds of rows in a changelog.
+KINDS = ("row", "ddl", "control", "dead_letter")
+
 
 @dataclass(frozen=True)
 class Landed:
@@ -17,7 +20,7 @@ class Landed:
     """
 
     messages: int = 0
-    rows: Counts = field(default_factory=dict)
+    rows: Counts = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     reasons: Counts = field(default_factory=dict)
     expected: Counts = field(default_factory=dict)
     found: Counts = field(default_factory=dict)

@@ -36,7 +36,7 @@ class Models:
         self.tables.changelog_view(node.name)
         self.views.was_made(node.name)
         result = self.landing.result(source, landed, notes)
-        unknown = notes_on_landed(self.tables, source, self.landing.run_id, began) if landed.rows.get("row") else ()
+        unknown = notes_on_landed(self.tables, source, self.landing.run_id, began) if landed.rows["row"] else ()
         return replace(result, notes=(*result.notes, *unknown))
 
     def _build(self, node: Node, model: Model) -> Result:
