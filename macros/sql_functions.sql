@@ -45,7 +45,7 @@ from {{ name(test.view) }}
 {%- macro as_json(value) -%} to_json(named_struct('value', {{ value }}), map('ignoreNullFields', 'false')) {%- endmacro -%}
 
 {#- A model with all that its SQL needs to mean what it says. -#}
-{%- macro runnable(model, functions, python, sql) -%}
+{%- macro runnable(model, functions, python, new_rows, sql) -%}
 {%- for key, value in sql_settings.items() -%}
 set {{ key }} = {{ value }};
 {% endfor %}
@@ -57,6 +57,10 @@ set {{ key }} = {{ value }};
 {% endif %}
 {%- for function in functions %}
 {{ function_to_run(function) }}
+{%- endfor %}
+{%- for view, read in new_rows.items() %}
+-- A run shows here the rows that the table has not read yet.
+{{ temporary_view(view, all_rows(name(read))) }};
 {%- endfor %}
 {{ sql }}
 {%- endmacro -%}

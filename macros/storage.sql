@@ -94,4 +94,8 @@ where not exists (select 1 from {{ own }} as own where {{ same_key(key) }})
 {%- macro column_added(table, column, kind) -%} alter table {{ table }} add columns ({{ name(column) }} {{ kind }}) {%- endmacro -%}
 {%- macro column_dropped(table, column) -%} alter table {{ table }} drop columns ({{ name(column) }}) {%- endmacro -%}
 {%- macro table_dropped(table) -%} drop table if exists {{ table }} {%- endmacro -%}
+{%- macro properties_shown(table) -%} show tblproperties {{ table }} {%- endmacro -%}
+{%- macro newest_batch(table) -%} select max(batch) as newest from {{ table }} {%- endmacro -%}
+{%- macro delta_history(table) -%} describe history {{ table }} {%- endmacro -%}
+{%- macro iceberg_writes(table) -%} select snapshot_id from {{ table }}.snapshots where operation <> 'replace' {%- endmacro -%}
 {%- macro properties_set(table, properties) -%} alter table {{ table }} set tblproperties ({{ properties_given(properties) }}) {%- endmacro -%}

@@ -18,6 +18,12 @@ select * from (
 where kind = {{ text(kind) }}
 {%- endmacro -%}
 
+{#- The rows of a model that landed after the batch `since` of their source, and not after the batch `until`. -#}
+{%- macro rows_between(model, sources) -%}
+select * from {{ name(model) }}
+where {% for source in sources %}(source = {{ text(source.name) }} and batch > {{ source.since }} and batch <= {{ source.until }}){{ ' or ' if not loop.last }}{% else %}false{% endfor %}
+{%- endmacro -%}
+
 {#- How fresh each source is, and how many messages of each kind came from it. -#}
 {%- macro freshness(sources, by) -%}
 select
@@ -55,12 +61,13 @@ union all
 select {{ contract | map('name') | join(', ') }} from (
   select
     own.*
-      except (before, before_image, after_image, old_key, changed),
+      except (before, before_image, after_image, old_key, changed, batch),
     {{ joined('other.before', 'own.before') }} as before,
     {{ joined(how_complete('other.before', 'own.after', 'own.types', 'map_keys(own.key)'), 'own.before_image') }} as before_image,
     {{ joined(how_complete('own.after', 'other.before', 'own.types', 'map_keys(own.key)'), 'own.after_image') }} as after_image,
     {{ joined('if(not map_values(other.key) <=> map_values(own.key), other.key, null)', 'own.old_key') }} as old_key,
-    {{ joined(changed_between('other.before', 'own.after', 'own.types'), 'own.changed') }} as changed
+    {{ joined(changed_between('other.before', 'own.after', 'own.types'), 'own.changed') }} as changed,
+    {{ joined('greatest(own.batch, other.batch)', 'own.batch') }} as batch
   from (
     select
       coalesce(after_half, before_half) as own,

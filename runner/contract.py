@@ -41,12 +41,13 @@ COLUMNS = {
     "detail": "string",
     "raw": "string",
     "run_id": "string",
+    "batch": "bigint",
     "loaded_at": "timestamp",
     "landed_on": "date",
 }
 
 # The columns that come from the run, not from a message.
-RUN_COLUMNS = ("run_id", "loaded_at", "landed_on")
+RUN_COLUMNS = ("run_id", "batch", "loaded_at", "landed_on")
 
 # Encoding of a format -> the columns that its macros read, one row per message. A message in Avro may come with the
 # schema of its file; `damage` says why a row is not a message but a piece of a damaged file.

@@ -42,7 +42,7 @@ TABLES = (
     "by_operation",
     "newest",
 )
-OF_THE_RUN = ["run_id", "loaded_at", "landed_on"]
+OF_THE_RUN = ["run_id", "batch", "loaded_at", "landed_on"]
 MODELS = {
     "by_operation.sql": (
         "{{ config(materialized='table') }}\n"

@@ -276,6 +276,20 @@ CASES = [
     ),
     # models
     in_model(
+        "new-rows",
+        "models/m.sql:1",
+        "new_rows takes a view of the changelog",
+        'the rows of "freshness" do not tell in which batch',
+        "{{ config(materialized='incremental') }} select * from {{ new_rows('freshness') }}",
+    ),
+    in_model(
+        "setting-alone",
+        "models/m.sql:1",
+        "materialized: incremental",
+        '"new_rows" has no meaning',
+        "select * from {{ new_rows('changelog') }}",
+    ),
+    in_model(
         "ref-unknown",
         "models/m.sql:3",
         'did you mean "changelog"?',
@@ -1339,6 +1353,14 @@ CASES = [
         '"changelogs"',
         {},
         ("compile", "--inline", "select * from {{ ref('changelogs') }}"),
+    ),
+    Case(
+        "new-rows",
+        "--inline",
+        "ref shows all rows",
+        "only for incremental models",
+        {},
+        ("compile", "--inline", "select * from {{ new_rows('changelog') }}"),
     ),
 ]
 

@@ -169,7 +169,11 @@ def bare(row: dict) -> dict:
     """What a row says of its message, wherever that was."""
     seq = {part: value for part, value in row["seq"].items() if part != "arrival"}
     return {
-        **{key: value for key, value in row.items() if key not in ("run_id", "loaded_at", "landed_on", "origin")},
+        **{
+            key: value
+            for key, value in row.items()
+            if key not in ("run_id", "batch", "loaded_at", "landed_on", "origin")
+        },
         "seq": seq,
     }
 

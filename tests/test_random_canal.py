@@ -17,7 +17,7 @@ from runner.spec.formats import FormatFolders
 from tests import random_canal, reference_canal
 
 ROOT = Path(__file__).parent.parent
-LEFT_OUT = ("source", "format", "origin", "detail", "run_id", "loaded_at", "landed_on")
+LEFT_OUT = ("source", "format", "origin", "detail", "run_id", "batch", "loaded_at", "landed_on")
 
 
 @pytest.mark.parametrize(("zone", "seed"), [(None, 1), ("Asia/Shanghai", 2), ("America/New_York", 3), ("+08:00", 4)])

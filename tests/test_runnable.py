@@ -38,7 +38,7 @@ name: runnable
 sources:
   - {{name: app, format: {format}, zone: Asia/Shanghai, files: "{files}"}}
 """
-NOT_OF_THE_MESSAGE = "origin, seq, run_id, loaded_at, landed_on"
+NOT_OF_THE_MESSAGE = "origin, seq, run_id, batch, loaded_at, landed_on"
 
 
 def runnable(runner, model: str) -> tuple[str, str]:
@@ -75,7 +75,7 @@ def test_spark_sql_makes_the_rows_of_a_source_in_json(project, runner, tmp_path:
     shutil.copyfile(ROOT / "formats/cases/canal/shop.messages.jsonl", messages)
     project({"project.yml": PROJECT.format(format="canal", files="in/*")})
     assert runner("run", "-s", "app_to_changelog").code == 0
-    of_messages = "select * except (run_id, loaded_at, landed_on) from app_to_changelog"
+    of_messages = "select * except (run_id, batch, loaded_at, landed_on) from app_to_changelog"
     rows = f"select to_json(struct(*)) as row from ({of_messages})"
     expected = landed(runner, rows)
     before, query = runnable(runner, "app_to_changelog")
@@ -169,7 +169,7 @@ def test_pyspark_makes_the_rows_of_a_source_in_avro(project, runner, tmp_path: P
             "python": "\n".join(python),
             "statements": [view, *statements],
             "query": comment + query,
-            "rows": rows.replace("app_to_changelog", "made").replace(", run_id, loaded_at, landed_on", ""),
+            "rows": rows.replace("app_to_changelog", "made").replace(", run_id, batch, loaded_at, landed_on", ""),
         },
     )
     assert made == expected

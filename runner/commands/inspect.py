@@ -107,7 +107,11 @@ def compile_(arguments: CompileArguments, report: Report) -> int:
     artifacts.write_manifest(workspace.project, workspace.graph, compiled)
     for node in nodes:
         if arguments.runnable:
-            report.payload(runnable(macro, node.name, compiled.nodes[node.name]).rstrip())
+            report.payload(
+                runnable(
+                    macro, node.name, compiled.nodes[node.name], node.model.new_rows if node.model else ()
+                ).rstrip()
+            )
         elif arguments.print_sql:
             report.payload(compiled.nodes[node.name].sql.rstrip())
         else:

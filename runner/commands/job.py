@@ -52,6 +52,12 @@ class Job:
         return [node.name for node in self.nodes if node.model and node.model.is_table]
 
     @property
+    def growing(self) -> list[str]:
+        """The names of the tables that it adds to, unless they are built again."""
+        models = [node for node in self.nodes if node.model and (node.model.source or node.model.is_incremental)]
+        return [node.name for node in models]
+
+    @property
     def functions_file(self) -> str:
         """The SQL of all functions that its nodes call."""
         return functions_file(self.workspace.templates.call, self.compiled)
@@ -76,8 +82,11 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
                 locks.jvm(spark.process)
             if spark.server_session:
                 locks.session(spark.server_session)
+            parts = parts_of(job, spark, run_id)
+            if job.full_refresh:
+                parts.tables.refreshes.begin(job.growing, run_id)
             try:
-                results = work(parts_of(job, spark, run_id))
+                results = work(parts)
             except Interrupted as error:
                 results, interrupted = error.results, error
     artifacts.write_results(project, graph, run_id, results)
@@ -99,7 +108,6 @@ def parts_of(job: Job, spark: Spark, run_id: str = "") -> Parts:
         macro,
         lambda messages: reads(macro, messages),
         run_id,
-        job.full_refresh,
     )
 
 

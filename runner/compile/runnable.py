@@ -8,14 +8,16 @@ from runner.compile.compiled import Compiled, CompiledNode
 from runner.compile.query import Print
 from runner.functions.avro.layout import AvroFunction
 from runner.functions.signatures import PYTHON_FUNCTIONS, PythonFunction
+from runner.project.templates import new_rows_view
 from runner.sql_text import names_called
 
 
-def runnable(macro: Print, name: str, node: CompiledNode) -> str:
+def runnable(macro: Print, name: str, node: CompiledNode, new_rows: Iterable[str] = ()) -> str:
     """The SQL of a model after the settings and the functions that it needs; a comment says how to get those that are
-    in Python.
+    in Python. All rows of `new_rows` are new.
     """
-    return macro("runnable", name, node.sql_functions, _in_python([node]), node.sql.rstrip())
+    views = {new_rows_view(name, read): read for read in new_rows}
+    return macro("runnable", name, node.sql_functions, _in_python([node]), views, node.sql.rstrip())
 
 
 def functions_file(macro: Print, compiled: Compiled) -> str:

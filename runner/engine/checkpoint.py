@@ -15,6 +15,8 @@ from runner.storage.session import FileSystem
 FINGERPRINT = "_format.json"
 TOPIC_IDS = "_topics.json"
 RETENTION = "_retention.json"
+TABLE = "_table.json"
+LANDED = "_landed.json"
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,22 @@ class Checkpoint:
         if ids != self.topic_ids():
             self._record(TOPIC_IDS, dict(sorted(ids.items())))
 
+    def table(self) -> str | None:
+        """The identity of the table that the stream writes."""
+        recorded = self._recorded(TABLE)
+        return recorded["identity"] if recorded else None
+
+    def write_table(self, identity: str) -> None:
+        self._record(TABLE, {"identity": identity})
+
+    def newest_landed(self) -> int:
+        """The newest batch that is known to have landed messages; -1 if none is."""
+        recorded = self._recorded(LANDED)
+        return int(recorded["batch"]) if recorded else -1
+
+    def write_landed(self, batch: int) -> None:
+        self._record(LANDED, {"batch": batch})
+
     def kept_since(self) -> date | None:
         """The day before which landed rows were removed; None if none were removed."""
         recorded = self._recorded(RETENTION)
@@ -115,7 +133,7 @@ class Checkpoint:
         path = f"{self.folder}/{name}"
         return json.loads(self.files.read(path)) if self.files.exists(path) else None
 
-    def _record(self, name: str, value: Mapping[str, str]) -> None:
+    def _record(self, name: str, value: Mapping[str, Any]) -> None:
         self.files.write(f"{self.folder}/{name}", json.dumps(value) + "\n")
 
     def _numbers(self, folder: str) -> list[int]:

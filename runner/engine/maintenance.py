@@ -28,6 +28,8 @@ class Maintenance:
         if is_changelog:
             self._check_settled(name)
             notes = self._remove_old_rows(name, self.keep_days) if self.keep_days is not None else ()
+        else:
+            self.tables.progress(name).settle()
         cutoff = Cutoff(self.history_days, datetime.now(timezone.utc))
         return (*notes, *storage.maintain(name, is_changelog, cutoff))
 

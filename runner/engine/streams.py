@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -15,6 +15,9 @@ from runner.engine.session import Spark
 from runner.engine.values import observed
 from runner.storage.data import Sink
 
+# What Spark calls the number of a batch where its tasks run.
+BATCH_NUMBER = "streaming.sql.batchId"
+
 
 def changelog_stream(spark: Spark, sql: str, counts: str, run_id: str) -> DataFrame:
     """The rows of a source's query with the columns that a run adds; each batch reports what it lands, with the
@@ -22,9 +25,32 @@ def changelog_stream(spark: Spark, sql: str, counts: str, run_id: str) -> DataFr
     """
     with query_errors():
         frame = spark.query(sql).withColumns(
-            {"run_id": F.lit(run_id), "loaded_at": F.current_timestamp(), "landed_on": F.current_date()}
+            {
+                "run_id": F.lit(run_id),
+                "batch": _batch_number(spark),
+                "loaded_at": F.current_timestamp(),
+                "landed_on": F.current_date(),
+            }
         )
         return frame.observe("landed", F.expr(counts).alias("counts"))
+
+
+def _batch_number(spark: Spark) -> Column:
+    """The number of the batch that a stream computes: a subquery, which runs once for each batch. SQL itself has no
+    expression for it.
+    """
+
+    def number(_: object) -> int:
+        # Pickled with the query: where it runs, nothing of this project is installed.
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context
+        return int(context.getLocalProperty(BATCH_NUMBER) or 0)
+
+    # Without type hints, in which Spark would look for the kind of the function.
+    numbered = F.udf(lambda row: number(row), "bigint").asNondeterministic()
+    return spark.session.range(0, 1, 1, 1).select(numbered("id")).scalar()
 
 
 def start(frame: DataFrame, name: str, checkpoint: str, sink: Sink, trigger: Mapping[str, Any]) -> StreamingQuery:
@@ -35,6 +61,11 @@ def start(frame: DataFrame, name: str, checkpoint: str, sink: Sink, trigger: Map
         if sink.partitioned_by:
             writer = writer.partitionBy(*sink.partitioned_by)
         return writer.toTable(sink.table) if sink.table else writer.start(sink.path)
+
+
+def newest_landed(progress: Iterable[Any]) -> int | None:
+    """The number of the newest of these batches that has landed messages; None if none has."""
+    return max((p.batchId for p in progress if landed([p]).messages), default=None)
 
 
 def landed(progress: Iterable[Any]) -> Landed:

@@ -11,6 +11,8 @@ from runner.engine import streams
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import files_of
 from runner.engine.increment import as_written, columns_after, duplicate_keys_explained
+from runner.engine.progress import Position, Progress
+from runner.engine.refreshes import Refreshes
 from runner.engine.session import Spark
 from runner.render import name as quoted
 from runner.storage.data import Increment
@@ -25,16 +27,27 @@ class Tables:
         self.spark, self.target, self.macro = spark, spark.target, macro
         self.files = files_of(spark)
         self.storage = STORAGES[self.target.storage](spark, self.files, self.target, macro)
+        # Changelog -> how far its view goes that this run has created.
+        self.seen: dict[str, Position] = {}
 
     def checkpoint(self, name: str) -> Checkpoint:
         return Checkpoint(self.files, f"{self.target.at('_checkpoints')}/{name}")
 
-    def is_torn(self, name: str) -> bool:
-        """Whether only one is left of the two that belong together: a changelog with rows, and its checkpoint."""
-        checkpoint = self.checkpoint(name)
-        if checkpoint.is_there:
-            return checkpoint.newest_commit >= 0 and not self.storage.has_changelog(name)
-        return self.storage.has_rows(name)
+    def progress(self, name: str) -> Progress:
+        """How far an incremental model has read."""
+        path = f"{self.target.at('_checkpoints')}/{name}/_progress.json"
+        return Progress(self.files, path, lambda: self.storage.writes(name))
+
+    @property
+    def refreshes(self) -> Refreshes:
+        return Refreshes(self.files, self.target.at("_refreshes"))
+
+    def position(self, name: str) -> Position:
+        """What a changelog has in its table, as this run sees it: rows that land later are left to a later run."""
+        return self.seen.get(name) or self._position(name)
+
+    def _position(self, name: str) -> Position:
+        return Position(self.storage.identity(name), self.checkpoint(name).newest_commit)
 
     # --- views, for a run
 
@@ -44,6 +57,8 @@ class Tables:
 
     def changelog_view(self, name: str) -> None:
         """Creates a view of a changelog; of no rows if nothing has landed yet."""
+        # Before the view, which may show rows that land in between.
+        self.seen[name] = self._position(name)
         if self.storage.has_changelog(name):
             self.storage.changelog_view(name)
         else:
@@ -94,6 +109,8 @@ class Tables:
         """Starts a stream over what is new; every message lands once, however earlier runs ended."""
         frame = streams.changelog_stream(self.spark, sql, self.macro("landed_counts"), run_id)
         self.storage.create_changelog(name)
+        if self.checkpoint(name).newest_commit < 0:
+            self.checkpoint(name).write_table(self.storage.identity(name) or "")
         return streams.start(frame, name, self.checkpoint(name).folder, self.storage.sink(name), trigger)
 
     def forget(self, name: str) -> None:

@@ -136,13 +136,15 @@ class SourcesView:
 class Model:
     """`query` is where its SQL comes from: for a model that lands messages, their source. New rows of an incremental
     model replace rows with the same values of `unique_key`; without a key they are added to the others.
-    `on_schema_change` says what happens when its columns have changed.
+    `on_schema_change` says what happens when its columns have changed. `new_rows` are the nodes of which it reads, in
+    each run, only the rows that it has not read yet.
     """
 
     query: Source | SqlFile | SqlText | SourcesView
     materialized: str
     unique_key: tuple[str, ...] = ()
     on_schema_change: str = "ignore"
+    new_rows: tuple[str, ...] = ()
 
     @property
     def source(self) -> Source | None:
@@ -174,11 +176,14 @@ class DataTest:
 
 @dataclass(frozen=True)
 class UnitTest:
-    """Rows are YAML values: text, None, lists and dicts."""
+    """Rows are YAML values: text, None, lists and dicts. Of what is in `new_rows`, the model takes all given rows as
+    new.
+    """
 
     model: str
     given: Mapping[str, list[Mapping[str, Any]]]
     expect: list[Mapping[str, Any]]
+    new_rows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

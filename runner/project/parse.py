@@ -45,6 +45,9 @@ def parse(project: Project, templates: Templates, problems: Problems) -> dict[st
     described = _described(files, problems)
     tests = Tests(templates, nodes.by_name, nodes.relative)
     _add_models(nodes, templates, tests, described)
+    for node in nodes.by_name.values():
+        with problems.gathered():
+            _check_new_rows(node, nodes.by_name)
     for source in project.sources:
         nodes.add(_conserved(source))
     for entry in (entry for file in files for entry in _unit_tests(file)):
@@ -218,14 +221,14 @@ def _model(nodes: Nodes, templates: Templates, path: Path, properties: Yaml | No
     reading = templates.read(path)
     own = read_settings(properties.get("config") if properties else None)
     config = {**_folder_config(nodes.project, path), **own, **reading.config}
-    _check_together(config, path)
+    _check_together(config, path, reading.new_rows)
     materialized = config.get("materialized", "view")
     key, on_schema_change = as_tuple(config.get("unique_key")), config.get("on_schema_change", "ignore")
     columns = entries(properties, "columns", COLUMN_KEYS)
     return Node(
         path.stem,
         "model",
-        Model(SqlFile(path), materialized, key, on_schema_change),
+        Model(SqlFile(path), materialized, key, on_schema_change, tuple(dict.fromkeys(reading.new_rows))),
         tuple(dict.fromkeys(reading.parents)),
         frozenset(as_tuple(config.get("tags"))),
         nodes.relative(path),
@@ -236,11 +239,37 @@ def _model(nodes: Nodes, templates: Templates, path: Path, properties: Yaml | No
     )
 
 
-def _check_together(config: dict[str, Any], path: Path) -> None:
+def _check_together(config: dict[str, Any], path: Path, new_rows: list[str]) -> None:
     try:
-        check_together(config)
+        check_together({**config, **({"new_rows": new_rows} if new_rows else {})})
     except RunnerError as e:
         raise RunnerError(e.code, e.message, Where(path, 1), e.hint) from None
+
+
+def _check_new_rows(node: Node, by_name: dict[str, Node]) -> None:
+    """Raises RunnerError if new rows are asked for where nothing tells which rows are new."""
+    for name in node.model.new_rows if node.model else ():
+        if without := _without_batch(name, by_name, set()):
+            raise RunnerError(
+                "new-rows",
+                f'new_rows("{name}"): the rows of "{without}" do not tell in which batch they landed',
+                node.where,
+                "new_rows takes a view of the changelog, the changelog of a source, or a view of these",
+            )
+
+
+def _without_batch(name: str, by_name: dict[str, Node], seen: set[str]) -> str | None:
+    """The first among a node and what it reads whose rows have no batch."""
+    node = by_name.get(name)
+    if node is None or name in seen:
+        return None
+    match node.model:
+        case Model(query=SqlFile(), materialized="view"):
+            found = (_without_batch(parent, by_name, seen | {name}) for parent in node.parents)
+            return next((one for one in found if one), None)
+        case Model(query=Source()):
+            return None
+    return None if "batch" in node.columns else name
 
 
 def _folder_config(project: Project, path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from runner.project.nodes import MATERIALIZATIONS, SCHEMA_CHANGES
 from runner.yaml_text import Yaml
 
 SETTINGS = ("materialized", "tags", "unique_key", "on_schema_change")
-INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change")
+INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change", "new_rows")
 
 
 def check_setting(name: str, value: Any) -> None:

@@ -21,6 +21,7 @@ class Reading:
     """What a template says about its node: the nodes that it reads, and its settings."""
 
     parents: list[str] = field(default_factory=list)
+    new_rows: list[str] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
 
 
@@ -31,10 +32,12 @@ class Templates:
         self.models = set(models)
         self.sources = [source.name for source in project.sources]
         self.reading = Reading()
+        self.building = ""
         self.is_incremental = False
         self.functions: dict[str, Callable[..., Any]] = {
             "ref": self._ref,
             "source": self._source,
+            "new_rows": self._new_rows,
             "config": self._config,
             "var": lambda key, default=None: variable(project.vars, key, default),
             "env_var": env_var,
@@ -47,7 +50,7 @@ class Templates:
     def read(self, path: Path) -> Reading:
         """What a model's file says, for its first run and for later ones together."""
         calls = constant_calls(self.renderer.parse(path), self.functions)
-        self.reading = Reading()
+        self.reading, self.building = Reading(), path.stem
         if calls is None:
             return self._read_by_rendering(path)
         for call in calls:
@@ -60,7 +63,8 @@ class Templates:
             return self.reading
         first = self.reading
         self.sql(path, is_incremental=True)
-        return Reading([*first.parents, *self.reading.parents], first.config)
+        later = self.reading
+        return Reading([*first.parents, *later.parents], [*first.new_rows, *later.new_rows], first.config)
 
     def _call(self, call: Call, path: Path) -> None:
         try:
@@ -77,17 +81,17 @@ class Templates:
 
     def sql(self, path: Path, is_incremental: bool = False) -> str:
         """The SQL of a model's file; with `is_incremental` the SQL that runs once its table exists."""
-        self.reading, self.is_incremental = Reading(), is_incremental
+        self.reading, self.building, self.is_incremental = Reading(), path.stem, is_incremental
         return self.renderer.render(path, {"this": name(path.stem)})
 
     def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any]) -> str:
         """The query of the rows of a model that fail a data test."""
-        self.reading = Reading()
+        self.reading, self.building = Reading(), ""
         return self.renderer.call(f"test_{kind}", model=name(model), **arguments)
 
     def expand(self, text: str, where: Where) -> tuple[str, Reading]:
         """A text with its `{{ }}` filled in, and the nodes that it reads."""
-        self.reading = Reading()
+        self.reading, self.building = Reading(), ""
         return self.renderer.expand(text, where, {}), self.reading
 
     def call(self, macro: str, *arguments: Any) -> str:
@@ -109,6 +113,13 @@ class Templates:
         self.reading.parents.append(model)
         return name(model)
 
+    def _new_rows(self, *names: Any) -> str:
+        self._ref(*names)
+        if not self.building:
+            raise RunnerError("new-rows", "new_rows is only for incremental models", hint="ref shows all rows")
+        self.reading.new_rows.append(names[0])
+        return name(new_rows_view(self.building, names[0]))
+
     def _source(self, *names: Any) -> str:
         source = _one_name("source", names)
         if source not in self.sources:
@@ -126,6 +137,16 @@ class Templates:
             check_setting(key, value)
         self.reading.config |= settings
         return ""
+
+
+def new_rows_view(model: str, read: str) -> str:
+    """
+    The name of the view of those rows of a model that another has not read yet.
+
+    >>> new_rows_view("daily_changes", "changelog")
+    'daily_changes__new_rows_of__changelog'
+    """
+    return f"{model}__new_rows_of__{read}"
 
 
 def _one_name(function: str, names: tuple[Any, ...]) -> str:

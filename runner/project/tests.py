@@ -66,8 +66,10 @@ class Tests:
             for one in entry["given"].list().elements()
             if one.only(["input", "rows"])
         }
-        _check_inputs(entry, _tested(entry, model, nodes), given)
-        test = UnitTest(model, given, rows(entry["expect"].only(["rows"])))
+        tested = _tested(entry, model, nodes)
+        _check_inputs(entry, tested, given)
+        new_rows = tested.model.new_rows if tested.model else ()
+        test = UnitTest(model, given, rows(entry["expect"].only(["rows"])), new_rows)
         path, description = self.relative(entry.where().path), optional_text(entry.get("description"))
         name = entry["name"].text()
         return Node(name, "unit_test", test, (model,), path=path, description=description, where=entry.where())

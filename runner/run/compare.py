@@ -16,7 +16,7 @@ class Call(Protocol):
 
 
 # Left out of the rows of cases: columns that depend on the run, or are the same in all rows of a case.
-NOT_IN_CASES = ("source", "format", "origin", "detail", "run_id", "loaded_at", "landed_on")
+NOT_IN_CASES = ("source", "format", "origin", "detail", "run_id", "batch", "loaded_at", "landed_on")
 
 
 def case_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -191,6 +191,7 @@ class Continuous:
     def _report(self, stream: Stream, batch: Batch) -> None:
         if not batch.landed.messages:
             return
+        self.landing.remember(stream.source, batch.number)
         self.watcher.progress(stream.node.name, batch)
         self.reported_at = time.monotonic()
         if not stream.is_published:

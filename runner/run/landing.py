@@ -15,9 +15,10 @@ from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.kafka import topics_now
 from runner.engine.landed import Landed
 from runner.engine.messages import source_view
+from runner.engine.moments import check_moment
 from runner.engine.offsets import Offsets
 from runner.engine.session import Spark
-from runner.engine.streams import landed
+from runner.engine.streams import landed, newest_landed
 from runner.engine.tables import Tables
 from runner.project.nodes import Messages, Source, Topics
 from runner.project.topics import without_secrets
@@ -41,14 +42,15 @@ class Landing:
     tables: Tables
     reads: Reads
     run_id: str
-    full_refresh: bool = False
 
     def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
         """Lands new messages; returns what has landed, and notes for the user."""
         query, notes = self.start(source, ALL_NEW)
         with self.explained(source):
             query.awaitTermination()
-        return landed(query.recentProgress), notes
+        progress = query.recentProgress
+        self.remember(source, newest_landed(progress))
+        return landed(progress), notes
 
     def result(self, source: Source, landed: Landed, notes: tuple[str, ...]) -> Result:
         """The result of a model whose stream has ended: a warning if there are notes, dead letters, parts that no row
@@ -69,14 +71,9 @@ class Landing:
     def start(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
         """Starts the stream of a source; returns Spark's query, and notes for the user."""
         model, compiled = source.model, self.compiled.nodes[source.model]
-        if self.full_refresh:
-            self.tables.forget(model)
-        if self.tables.is_torn(model):
-            raise QueryFailed(
-                f'"{model}" has lost its checkpoint or its list of committed files, so it is not known what was read: '
-                "--full-refresh reads everything again"
-            )
-        notes = self._notes(source, compiled.meaning)
+        notes = self._refreshed(model)
+        check_moment(model, self.tables.storage, self.tables.checkpoint(model))
+        notes += self._notes(source, compiled.meaning)
         self.read_source(source, streaming=True)
         self.spark.register(compiled.functions, compiled.sql_functions)
         if source.messages.topics:
@@ -84,6 +81,20 @@ class Landing:
             with self.explained(source):
                 self._finish_batch(model, compiled.sql)
         return self.tables.start(model, compiled.sql, self.run_id, trigger), notes
+
+    def _refreshed(self, model: str) -> tuple[str, ...]:
+        """Removes what has landed, if this run is a full refresh or finishes one; returns a note then."""
+        begun = self.tables.refreshes.unfinished(model)
+        if not begun:
+            return ()
+        self.tables.forget(model)
+        self.tables.refreshes.done(model)
+        return finishes(begun, self.run_id)
+
+    def remember(self, source: Source, batch: int | None) -> None:
+        """Records the newest batch that has landed messages, if there is one."""
+        if batch is not None:
+            self.tables.checkpoint(source.model).write_landed(batch)
 
     def read_source(self, source: Source, streaming: bool = False) -> None:
         """Creates the view of a source's messages."""
@@ -155,6 +166,11 @@ class Landing:
             changed = f'the compiled SQL of the format "{name}" has changed since rows landed'
             return (f"{changed}: --full-refresh lands all rows again",)
         return ()
+
+
+def finishes(begun: str | None, run_id: str) -> tuple[str, ...]:
+    """A note on a full refresh that another run began."""
+    return (f"finishes the full refresh that the run {begun} began",) if begun and begun != run_id else ()
 
 
 def _named_offsets(topics: Topics) -> Offsets:

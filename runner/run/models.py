@@ -9,6 +9,7 @@ from runner.compile.compiled import Compiled
 from runner.engine.catalog import CatalogPublisher
 from runner.engine.tables import Tables
 from runner.project.nodes import Model, Node, Source
+from runner.run.increments import Increments
 from runner.run.landing import Landing
 from runner.run.results import Result
 from runner.run.unknown_types import notes_on_landed
@@ -23,6 +24,7 @@ class Models:
     tables: Tables
     views: Views
     landing: Landing
+    increments: Increments
     publisher: CatalogPublisher
 
     def build(self, node: Node, model: Model) -> Result:
@@ -41,17 +43,17 @@ class Models:
 
     def _build(self, node: Node, model: Model) -> Result:
         self.views.prepare(node.name)
-        rows = self._write(node.name, model)
+        rows, notes = self._write(node.name, model)
         self.views.was_made(node.name)
-        return Result(node.name, "model", "success", rows=rows)
+        return Result(node.name, "model", "success", notes=notes, rows=rows)
 
-    def _write(self, name: str, model: Model) -> dict[str, int]:
-        compiled = self.compiled.nodes[name]
+    def _write(self, name: str, model: Model) -> tuple[dict[str, int], tuple[str, ...]]:
+        """Writes the table or creates the view; returns the number of rows of a table, and notes for the user."""
+        sql = self.compiled.nodes[name].sql
         if not model.is_table:
-            self.tables.view(name, compiled.sql)
-            return {}
-        if compiled.increment and not self.landing.full_refresh and self.tables.table_view(name):
-            return {
-                "rows": self.tables.apply_increment(name, compiled.increment, model.unique_key, model.on_schema_change)
-            }
-        return {"rows": self.tables.replace(name, compiled.sql)}
+            self.tables.view(name, sql)
+            return {}, ()
+        rows, notes = (
+            self.increments.build(name, model) if model.is_incremental else (self.tables.replace(name, sql), ())
+        )
+        return {"rows": rows}, notes

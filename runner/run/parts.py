@@ -16,6 +16,7 @@ from runner.project.nodes import Messages, Model
 from runner.project.sql_functions import SqlFunction, distinct
 from runner.run.continuous import Continuous, Watcher
 from runner.run.execute import Execution, PathOf
+from runner.run.increments import Increments
 from runner.run.landing import Landing
 from runner.run.models import Models
 from runner.run.recount import Recount
@@ -35,7 +36,6 @@ class Parts:
     macro: Callable[..., str]
     reads: Callable[[Messages], Mapping[str, str]]
     run_id: str = ""
-    full_refresh: bool = False
 
     @cached_property
     def tables(self) -> Tables:
@@ -43,7 +43,7 @@ class Parts:
 
     @cached_property
     def landing(self) -> Landing:
-        return Landing(self.compiled, self.spark, self.tables, self.reads, self.run_id, self.full_refresh)
+        return Landing(self.compiled, self.spark, self.tables, self.reads, self.run_id)
 
     @cached_property
     def views(self) -> Views:
@@ -77,7 +77,8 @@ class Parts:
     def execution(self, compiled_path: PathOf) -> Execution:
         """What runs single nodes, in any thread."""
         recount = Recount(self.spark, self.tables, self.reads)
-        models = Models(self.compiled, self.tables, self.views, self.landing, self.publisher)
+        increments = Increments(self.graph, self.compiled, self.tables, self.run_id)
+        models = Models(self.compiled, self.tables, self.views, self.landing, increments, self.publisher)
         return Execution(models, TestRuns(self.compiled, self.spark, self.views, recount, self.macro), compiled_path)
 
     def continuous(self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool) -> Continuous:

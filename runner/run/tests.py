@@ -15,6 +15,8 @@ from runner.engine.messages import messages_view
 from runner.engine.session import Spark
 from runner.functions.avro.files import FileMessage
 from runner.project.nodes import DataTest, Node, UnitTest
+from runner.project.templates import new_rows_view
+from runner.render import name as quoted
 from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order
 from runner.run.documents import messages_of
 from runner.run.recount import Recount
@@ -58,6 +60,8 @@ class TestRuns:
         self.views.prepare_shapes(test.model)
         for name, rows in test.given.items():
             self.spark.given_rows(session, name, rows)
+        for read in test.new_rows:
+            session.view(new_rows_view(test.model, read), self.macro("all_rows", quoted(read)))
         columns, got = session.rows(self.compiled.nodes[test.model].sql)
         named = list(dict.fromkeys(key for row in test.expect for key in row)) or columns
         unknown = [column for column in named if column not in columns]

@@ -12,6 +12,18 @@ from runner.storage.table_format import TableFormat
 
 # Delta allows names with these characters, and dropping columns, only in tables with column mapping.
 NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
+# The names that Delta gives to commits which change no row.
+KEEPS_ROWS = {
+    "OPTIMIZE",
+    "VACUUM START",
+    "VACUUM END",
+    "SET TBLPROPERTIES",
+    "UNSET TBLPROPERTIES",
+    "ADD COLUMNS",
+    "DROP COLUMNS",
+    "CHANGE COLUMN",
+    "UPGRADE PROTOCOL",
+}
 COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
 
 
@@ -21,7 +33,7 @@ class Delta(TableFormat):
     session_catalog = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     # Statistics of maps and structs cost more than writing does, and no query uses them.
     changelog_properties: ClassVar[Mapping[str, str]] = {
-        "delta.dataSkippingStatsColumns": "op,db_name,schema_name,table_name,key_text,event_time,loaded_at"
+        "delta.dataSkippingStatsColumns": "op,db_name,schema_name,table_name,key_text,event_time,batch,loaded_at"
     }
     maintenance = ("delta_compacted", "delta_vacuumed")
 
@@ -41,6 +53,12 @@ class Delta(TableFormat):
         if dropped:
             self.session.do(self.macro("properties_set", self.table(name), COLUMN_MAPPING))
         super().drop_columns(name, dropped)
+
+    def writes(self, name: str) -> list[str]:
+        if not self.has_table(name):
+            return []
+        commits = self.session.rows(self.macro("delta_history", self.table(name)))[1]
+        return [str(commit["version"]) for commit in commits if commit["operation"] not in KEEPS_ROWS]
 
     def sink(self, name: str) -> Sink:
         return Sink("delta", path=self.target.at(name))

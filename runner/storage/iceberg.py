@@ -39,6 +39,11 @@ class Iceberg(TableFormat):
         # MERGE can only plan a view of such tables that was created from text, not one of a data frame.
         self.session.do(self.macro("temporary_view", name, sql))
 
+    def writes(self, name: str) -> list[str]:
+        if not self.has_table(name):
+            return []
+        return [str(row["snapshot_id"]) for row in self.session.rows(self.macro("iceberg_writes", self.table(name)))[1]]
+
     def sink(self, name: str) -> Sink:
         return Sink("iceberg", table=self.table(name), options={"fanout-enabled": "true"})
 

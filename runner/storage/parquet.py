@@ -7,7 +7,7 @@ import json
 from runner.contract import COLUMNS
 from runner.storage.data import Cutoff, Increment, Sink
 from runner.storage.session import FileSystem, Publisher
-from runner.storage.storage import Storage
+from runner.storage.storage import Storage, new_identity
 
 # Suffixes of folders: of a table that is being written, and of one that is being replaced.
 BUILDING, REPLACED = ".building", ".replaced"
@@ -68,6 +68,11 @@ class Parquet(Storage):
         own, had, new = self.table(name), list(increment.had), increment
         self.replace(name, self.macro("rewritten_with", own, new.rows, new.columns, new.taken, had, new.key))
 
+    def writes(self, name: str) -> list[str]:
+        """The files of the table, whose names no other write gives."""
+        place = self._place(name)
+        return [file for file in self.files.names(self.target.at(place)) if file.startswith("part-")] if place else []
+
     def recover(self, name: str) -> None:
         """Moves a new table into place if the old one is gone."""
         root = self.target.at(name)
@@ -79,7 +84,22 @@ class Parquet(Storage):
     # --- changelogs
 
     def create_changelog(self, name: str) -> None:
-        """Does nothing: the stream creates its folder."""
+        """Writes only the identity; the stream creates everything else in the folder."""
+        if self.identity(name) is None:
+            self.files.write(self._identity_file(name), new_identity())
+
+    def identity(self, name: str) -> str | None:
+        path = self._identity_file(name)
+        return self.files.read(path) if self.files.exists(path) else None
+
+    def _identity_file(self, name: str) -> str:
+        # Spark reads no file whose name begins like this.
+        return f"{self.target.at(name)}/_identity"
+
+    def newest_batch(self, name: str) -> int | None:
+        log = self.files.names(f"{self.target.at(name)}/_spark_metadata")
+        numbers = [entry.removesuffix(".compact") for entry in log]
+        return max((int(number) for number in numbers if number.isdigit()), default=None)
 
     def sink(self, name: str) -> Sink:
         return Sink("parquet", path=self.target.at(name), partitioned_by=("kind", "landed_on"))

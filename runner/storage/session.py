@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 # Prints the SQL of a macro, given its name and its arguments.
 Macro = Callable[..., str]
@@ -25,6 +25,9 @@ class Session(Protocol):
         """Creates a view of a folder of Parquet files with these columns and types."""
 
     def table_exists(self, table: str) -> bool: ...
+
+    def rows(self, sql: str) -> tuple[list[str], list[dict[str, Any]]]:
+        """The columns and the rows of a query."""
 
     def is_empty(self, table: str) -> bool: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from threading import Lock
@@ -9,6 +10,11 @@ from typing import ClassVar
 
 from runner.storage.data import Cutoff, Increment, Sink
 from runner.storage.session import FileSystem, Macro, Place, Publisher, Session
+
+
+def new_identity() -> str:
+    """What tells a changelog from all others, also from one that is created later under its name."""
+    return uuid.uuid4().hex
 
 
 class Storage(ABC):
@@ -85,11 +91,25 @@ class Storage(ABC):
     def apply_increment(self, name: str, increment: Increment) -> None:
         """Adds new rows to a table that exists. If their query fails, the table keeps the rows that it had."""
 
+    @abstractmethod
+    def writes(self, name: str) -> list[str]:
+        """What names the writes that made a table what it is, without those that only keep its rows in another way; old
+        ones may be missing. A write that was committed has added at least one name.
+        """
+
     # --- changelogs
 
     @abstractmethod
     def create_changelog(self, name: str) -> None:
-        """Creates an empty changelog if a stream needs one that exists."""
+        """Creates an empty changelog with a new identity, unless it exists."""
+
+    @abstractmethod
+    def identity(self, name: str) -> str | None:
+        """The identity that a changelog was created with; None if it does not exist or bears none."""
+
+    @abstractmethod
+    def newest_batch(self, name: str) -> int | None:
+        """The number of the newest batch that a changelog has rows of; None if it has no rows."""
 
     @abstractmethod
     def sink(self, name: str) -> Sink:

@@ -7,7 +7,10 @@ from typing import ClassVar
 
 from runner.storage.data import Cutoff, Increment
 from runner.storage.session import Publisher
-from runner.storage.storage import Storage
+from runner.storage.storage import Storage, new_identity
+
+# The property of a changelog that tells it from one that was created later under its name.
+IDENTITY = "changelog.identity"
 
 
 class TableFormat(Storage):
@@ -57,7 +60,18 @@ class TableFormat(Storage):
 
     def create_changelog(self, name: str) -> None:
         self.create_schema()
-        self.session.do(self.macro("changelog_created", self.table(name), self.name, self.changelog_properties))
+        properties = {**self.changelog_properties, IDENTITY: new_identity()}
+        self.session.do(self.macro("changelog_created", self.table(name), self.name, properties))
+
+    def identity(self, name: str) -> str | None:
+        if not self.has_table(name):
+            return None
+        properties = self.session.rows(self.macro("properties_shown", self.table(name)))[1]
+        return next((row["value"] for row in properties if row["key"] == IDENTITY), None)
+
+    def newest_batch(self, name: str) -> int | None:
+        newest: list[dict[str, int | None]] = self.session.rows(self.macro("newest_batch", self.table(name)))[1]
+        return newest[0]["newest"]
 
     # --- the catalog
 

@@ -1,92 +1,92 @@
 select * from (
   select `kind`, 'canal' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `canal_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `canal_to_changelog`
   union all
   select `kind`, 'dataworks' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `dataworks_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `dataworks_to_changelog`
   union all
   select `kind`, 'drs_avro' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `drs_avro_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `drs_avro_to_changelog`
   union all
   select `kind`, 'drs_json' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `drs_json_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `drs_json_to_changelog`
   union all
   select `kind`, 'drs_json_c' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `drs_json_c_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `drs_json_c_to_changelog`
   union all
   select `kind`, 'drs_json_oracle' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
     `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
-    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
     `drs_json_oracle_to_changelog`
   union all
   select `kind`, 'drs_mongodb' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `drs_mongodb_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `drs_mongodb_to_changelog`
   union all
   select `kind`, 'drs_sql' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `drs_sql_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `drs_sql_to_changelog`
   union all
   select `kind`, 'dts_avro' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `dts_avro_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `dts_avro_to_changelog`
   union all
   select `kind`, 'oceanbase_avro' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
     `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
-    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
     `oceanbase_avro_to_changelog`
   union all
   select `kind`, 'oceanbase_canal' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
     `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
-    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
     `oceanbase_canal_to_changelog`
   union all
   select `kind`, 'oms_canal' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `oms_canal_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `oms_canal_to_changelog`
   union all
   select `kind`, 'oms_dataworks' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
     `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
-    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
     `oms_dataworks_to_changelog`
   union all
   select `kind`, 'oms_default' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `oms_default_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `oms_default_to_changelog`
   union all
   select `kind`, 'oms_default_extend' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
     `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
-    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
     `oms_default_extend_to_changelog`
   union all
   select `kind`, 'oms_shareplex' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
     `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
-    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
     `oms_shareplex_to_changelog`
   union all
   select `kind`, 'oms_before_3_3' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
     `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
-    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
     `oms_before_3_3_to_changelog`
   union all
   select `kind`, 'declared' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
-    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from `declared_to_changelog`
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `declared_to_changelog`
 )
 where kind = 'row'
   and pair_id is null
 union all
 select `kind`, `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`, `before`, `after`,
   `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`, `origin`, `statement`,
-  `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from (
+  `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from (
   select
     own.*
-      except (before, before_image, after_image, old_key, changed),
+      except (before, before_image, after_image, old_key, changed, batch),
     if(other is null, own.before, other.before) as before,
     if(other is null, own.before_image, case
   when other.before is null then 'none'
@@ -113,7 +113,8 @@ select `kind`, `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `ta
     (exists(map_keys(other.before), c -> not map_contains_key(own.after, c)) is true
     or exists(map_keys(own.types), c -> not map_contains_key(own.after, c)) is true)
     then sort_array(filter(array_intersect(map_keys(other.before), map_keys(own.after)), c -> not other.before[c] <=> own.after[c])) end) as
-      changed
+      changed,
+    if(other is null, own.batch, greatest(own.batch, other.batch)) as batch
   from (
     select
       coalesce(after_half, before_half) as own,
@@ -125,10 +126,10 @@ select `kind`, `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `ta
       from (
         select struct(`kind`, `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
           `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`,
-          `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on`) as half from (
+          `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on`) as half from (
           select `kind`, 'dataworks' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
             `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
-            `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `loaded_at`, `landed_on` from
+            `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
             `dataworks_to_changelog`
         )
         where kind = 'row' and pair_id is not null

@@ -1,0 +1,321 @@
+"""Incremental models take in each row once, whatever fails, is killed, is restored or lands in between. Expected counts
+are those of the messages that were written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from runner.cli import main
+from runner.engine.progress import Progress
+from runner.storage.parquet import Parquet
+from runner.storage.storage import Storage
+from runner.storage.table_format import TableFormat
+
+pytestmark = pytest.mark.usefixtures("interpreted")
+STORAGES = ("parquet", "delta", "iceberg")
+PROJECT = """
+name: growing
+target: {storage}
+targets:
+  parquet: {{path: lake/parquet}}
+  delta: {{storage: delta, path: lake/delta}}
+  iceberg: {{storage: iceberg, path: lake/iceberg, catalog: {{type: hadoop}}}}
+sources:
+"""
+TAKEN = """
+{{ config(materialized='incremental') }}
+select source, count(*) as changes from {{ new_rows('both') }} group by source
+"""
+
+
+class Shop:
+    """A project with two sources and a model that adds up what is new, on one storage."""
+
+    def __init__(self, folder: Path, storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.storage, self._capsys = folder, storage, capsys
+        self.lake = folder / "lake" / storage
+        self.written: dict[str, int] = {}
+        (folder / "project.yml").write_text(PROJECT.format(storage=storage))
+        self.add_source("a")
+        (folder / "models").mkdir()
+        (folder / "models/both.sql").write_text("select * from {{ ref('changelog') }} where kind = 'row'")
+        (folder / "models/taken.sql").write_text(TAKEN)
+
+    def add_source(self, name: str) -> None:
+        self.written[name] = 0
+        (self.folder / "in" / name).mkdir(parents=True)
+        with (self.folder / "project.yml").open("a") as project:
+            project.write(f"  - {{name: {name}, format: canal, files: in/{name}/*}}\n")
+
+    def write(self, source: str, messages: int) -> None:
+        """One more file of a source."""
+        at = self.written[source]
+        self.written[source] += messages
+        lines = [_message(number) for number in range(at, at + messages)]
+        (self.folder / f"in/{source}/{at}.jsonl").write_text("\n".join(lines))
+
+    def write_broken(self, source: str, messages: int) -> None:
+        """The same, as an archive that cannot be unpacked until `mend`."""
+        at = self.written[source]
+        self.written[source] += messages
+        packed = gzip.compress("\n".join(_message(number) for number in range(at, at + messages)).encode())
+        path = self.folder / f"in/{source}/{at}.jsonl.gz"
+        path.write_bytes(packed[: len(packed) // 2])
+        path.with_name(f".{path.name}").write_bytes(packed)
+
+    def mend(self, source: str) -> None:
+        for whole in (self.folder / "in" / source).glob(".*.gz"):
+            broken = whole.with_name(whole.name[1:])
+            broken.write_bytes(whole.read_bytes())
+            whole.unlink()
+
+    def run(self, *words: str) -> tuple[int, str]:
+        self._capsys.readouterr()
+        code = main(["run", *words])
+        return code, self._capsys.readouterr().err
+
+    def build(self, *words: str) -> str:
+        code, said = self.run(*words)
+        assert code == 0, said
+        return said
+
+    def killed(self, *words: str) -> None:
+        """A run in which something raises KeyboardInterrupt, as a patch does."""
+        with contextlib.suppress(KeyboardInterrupt):
+            assert self.run(*words)[0] != 0
+
+    def taken(self) -> dict[str, int]:
+        """Source -> the changes that the model has counted."""
+        self._capsys.readouterr()
+        sql = "select source, sum(changes) as n from {{ ref('taken') }} group by source"
+        assert main(["show", "--inline", sql, "--output", "json"]) == 0
+        found = [json.loads(line) for line in self._capsys.readouterr().out.splitlines()]
+        return {row["source"]: row["n"] for row in found}
+
+    def table(self, name: str) -> Path:
+        return self.lake / (f"changelog/{name}" if self.storage == "iceberg" else name)
+
+    def checkpoint(self, name: str) -> Path:
+        return self.lake / "_checkpoints" / name
+
+
+def _message(number: int) -> str:
+    return json.dumps({"type": "INSERT", "table": "t", "data": [{"id": str(number)}], "pkNames": ["id"]})
+
+
+@pytest.fixture
+def shop(
+    tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, storage: str
+) -> Shop:
+    monkeypatch.chdir(tmp_path)
+    return Shop(tmp_path, storage, capsys)
+
+
+on_all = pytest.mark.parametrize("storage", STORAGES)
+# What is the same code on all storages runs on the others only in the long tests.
+on_parquet_first = pytest.mark.parametrize(
+    "storage", ["parquet", *(pytest.param(other, marks=pytest.mark.soak) for other in ("delta", "iceberg"))]
+)
+
+
+# --- what fails, comes back, and lands in between
+
+
+@contextlib.contextmanager
+def landing_meanwhile(shop: Shop, monkeypatch: pytest.MonkeyPatch, source: str) -> Iterator[None]:
+    """Lands a source by a run of its own just before the model writes its table."""
+    real = Progress.writing
+
+    @contextlib.contextmanager
+    def writing(self: Progress, read: Any) -> Iterator[None]:
+        # In a thread of its own: each run has a session.
+        session = SparkSession.getActiveSession()
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(main, ["run", "-s", f"{source}_to_changelog"]).result() == 0
+        assert session and session._jvm
+        session._jvm.org.apache.spark.sql.classic.SparkSession.setDefaultSession(session._jsparkSession)
+        with real(self, read):
+            yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "writing", writing)
+        yield
+
+
+def live(shop: Shop, monkeypatch: pytest.MonkeyPatch, steps: int, seed: int) -> None:
+    """Random steps, each followed by a run; at the end all messages have landed and were counted once."""
+    shop.add_source("b")
+    chance = random.Random(seed)
+    is_broken = False
+    for _ in range(steps):
+        shop.write("a", chance.randint(1, 5))
+        step = chance.choice(["breaks", "meanwhile", "alone", "plain"])
+        if step == "breaks" and not is_broken:
+            is_broken = True
+            shop.write_broken("b", chance.randint(1, 5))
+            assert shop.run("-s", "b_to_changelog")[0] == 1
+        elif step == "meanwhile":
+            with landing_meanwhile(shop, monkeypatch, "a"):
+                shop.build("-s", "taken")
+        elif is_broken:
+            is_broken = False
+            # What was read before the failure lands with the time of the first attempt, after newer rows of "a".
+            shop.build("-s", "a_to_changelog+1", "taken")
+            shop.mend("b")
+            shop.build("-s", "b_to_changelog")
+        elif step == "alone":
+            shop.write("b", 2)
+            shop.build("-s", "b_to_changelog")
+        shop.build("-s", "taken")
+    shop.mend("b")
+    shop.build("-s", "+taken")
+    assert shop.taken() == shop.written
+
+
+@pytest.mark.parametrize("storage", ["parquet"])
+def test_each_row_is_taken_in_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    live(shop, monkeypatch, 5, seed=3)
+
+
+@pytest.mark.soak
+@on_all
+@pytest.mark.parametrize("seed", range(5))
+def test_each_row_is_taken_in_once_in_long_lives(shop: Shop, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    live(shop, monkeypatch, 20, seed)
+
+
+# --- what is killed
+
+
+@on_all
+def test_a_write_that_is_killed_before_or_after_its_commit(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.write("a", 3)
+    shop.build("-s", "+taken")
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    shop.write("a", 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(Parquet if shop.storage == "parquet" else TableFormat, "apply_increment", dies)
+        shop.killed("-s", "+taken")
+    shop.write("a", 5)
+    shop.build("-s", "+taken")
+    assert shop.taken() == {"a": 12}
+
+    record = Progress._record
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "_record", lambda self, what: record(self, what) if "next" in what else dies())
+        shop.write("a", 6)
+        shop.killed("-s", "+taken")
+    shop.write("a", 7)
+    shop.build("-s", "+taken")
+    assert shop.taken() == {"a": 25}
+
+
+@on_parquet_first
+def test_a_full_refresh_that_is_killed_is_finished(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.write("a", 3)
+    shop.build("-s", "+taken")
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        # After the checkpoint is gone, before the table is.
+        patch.setattr(type_of(shop.storage), "drop_changelog", dies)
+        shop.killed("--full-refresh", "-s", "+taken")
+    said = shop.build("-s", "+taken")
+    assert "finishes the full refresh that the run " in said
+    assert shop.taken() == {"a": 3}
+    with monkeypatch.context() as patch:
+        # The sources have landed again, the model is not built again.
+        patch.setattr(type_of(shop.storage), "replace", dies)
+        shop.killed("--full-refresh", "-s", "+taken")
+    shop.write("a", 2)
+    said = shop.build("-s", "+taken")
+    assert said.count("finishes the full refresh that the run ") == 1
+    assert shop.taken() == {"a": 5}
+    assert "finishes" not in shop.build("-s", "+taken")
+    # A source that has landed again alone.
+    shop.build("--full-refresh", "-s", "a_to_changelog")
+    code, said = shop.run("-s", "taken")
+    assert code == 1 and '"a_to_changelog" has landed everything again since "taken" was built' in said
+    shop.build("--full-refresh", "-s", "taken")
+    assert shop.taken() == {"a": 5}
+
+
+def type_of(storage: str) -> type[Storage]:
+    from runner.storage.known import STORAGES as KNOWN
+
+    return KNOWN[storage]
+
+
+# --- what is restored
+
+
+@on_all
+def test_a_table_and_a_checkpoint_of_different_moments(shop: Shop) -> None:
+    places = {"table": shop.table("a_to_changelog"), "checkpoint": shop.checkpoint("a_to_changelog")}
+    only = ("-s", "a_to_changelog")
+
+    def save(moment: str) -> None:
+        for name, place in places.items():
+            shutil.copytree(place, shop.folder / moment / name)
+
+    def restore(table: str, checkpoint: str) -> None:
+        for name, moment in (("table", table), ("checkpoint", checkpoint)):
+            shutil.rmtree(places[name])
+            shutil.copytree(shop.folder / moment / name, places[name])
+
+    shop.write("a", 1)
+    shop.build(*only)
+    save("then")
+    shop.write("a", 1)
+    shop.build(*only)
+    save("now")
+    shop.write("a", 1)
+    for table, checkpoint, reason in (
+        ("then", "now", 'the table "a_to_changelog" is older than its checkpoint: it lacks batch 1'),
+        ("now", "then", 'the checkpoint of "a_to_changelog" is older than its table, which has batch 1'),
+    ):
+        restore(table, checkpoint)
+        code, said = shop.run(*only)
+        assert code == 1 and reason in said and "restore both as they were at one moment, or --full-refresh" in said
+    restore("now", "now")
+    shop.build("-s", "+taken")
+    assert shop.taken() == {"a": 3}
+    # Of another table with this name.
+    shop.build("--full-refresh", *only)
+    save("again")
+    restore("now", "again")
+    code, said = shop.run(*only)
+    assert code == 1 and 'the checkpoint of "a_to_changelog" is that of another table of this name' in said
+
+
+@on_parquet_first
+def test_a_model_that_is_restored(shop: Shop) -> None:
+    shop.write("a", 1)
+    shop.build("-s", "+taken")
+    shutil.copytree(shop.table("taken"), shop.folder / "then")
+    shop.write("a", 1)
+    shop.build("-s", "+taken")
+    shutil.rmtree(shop.table("taken"))
+    shutil.copytree(shop.folder / "then", shop.table("taken"))
+    shop.write("a", 1)
+    code, said = shop.run("-s", "+taken")
+    assert code == 1 and 'it is not known what "taken" has read: --full-refresh -s taken builds it again' in said
+    shop.build("--full-refresh", "-s", "taken")
+    assert shop.taken() == {"a": 3}
