@@ -85,7 +85,8 @@ def write_results(project: Project, graph: Graph, run_id: str, results: Iterable
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     path = project.target_path / "run_results.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(
         _json(
             {
                 "metadata": {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id},
@@ -94,6 +95,7 @@ def write_results(project: Project, graph: Graph, run_id: str, results: Iterable
         ),
         encoding="utf-8",
     )
+    part.replace(path)
 
 
 def write_if_changed(path: Path, text: str) -> None:

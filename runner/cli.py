@@ -26,7 +26,7 @@ from runner.commands.arguments import (
     Selection,
     ShowArguments,
 )
-from runner.errors import RunnerError, RunnerErrors, did_you_mean, nearest_or_all
+from runner.errors import RunnerError, RunnerErrors, did_you_mean, nearest_or_all, refused
 from runner.report import Report
 
 
@@ -51,6 +51,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stdout = None  # its reader is gone: Python must not flush it at exit
         return 0
+    except OSError as error:
+        report.error(refused(error))
+        if debug:
+            report.debug(traceback.format_exc().rstrip())
+        return 2
     except Exception:
         report.bug(traceback.format_exc())
         return 1
@@ -163,7 +168,7 @@ def _full_refresh(parser: ArgumentParser) -> None:
 def _continuous(parser: ArgumentParser) -> None:
     continuous = (
         "land messages as they arrive, until Ctrl-C or SIGTERM: "
-        "the first signal lets the batch in flight end, the second does not"
+        "the first signal lets the batch in flight end, the second ends it"
     )
     trigger = f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {TRIGGER})"
     parser.add_argument("--continuous", action="store_true", help=continuous)

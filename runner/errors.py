@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+BUG = "this is a bug in the runner: please report it with the lines above"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,32 @@ class Problems:
     def raise_if_any(self) -> None:
         if self.errors:
             raise RunnerErrors(self.errors)
+
+
+# What the system refuses -> what is wrong with "{}", and what to do.
+REFUSED = {
+    errno.ENOSPC: ('no space is left on the disk of "{}"', "make space there, then run again"),
+    errno.EDQUOT: ('the quota of the disk of "{}" is used up', "make space there, then run again"),
+    errno.EACCES: ('there is no permission for "{}"', "let the user of this command read and write it"),
+    errno.EPERM: ('there is no permission for "{}"', "let the user of this command read and write it"),
+    errno.EROFS: ('"{}" is on a disk that cannot be written', "choose another folder, or mount the disk for writing"),
+    errno.EISDIR: ('"{}" is a folder, and a file belongs there', "move the folder away"),
+    errno.ENOTDIR: ('"{}" is a file, and a folder belongs there', "move the file away"),
+    errno.EEXIST: ('"{}" is a file, and a folder belongs there', "move the file away"),
+    errno.ENOENT: ('"{}" does not exist', "correct the path, or restore it"),
+}
+
+
+def refused(error: OSError, where: Where | None = None) -> RunnerError:
+    """What the system has refused to do with a file, as an error that names the file and what to do."""
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
+    if path and error.errno == errno.ENOTDIR:
+        path = next((above for above in path.parents if above.is_file()), path)
+    other = f'"{{}}" cannot be used: {error.strerror or error}', "see what the system says of this file"
+    said, hint = REFUSED.get(error.errno or 0, other)
+    return RunnerError(
+        "file-refused", said.format(from_here(path) if path else "the project or its tables"), where, hint
+    )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from runner.errors import RunnerError, Where
 
@@ -13,6 +15,41 @@ def is_uri(path: str) -> bool:
     (True, False)
     """
     return "://" in path
+
+
+class Damaged(Exception):
+    """A file that a run has written cannot be understood. The message names the file, what is wrong, and a remedy."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(
+            f'"{path}" is damaged ({what}): restore it from a backup that was made together with the table, or read '
+            "all messages again with --full-refresh"
+        )
+
+
+def decoded(content: bytes, path: str) -> str:
+    """The text of a file that a run has written."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise Damaged(path, f"byte {error.start + 1} is not UTF-8") from None
+
+
+def from_json(text: str, path: str) -> Any:
+    """The JSON in a file that a run has written, or in a line of it."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        what = f"no JSON at character {error.pos + 1} of {len(text)}" if text.strip() else "empty"
+        raise Damaged(path, what) from None
+
+
+def json_lines(text: str, path: str) -> list[Any]:
+    """The lines of a log of Spark's after the first, which is a version. A line `-` stands for nothing."""
+    version, *lines = text.splitlines() or [""]
+    if not version.startswith("v"):
+        raise Damaged(path, "its first line is no version" if version else "empty")
+    return [from_json(line, path) for line in lines if line not in ("", "-")]
 
 
 def read_text(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import orjson
 
-from runner.errors import RunnerError, RunnerWarning
+from runner.errors import BUG, RunnerError, RunnerWarning
 from runner.project.nodes import Node
 from runner.run.results import Batch, Result, most_frequent
 
@@ -63,7 +63,7 @@ class Report:
 
     def bug(self, trace: str) -> None:
         """Reports an error that is not a mistake of the user, with its traceback."""
-        text = f"{trace}this is a bug in the runner: please report it with the lines above"
+        text = f"{trace}{BUG}"
         self._line({"event": "bug", "message": text}, text, clock=False)
 
     def started(self, node: Node, number: int, total: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from runner.project.graph import Graph
-from runner.project.nodes import DataTest, Model, Node, SqlText, UnitTest
+from runner.project.nodes import DataTest, Model, Node, SourcesView, SqlText, UnitTest
 from runner.run.results import Interrupted, Result
 from runner.run.schedule import Schedule
 
@@ -133,6 +133,55 @@ def test_a_data_test_comes_before_what_reads_the_tested_model() -> None:
     assert run(tested, failing("z")) == {"a": "success", "c": "success", "z": "fail", "b": "skipped"}
 
 
+#     a_landed -> all -> below -> further      own -> both (all, own)
+#     b_landed -> all    a_landed -> only_a -> behind
+SOURCES = {
+    "a_landed": [],
+    "b_landed": [],
+    "all": ["a_landed", "b_landed"],
+    "below": ["all"],
+    "further": ["below"],
+    "only_a": ["a_landed"],
+    "behind": ["only_a", "all"],
+    "only_b": ["b_landed"],
+}
+
+
+def with_sources() -> Graph:
+    graph = models(SOURCES)
+    view = Node("all", "model", Model(SourcesView("changelog", ()), "view"), ("a_landed", "b_landed"))
+    tests = {
+        name: Node(name, "test", DataTest("", model), (model,))
+        for name, model in (("conserved_a", "a_landed"), ("of_below", "below"), ("of_only_a", "only_a"))
+    }
+    return Graph({**graph.nodes, "all": view, **tests})
+
+
+def results(graph: Graph, *failures: str) -> dict[str, Result]:
+    return {result.name: result for result in Schedule(graph, graph.nodes, failing(*failures), print, Heard()).run()}
+
+
+@pytest.mark.parametrize(
+    ("failure", "note"),
+    [
+        ("a_landed", 'without the rows of "a_landed" that did not land: it failed'),
+        ("conserved_a", 'with the rows of "a_landed" as they are: "conserved_a" failed'),
+    ],
+)
+def test_what_one_source_fails_stops_only_what_reads_it_by_name(failure: str, note: str) -> None:
+    ran = results(with_sources(), failure)
+    skipped = {"only_a", "behind", "of_only_a"} | ({"conserved_a"} if failure == "a_landed" else set())
+    assert {name for name, result in ran.items() if result.status == "skipped"} == skipped
+    warned = {name: result.notes for name, result in ran.items() if result.status == "warn"}
+    assert warned == dict.fromkeys(("all", "below", "further"), (note,))
+    assert {ran[name].status for name in ("b_landed", "only_b", "of_below")} == {"success", "pass"}
+
+
+def test_a_view_of_all_sources_is_skipped_when_all_have_failed() -> None:
+    ran = results(with_sources(), "conserved_a", "b_landed")
+    assert {name for name in ran if ran[name].status == "skipped"} == {*ran} - {"a_landed", "b_landed", "conserved_a"}
+
+
 def test_a_unit_test_comes_before_its_model() -> None:
     graph = models({"a": [], "b": ["a"], "c": []})
     tested = Graph({**graph.nodes, "z": Node("z", "unit_test", UnitTest("b", {}, []), ("b",))})
@@ -177,3 +226,86 @@ def test_a_run_that_is_broken_off_says_how_far_it_came(monkeypatch: pytest.Monke
         "d": ("skipped", "because the run was interrupted"),
         "e": ("skipped", "because the run was interrupted"),
     }
+
+
+class Stopped:
+    """A run of two nodes at a time that stops after a number of signals. Nodes run until they are cancelled, or until
+    the test is over if cancelling them takes for ever.
+    """
+
+    def __init__(self, signals: int, cancel_works: bool) -> None:
+        self.signals, self.is_over, self.cancelled = signals, threading.Event(), 0
+        self.cancel_works = cancel_works
+        self.schedule = Schedule(
+            models(DIAMOND), DIAMOND, self.do, self.cancel, Heard(), threads=2, stops=lambda: self.count
+        )
+
+    @property
+    def count(self) -> int:
+        """Signals come when b and c run, and f has ended."""
+        return self.signals if {"b", "c"} <= {node.name for node, *_ in self.schedule.running.values()} else 0
+
+    def do(self, node: Node) -> Result:
+        if node.name in "bc":
+            assert self.is_over.wait(20), "nobody ends what runs"
+        return succeed(node)
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+        if self.cancel_works:
+            self.is_over.set()
+        self.is_over.wait(20)
+
+    def run(self) -> dict[str, tuple[str, str]]:
+        began = time.monotonic()
+        try:
+            with pytest.raises(Interrupted) as caught:
+                self.schedule.run()
+            assert time.monotonic() - began < 5
+            return {result.name: (result.status, result.message) for result in caught.value.results}
+        finally:
+            self.is_over.set()
+
+
+CUT = {
+    "a": ("success", ""),
+    "f": ("success", ""),
+    "b": ("error", "interrupted"),
+    "c": ("error", "interrupted"),
+    "d": ("skipped", "because the run was interrupted"),
+    "e": ("skipped", "because the run was interrupted"),
+}
+
+
+def test_the_first_signal_cancels_what_runs() -> None:
+    stopped = Stopped(1, cancel_works=True)
+    assert stopped.run() == CUT and stopped.cancelled
+
+
+def test_the_second_signal_waits_for_nothing_even_if_cancelling_hangs() -> None:
+    assert Stopped(2, cancel_works=False).run() == CUT
+
+
+def test_what_had_ended_before_the_signal_has_its_own_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second node ends while the run still reports the first one, and then a signal comes."""
+    heard, has_ended = Heard(), threading.Event()
+
+    def do(node: Node) -> Result:
+        if node.name == "b":
+            assert has_ended.wait(20)
+        return failing("b")(node)
+
+    def finished(node: Node, *_: object) -> None:
+        has_ended.set()
+        time.sleep(0.2)
+
+    monkeypatch.setattr(heard, "finished", finished)
+    graph = models({"a": [], "b": [], "c": ["a"]})
+    with pytest.raises(Interrupted) as caught:
+        Schedule(graph, graph.nodes, do, print, heard, threads=2, stops=has_ended.is_set).run()
+    assert {result.name: result.status for result in caught.value.results} == {
+        "a": "success",
+        "b": "error",
+        "c": "skipped",
+    }
+    assert "" in {result.message for result in caught.value.results if result.name == "b"}

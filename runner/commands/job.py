@@ -21,6 +21,7 @@ from runner.files import is_uri
 from runner.project.nodes import Node, Project, Target
 from runner.report import Report
 from runner.run.results import Interrupted, Result
+from runner.run.signals import StopSignals
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
@@ -73,30 +74,49 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     project, graph = job.workspace.project, job.workspace.graph
     artifacts.write_compiled(project, graph, job.compiled, job.functions_file)
     artifacts.write_manifest(project, graph, job.compiled)
-    interrupted: Interrupted | None = None
     run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+    with StopSignals() as signals:
+        try:
+            results = _worked(job, work, run_id, signals)
+        except Interrupted as interrupted:
+            report.done(interrupted.results)
+            raise
+        except KeyboardInterrupt:
+            if not signals.only_count:
+                why = "because the run was interrupted"
+                results = [Result(node.name, node.resource_type, "skipped", why) for node in job.nodes]
+                artifacts.write_results(project, graph, run_id, results)
+                report.done(results)
+            raise
+    report.done(results)
+    return 1 if any(result.has_failed for result in results) else 0
+
+
+def _worked(job: Job, work: Callable[[Parts], list[Result]], run_id: str, signals: StopSignals) -> list[Result]:
+    """The results of the work. They are written before the session ends: it may hang."""
+    project, interrupted = job.workspace.project, None
     with _locks(project, job.command) as locks:
         locks.take(job.tables, lambda session: _end(project.target, session))
         with open_spark(project.target, spark_log(project), job.library) as spark:  # before this there is no JVM
+            signals.count_only(spark.kill)
             if spark.process:
                 locks.jvm(spark.process)
             if spark.server_session:
                 locks.session(spark.server_session)
-            parts = parts_of(job, spark, run_id)
+            parts = parts_of(job, spark, run_id, signals)
             if job.full_refresh:
                 parts.tables.refreshes.begin(job.growing, run_id)
             try:
                 results = work(parts)
             except Interrupted as error:
                 results, interrupted = error.results, error
-    artifacts.write_results(project, graph, run_id, results)
-    report.done(results)
+            artifacts.write_results(project, job.workspace.graph, run_id, results)
     if interrupted:
         raise interrupted
-    return 1 if any(result.has_failed for result in results) else 0
+    return results
 
 
-def parts_of(job: Job, spark: Spark, run_id: str = "") -> Parts:
+def parts_of(job: Job, spark: Spark, run_id: str = "", signals: StopSignals | None = None) -> Parts:
     """What runs the nodes of a job in a session."""
     from runner.run.parts import Parts
 
@@ -108,6 +128,7 @@ def parts_of(job: Job, spark: Spark, run_id: str = "") -> Parts:
         macro,
         lambda messages: reads(macro, messages),
         run_id,
+        signals or StopSignals(),
     )
 
 

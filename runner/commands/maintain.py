@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runner.commands.arguments import MaintainArguments
 from runner.commands.job import Job, run_locked
 from runner.commands.workspace import Workspace
 from runner.errors import RunnerError
+from runner.project.graph import Graph
 from runner.report import Report
 from runner.run.results import Result
 
@@ -25,9 +27,19 @@ def maintain(arguments: MaintainArguments, report: Report) -> int:
     job = Job.of(workspace, "maintain", nodes)
 
     def work(parts: Parts) -> list[Result]:
-        from runner.run.execute import maintain as maintain_nodes
+        from runner.run.execute import maintained
+        from runner.run.schedule import Schedule
 
         maintenance = parts.maintenance(arguments.keep_days, arguments.history_days)
-        return maintain_nodes(nodes, maintenance, report, job.compiled_path)
+        # Of tables that are maintained none depends on another.
+        graph = Graph({node.name: replace(node, parents=()) for node in nodes})
+        return Schedule(
+            graph,
+            graph.nodes,
+            lambda node: maintained(node, maintenance, job.compiled_path),
+            parts.spark.cancel,
+            report,
+            stops=lambda: parts.signals.count,
+        ).run()
 
     return run_locked(job, report, work)

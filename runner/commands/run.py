@@ -82,7 +82,8 @@ def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail
         **{name: str(test.file) for name, test in job.compiled.function_tests.items()},
     }
     run, cancel = parts.execution(job.compiled_path).run, parts.spark.cancel
-    return Schedule(job.workspace.graph, names, run, cancel, listener, threads, fail_fast, queries).run()
+    graph, signals = job.workspace.graph, parts.signals
+    return Schedule(graph, names, run, cancel, listener, threads, fail_fast, queries, lambda: signals.count).run()
 
 
 def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:

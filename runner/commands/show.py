@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.commands.arguments import ShowArguments
 from runner.commands.job import Job, open_spark, parts_of, spark_log
 from runner.commands.workspace import Workspace
-from runner.errors import RunnerError, Where
+from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.graph import Graph
 from runner.project.lineage import tables_read
 from runner.project.nodes import Model, Node, SqlText
@@ -25,7 +25,8 @@ def show(arguments: ShowArguments, report: Report) -> int:
 
         parts = parts_of(job, spark)
         try:
-            parts.views.prepare(node.name)
+            for note in parts.views.prepare(node.name):
+                report.warn(RunnerWarning("source-unreadable", note))
             parts.views.make(node)
             columns, rows = spark.rows(f"select * from {quoted(node.name)}", arguments.limit)
         except QueryFailed as failure:

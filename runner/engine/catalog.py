@@ -73,6 +73,9 @@ class CatalogPublisher:
 
     def _publish(self, entry: Entry) -> tuple[str, ...]:
         lacking = self._keep(entry.functions)
+        # A storage would publish an empty table in place of one that is gone.
+        if entry.is_changelog and self.tables.is_gone(entry.name):
+            return ()
         if entry.view_sql is None:
             self.tables.storage.publish(entry.name, entry.is_changelog, self)
         elif not lacking:

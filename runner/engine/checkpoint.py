@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timezone
 from typing import Any
 
 from runner.engine.offsets import Offsets
+from runner.files import Damaged, from_json, json_lines
 from runner.storage.session import FileSystem
 
 FINGERPRINT = "_format.json"
@@ -56,8 +57,23 @@ class Checkpoint:
         """The number of the newest batch that was started; -1 if there is none."""
         return max(self._numbers("offsets"), default=-1)
 
+    def check(self) -> None:
+        """Raises Damaged, or the error of the system, for a file of Spark's in it that cannot be read: Spark's own
+        errors do not name it.
+        """
+        if not self.files.exists(self.folder):
+            return
+        from_json(self.files.read(f"{self.folder}/metadata"), f"{self.folder}/metadata")
+        for log in ("offsets", "commits", "sources/0"):
+            folder = f"{self.folder}/{log}"
+            for name in sorted(self.files.names(folder)):
+                if not name.startswith("."):
+                    self._entries(f"{folder}/{name}")
+        if self.newest_commit > self.newest_plan:
+            raise Damaged(f"{self.folder}/offsets/{self.newest_commit}", "missing")
+
     def fingerprint(self) -> Fingerprint | None:
-        recorded = self._recorded(FINGERPRINT)
+        recorded = self._recorded(FINGERPRINT, ("format", "sha256"))
         return Fingerprint(**recorded) if recorded else None
 
     def write_fingerprint(self, fingerprint: Fingerprint) -> None:
@@ -89,8 +105,11 @@ class Checkpoint:
 
     def kept_since(self) -> date | None:
         """The day before which landed rows were removed; None if none were removed."""
-        recorded = self._recorded(RETENTION)
-        return date.fromisoformat(recorded["landed_since"]) if recorded else None
+        recorded = self._recorded(RETENTION, ("landed_since",))
+        try:
+            return date.fromisoformat(recorded["landed_since"]) if recorded else None
+        except (TypeError, ValueError):
+            raise Damaged(f"{self.folder}/{RETENTION}", "no day") from None
 
     def keep_since(self, day: date) -> None:
         self._record(RETENTION, {"landed_since": f"{day}"})
@@ -117,21 +136,26 @@ class Checkpoint:
     def first_offsets(self) -> Offsets:
         """Where reading began; without partitions that were added later."""
         path = f"{self.folder}/sources/0/0"
-        return _offsets(self._lines(path)[1]) if self.files.exists(path) else {}
+        return self._offsets(path, 1) if self.files.exists(path) else {}
 
     def committed_offsets(self) -> Offsets:
         """Where the newest committed batch ended."""
         newest = self.newest_commit
-        return _offsets(self._lines(f"{self.folder}/offsets/{newest}")[2]) if newest >= 0 else {}
+        return self._offsets(f"{self.folder}/offsets/{newest}", 2) if newest >= 0 else {}
 
     def next_offsets(self) -> Offsets:
         """Where reading continues."""
         return self.committed_offsets() or self.first_offsets()
 
-    def _recorded(self, name: str) -> Any:
-        """What was recorded next to Spark's own files; None if nothing was."""
+    def _recorded(self, name: str, keys: Iterable[str] = ()) -> Any:
+        """What was recorded next to Spark's own files, with these keys; None if nothing was."""
         path = f"{self.folder}/{name}"
-        return json.loads(self.files.read(path)) if self.files.exists(path) else None
+        if not self.files.exists(path):
+            return None
+        recorded = from_json(self.files.read(path), path)
+        if not isinstance(recorded, dict) or not set(keys) <= recorded.keys():
+            raise Damaged(path, f"not a mapping with {', '.join(keys)}" if keys else "not a mapping")
+        return recorded
 
     def _record(self, name: str, value: Mapping[str, Any]) -> None:
         self.files.write(f"{self.folder}/{name}", json.dumps(value) + "\n")
@@ -141,12 +165,14 @@ class Checkpoint:
 
     def _entries(self, path: str) -> list[dict[str, Any]]:
         """The lines of one file of the log after the first, which is a version."""
-        return [json.loads(line) for line in self._lines(path)[1:] if line]
+        return json_lines(self.files.read(path), path)
+
+    def _offsets(self, path: str, line: int) -> Offsets:
+        lines = self._lines(path)
+        if len(lines) <= line:
+            raise Damaged(path, f"{len(lines)} of {line + 1} lines")
+        offsets: Offsets = from_json(lines[line], path)
+        return offsets
 
     def _lines(self, path: str) -> list[str]:
         return self.files.read(path).splitlines()
-
-
-def _offsets(text: str) -> Offsets:
-    offsets: Offsets = json.loads(text)
-    return offsets

@@ -10,6 +10,9 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from runner.errors import refused
+from runner.files import Damaged
+
 
 class QueryFailed(Exception):
     """Spark refused or aborted a query; `line` and `column` (from 1) point into the SQL that was submitted."""
@@ -31,12 +34,39 @@ def query_errors() -> Iterator[None]:
     except PySparkException as error:
         raise _query_failed(error) from error
     except Py4JJavaError as error:
-        raise QueryFailed(_innermost(error.java_exception)) from error
+        causes = _causes(error.java_exception)
+        raise QueryFailed(_explained(causes[-1], causes)) from error
     except (Py4JError, ConnectionError) as error:
         raise SparkGone("the JVM of Spark has ended: logs/spark.log in the target path may say why") from error
+    except Damaged as error:
+        raise QueryFailed(str(error)) from error
+    except OSError as error:
+        said = refused(error)
+        raise QueryFailed(f"{said.message}: {said.hint}") from error
 
 
 PLACE = re.compile(r"line (\d+),? pos(?:ition)? (\d+)")
+# Words of Java, Hadoop and Spark for what is wrong with a disk or a file -> what to do.
+REMEDIES = (
+    (
+        r"No space left on device|Disk quota exceeded|ENOSPC",
+        "no space is left: make some on the disks of the tables and of Spark's temporary files (spark.local.dir), then "
+        "run again",
+    ),
+    (
+        r"Permission denied|AccessControlException|AccessDenied|Operation not permitted",
+        "there is no permission: let the user of this command (on a cluster, that of Spark) read and write there",
+    ),
+    (r"Read-only file system", "the disk cannot be written: choose another folder, or mount it for writing"),
+    (
+        r"FAILED_READ_FILE|EOFException|ZipException|DataFormatException|incorrect (header|data) check"
+        r"|is not a Parquet file|CANNOT_READ_FILE_FOOTER|ChecksumException|Checksum error|FileNotFoundException"
+        r"|PATH_NOT_FOUND|FILE_NOT_EXIST|Is a directory|Not a directory|ParentNotDirectory",
+        "the file is missing, cut or damaged: if it has messages, put the whole file there, or move it away; "
+        "if it belongs to a table, restore the table with its checkpoint, or run with --full-refresh",
+    ),
+)
+MOST_CAUSES = 20
 
 
 def _query_failed(error: PySparkException) -> QueryFailed:
@@ -46,11 +76,35 @@ def _query_failed(error: PySparkException) -> QueryFailed:
     whole = str(error)
     text = re.split(r"\n\nJVM stacktrace|\n+\tat \w|;\n|\n=+ \w|; line \d+ pos", whole)[0].strip()
     text, place = text or type(error).__name__, PLACE.search(whole)
+    text = _explained(text, _causes(getattr(error, "_origin", None)))
     return QueryFailed(text, int(place[1]), int(place[2]) + 1) if place else QueryFailed(text)
 
 
-def _innermost(error: Any) -> str:
-    """The message of the first cause of an error in Java."""
-    while error.getCause() is not None:
+def _explained(text: str, causes: list[str]) -> str:
+    """
+    What Spark says, with what is behind it and what to do if that is a disk or a file.
+
+    >>> print(_explained("[FAILED_READ_FILE.NO_HINT] while reading file a.gz", ["x", "java.io.EOFException: the end"]))
+    [FAILED_READ_FILE] while reading file a.gz (java.io.EOFException: the end)
+    the file is missing, cut or damaged: if it has messages, put the whole file there, or move it away; if it belongs \
+to a table, restore the table with its checkpoint, or run with --full-refresh
+    >>> _explained("[TABLE_OR_VIEW_NOT_FOUND] no a", ["[TABLE_OR_VIEW_NOT_FOUND] no a"])
+    '[TABLE_OR_VIEW_NOT_FOUND] no a'
+    """
+    said = text.replace(".NO_HINT]", "]")
+    # A process of Python that has died ends a stream of bytes, and no file.
+    for words, remedy in () if "Python worker" in text else REMEDIES:
+        behind = next((cause for cause in reversed([text, *causes]) if re.search(words, cause)), None)
+        if behind is not None:
+            last = causes[-1] if causes else text
+            return f"{said}{'' if last in text else f' ({last})'}\n{remedy}"
+    return said
+
+
+def _causes(error: Any) -> list[str]:
+    """The first lines of an error of Java and of those that caused it, the innermost last."""
+    causes: list[str] = []
+    while error is not None and len(causes) < MOST_CAUSES:
+        causes.append(str(error.toString()).split("\n")[0])
         error = error.getCause()
-    return str(error.toString()).split("\n")[0]
+    return causes

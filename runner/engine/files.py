@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.engine.session import Spark
-from runner.files import is_uri
+from runner.files import decoded, is_uri
 from runner.storage.session import FileSystem
 
 
@@ -28,7 +28,7 @@ class LocalFiles:
         return [path.name for path in Path(folder).glob("*")]
 
     def read(self, path: str) -> str:
-        return Path(path).read_text(encoding="utf-8")
+        return decoded(Path(path).read_bytes(), path)
 
     def write(self, path: str, text: str) -> None:
         file = Path(path)
@@ -67,7 +67,7 @@ class HadoopFiles:
         at, system = self._at(path)
         stream = system.open(at)
         try:
-            return bytes(stream.readAllBytes()).decode()
+            return decoded(bytes(stream.readAllBytes()), path)
         finally:
             stream.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -74,13 +75,16 @@ class Spark:
         self.target = target
         self.owns_jvm = started is None and not target.remote
         self.server_session: Session | None = None
-        self.in_server: list[SparkSession] = []
+        self.opened: list[SparkSession] = []
         if started:
             self.session = started.newSession()
         elif target.remote:
             self._connect(target.remote)
         else:
             self.session = _started(target, log)
+        self.opened.append(self.session)
+        # Not asked for when it is needed: the JVM may not answer then.
+        self.process: int | None = self.jvm.java.lang.ProcessHandle.current().pid() if self.owns_jvm else None
         self._prepare(library or NoFunctions())
         logging.getLogger("SQLQueryContextLogger").disabled = True
 
@@ -91,7 +95,7 @@ class Spark:
         with suppress(SparkGone), query_errors():
             if self.owns_jvm:
                 self.session.stop()
-            for session in self.in_server:
+            for session in self.opened if self.target.remote else ():
                 session.stop()
 
     @property
@@ -99,27 +103,22 @@ class Spark:
         """The gateway to the JVM of this session; None with Spark Connect, where it is the server's."""
         return None if self.target.remote else self.session._jvm
 
-    @property
-    def process(self) -> int | None:
-        """The process of the JVM; None if this run did not start it."""
-        return self.jvm.java.lang.ProcessHandle.current().pid() if self.jvm and self.owns_jvm else None
-
     def fresh(self, library: SqlFunctions | None = None) -> Spark:
         """Another session in the same JVM or server, without views, whose queries find the functions of this library;
         if none is given, of the same.
         """
         out = object.__new__(Spark)
-        out.target, out.owns_jvm, out.in_server = self.target, False, self.in_server
+        out.target, out.owns_jvm, out.opened, out.process = self.target, False, self.opened, None
         if self.target.remote:
             out._connect(self.target.remote)
         else:
             out.session, out.server_session = self.session.newSession(), None
+        out.opened.append(out.session)
         out._prepare(library or self.library)
         return out
 
     def _connect(self, remote: str) -> None:
         self.session, self.server_session = connected(remote)
-        self.in_server.append(self.session)
 
     def _prepare(self, library: SqlFunctions) -> None:
         """Completes a session that was just opened."""
@@ -141,11 +140,18 @@ class Spark:
                     self.session.conf.set(key, value)
 
     def cancel(self) -> None:
-        """Ends what runs in this session, in all threads."""
-        with suppress(SparkGone), query_errors():
-            for stream in self.session.streams.active:
-                stream.stop()
-            self.session.interruptAll()
+        """Ends what runs in this session and in those that were opened from it, in all threads."""
+        for session in tuple(self.opened):
+            with suppress(QueryFailed), query_errors():
+                for stream in session.streams.active:
+                    stream.stop()
+                session.interruptAll()
+
+    def kill(self) -> None:
+        """Ends the JVM at once, if this run started it. May be called in the handler of a signal."""
+        if self.process:
+            with suppress(ProcessLookupError):
+                os.kill(self.process, signal.SIGKILL)
 
     @contextmanager
     def setting(self, key: str, value: str) -> Iterator[None]:

@@ -9,6 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from runner.engine import streams
 from runner.engine.checkpoint import Checkpoint
+from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.files import files_of
 from runner.engine.increment import as_written, columns_after, duplicate_keys_explained
 from runner.engine.progress import Position, Progress
@@ -27,8 +28,8 @@ class Tables:
         self.spark, self.target, self.macro = spark, spark.target, macro
         self.files = files_of(spark)
         self.storage = STORAGES[self.target.storage](spark, self.files, self.target, macro)
-        # Changelog -> how far its view goes that this run has created.
-        self.seen: dict[str, Position] = {}
+        # Changelog -> how far its view goes that this run has created; None if it shows nothing of what there is.
+        self.seen: dict[str, Position | None] = {}
 
     def checkpoint(self, name: str) -> Checkpoint:
         return Checkpoint(self.files, f"{self.target.at('_checkpoints')}/{name}")
@@ -42,12 +43,24 @@ class Tables:
     def refreshes(self) -> Refreshes:
         return Refreshes(self.files, self.target.at("_refreshes"))
 
-    def position(self, name: str) -> Position:
-        """What a changelog has in its table, as this run sees it: rows that land later are left to a later run."""
-        return self.seen.get(name) or self._position(name)
+    def position(self, name: str) -> Position | None:
+        """What a changelog has in its table, as this run sees it: rows that land later are left to a later run. None if
+        its rows cannot be seen.
+        """
+        return self.seen[name] if name in self.seen else self._position(name)
 
     def _position(self, name: str) -> Position:
         return Position(self.storage.identity(name), self.checkpoint(name).newest_commit)
+
+    def is_gone(self, name: str) -> bool:
+        """Whether a changelog is no longer there, though batches have landed in it."""
+        return self.checkpoint(name).newest_commit >= 0 and not self.storage.has_changelog(name)
+
+    def check_changelog(self, name: str) -> None:
+        """Raises QueryFailed for a file of a changelog or of its checkpoint that cannot be read."""
+        with query_errors():
+            self.checkpoint(name).check()
+            self.storage.check_changelog(name)
 
     # --- views, for a run
 
@@ -56,13 +69,28 @@ class Tables:
         self.storage.view(name, sql)
 
     def changelog_view(self, name: str) -> None:
-        """Creates a view of a changelog; of no rows if nothing has landed yet."""
+        """Creates a view of a changelog; of no rows if nothing has landed yet. Raises QueryFailed if it is gone."""
         # Before the view, which may show rows that land in between.
-        self.seen[name] = self._position(name)
+        position = self._position(name)
         if self.storage.has_changelog(name):
-            self.storage.changelog_view(name)
+            try:
+                self.storage.changelog_view(name)
+            except QueryFailed:
+                self.check_changelog(name)
+                raise
+        elif self.is_gone(name):
+            raise QueryFailed(
+                f'the table "{name}" is gone, or its list of committed files is: restore "{self.target.at(name)}", or '
+                f"read all messages again with runner run -s {name} --full-refresh"
+            )
         else:
-            self.spark.view(name, self.macro("no_rows"))
+            self.empty_changelog_view(name)
+        self.seen[name] = position
+
+    def empty_changelog_view(self, name: str) -> None:
+        """Creates a view of a changelog without rows."""
+        self.seen[name] = None
+        self.spark.view(name, self.macro("no_rows"))
 
     def table_view(self, name: str) -> bool:
         """Creates a view of a table; False if it has not been built yet."""

@@ -73,8 +73,11 @@ class Graph:
     def upstream(self, names: Iterable[str], depth: int | None = None) -> set[str]:
         return self._reach(set(names), lambda n: self.nodes[n].parents, depth)
 
-    def downstream(self, names: Iterable[str], depth: int | None = None) -> set[str]:
-        return self._reach(set(names), lambda n: self.children[n], depth)
+    def downstream(
+        self, names: Iterable[str], depth: int | None = None, enters: Callable[[str], bool] = lambda name: True
+    ) -> set[str]:
+        """The nodes that read these, directly or not; nothing beyond a node that `enters` refuses, nor this node."""
+        return self._reach(set(names), lambda n: {m for m in self.children[n] if enters(m)}, depth)
 
     def _reach(self, names: set[str], step: Callable[[str], Iterable[str]], depth: int | None) -> set[str]:
         seen: set[str] = set()

@@ -152,6 +152,11 @@ class Model:
         return self.query if isinstance(self.query, Source) else None
 
     @property
+    def reads_all_sources(self) -> bool:
+        """Whether it is a view over the changelogs of all sources."""
+        return isinstance(self.query, SourcesView)
+
+    @property
     def is_table(self) -> bool:
         """Whether a run writes it to a table."""
         return self.materialized != "view"

@@ -5,7 +5,6 @@ each batch that has landed messages.
 from __future__ import annotations
 
 import json
-import signal
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ from runner.run.execute import PathOf, failed
 from runner.run.landing import Landing
 from runner.run.results import Batch, Result
 from runner.run.schedule import Listener
+from runner.run.signals import StopSignals
 
 POLL_SECONDS = 0.5
 QUIET_SECONDS = 60.0
@@ -29,35 +29,12 @@ QUIET_SECONDS = 60.0
 # grow with time.
 PROGRESS_KEPT = 50
 PROGRESS_SETTING = "spark.sql.streaming.numRecentProgressUpdates"
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Watcher(Listener, Protocol):
     def say(self, text: str) -> None: ...
     def progress(self, name: str, batch: Batch) -> None: ...
     def idle(self, busy: Iterable[str], behind: int | None) -> None: ...
-
-
-class StopSignals:
-    """Counts the signals to stop. From the third on, they have their usual effect again."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __enter__(self) -> StopSignals:
-        # Spark's own handler would cancel the batch in flight.
-        self._before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _on_signal(self, *_: object) -> None:
-        # Nothing is printed or raised here: the main thread may be in the middle of a line, or of a call to the JVM.
-        self.count += 1
-        if self.count > 1:
-            self.__exit__()
 
 
 @dataclass
@@ -133,7 +110,7 @@ class Continuous:
         """Lands the sources of models until a signal comes or all have failed; returns one result per model."""
         self.total, self.reported_at = len(nodes), time.monotonic()
         # Spark reads the setting again with each batch.
-        with self.signals, self._limited_progress():
+        with self._limited_progress():
             for number, (node, source) in enumerate(nodes, 1):
                 if self._must_stop():
                     why = "because the run was stopped"
@@ -161,7 +138,7 @@ class Continuous:
         self.watcher.started(node, number, self.total)
         began = time.monotonic()
         try:
-            with query_errors():
+            with self.landing.explained(source):
                 query, notes = self.landing.start(source, {"processingTime": self.interval})
         except QueryFailed as failure:
             result = failed(node, failure, self.compiled_path(node))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.engine.errors import QueryFailed
+from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.maintenance import Maintenance
+from runner.errors import BUG
 from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, Source, UnitTest
 from runner.run.models import Models
 from runner.run.results import Result
-from runner.run.schedule import Listener
 from runner.run.tests import TestRuns
 
 PathOf = Callable[[Node], Path]
@@ -47,32 +48,28 @@ class Execution:
                 raise AssertionError(f"{node.name} is read by its model")
 
 
-def maintain(
-    nodes: Iterable[Node], maintenance: Maintenance, listener: Listener, compiled_path: PathOf
-) -> list[Result]:
-    """Maintains the tables of models, one after the other."""
-    chosen = list(nodes)
-    results: list[Result] = []
-    for number, node in enumerate(chosen, 1):
-        listener.started(node, number, len(chosen))
-        results.append(timed(node, lambda one: _maintained(one, maintenance), compiled_path))
-        listener.finished(node, results[-1], number, len(chosen))
-    return results
+def maintained(node: Node, maintenance: Maintenance, compiled_path: PathOf) -> Result:
+    """Maintains the table of a model."""
 
+    def maintain(node: Node) -> Result:
+        notes = maintenance.maintain(node.name, bool(node.model and node.model.source))
+        return Result(node.name, "model", "success", notes=notes)
 
-def _maintained(node: Node, maintenance: Maintenance) -> Result:
-    return Result(
-        node.name, "model", "success", notes=maintenance.maintain(node.name, bool(node.model and node.model.source))
-    )
+    return timed(node, maintain, compiled_path)
 
 
 def timed(node: Node, action: Callable[[Node], Result], compiled_path: PathOf) -> Result:
-    """The result of an action, with the seconds that it took; a query that fails is a result too."""
+    """The result of an action, with the seconds that it took. A query that fails is a result too, and so is any other
+    error: what does not read this node goes on.
+    """
     began = time.monotonic()
     try:
-        result = action(node)
+        with query_errors():
+            result = action(node)
     except QueryFailed as failure:
         result = failed(node, failure, compiled_path(node))
+    except Exception:
+        result = Result(node.name, node.resource_type, "error", f"{traceback.format_exc()}{BUG}")
     return replace(result, seconds=time.monotonic() - began)
 
 

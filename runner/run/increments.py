@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.compile.compiled import Compiled
@@ -29,17 +30,19 @@ class Increments:
         """Builds the table or adds what is new to it; returns the number of its rows, and notes for the user. Raises
         QueryFailed.
         """
-        compiled, until = self.compiled.nodes[name], self._changelogs(name)
+        compiled, seen = self.compiled.nodes[name], self._changelogs(name)
         refreshes, progress = self.tables.refreshes, self.tables.progress(name)
         self.tables.storage.recover(name)
         begun = refreshes.unfinished(name)
         if begun or not self.tables.table_view(name):
+            until = _until(seen, {})
             self._show_new_rows(name, model, {}, until)
             with progress.writing(until):
                 count = self.tables.replace(name, compiled.sql)
             refreshes.done(name)
             return count, finishes(begun, self.run_id)
-        since = self._since(name, until)
+        since = self._since(name, seen)
+        until = _until(seen, since)
         self._show_new_rows(name, model, since, until)
         with progress.writing(until):
             count = self.tables.apply_increment(
@@ -47,8 +50,8 @@ class Increments:
             )
         return count, ()
 
-    def _changelogs(self, name: str) -> Positions:
-        """How far the changelogs go that a model reads, directly or not."""
+    def _changelogs(self, name: str) -> Mapping[str, Position | None]:
+        """How far the changelogs go that a model reads, directly or not; None for one whose rows cannot be seen."""
         return {changelog: self.tables.position(changelog) for changelog in self._sources(name)}
 
     def _sources(self, name: str) -> dict[str, str]:
@@ -56,14 +59,15 @@ class Increments:
         above = [self.graph.nodes[one] for one in sorted(self.graph.upstream({name}))]
         return {node.name: node.model.source.name for node in above if node.model and node.model.source}
 
-    def _since(self, name: str, until: Positions) -> Positions:
+    def _since(self, name: str, seen: Mapping[str, Position | None]) -> Positions:
         """How far the table has read; raises QueryFailed if its rows cannot be those of these changelogs."""
         again = f"--full-refresh -s {name} builds it again"
         since = self.tables.progress(name).read()
         if since is None:
             raise QueryFailed(f'it is not known what "{name}" has read: {again}')
         for changelog, position in since.items():
-            if position.table and position.table != until.get(changelog, position).table:
+            now = seen.get(changelog)
+            if position.table and now and position.table != now.table:
                 raise QueryFailed(f'"{changelog}" has landed everything again since "{name}" was built: {again}')
         return since
 
@@ -75,3 +79,8 @@ class Increments:
         ]
         for parent in model.new_rows:
             self.tables.view(new_rows_view(name, parent), self.tables.macro("rows_between", parent, read))
+
+
+def _until(seen: Mapping[str, Position | None], since: Positions) -> Positions:
+    """How far the table has read after it was written: no further than before where rows cannot be seen."""
+    return {changelog: position or since.get(changelog, NOTHING) for changelog, position in seen.items()}

@@ -45,8 +45,8 @@ class Landing:
 
     def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
         """Lands new messages; returns what has landed, and notes for the user."""
-        query, notes = self.start(source, ALL_NEW)
         with self.explained(source):
+            query, notes = self.start(source, ALL_NEW)
             query.awaitTermination()
         progress = query.recentProgress
         self.remember(source, newest_landed(progress))
@@ -118,13 +118,16 @@ class Landing:
 
     @contextmanager
     def explained(self, source: Source) -> Iterator[None]:
-        """Raises Spark's errors as QueryFailed; if messages were lost before they were read, the error says which."""
+        """Raises Spark's errors as QueryFailed. If a file of the table or its checkpoint cannot be read, the error says
+        which, and if messages were lost before they were read, which these are.
+        """
         try:
             with query_errors():
                 yield
         except SparkGone:
             raise
         except QueryFailed as failure:
+            self.tables.check_changelog(source.model)
             topics = source.messages.topics
             if not topics:
                 raise

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 
 from runner.compile.compiled import Compiled
 from runner.engine.catalog import CatalogPublisher
+from runner.engine.errors import QueryFailed, SparkGone
 from runner.engine.tables import Tables
 from runner.project.nodes import Model, Node, Source
 from runner.run.increments import Increments
@@ -30,7 +31,20 @@ class Models:
     def build(self, node: Node, model: Model) -> Result:
         """Builds a model and publishes it in the catalog; raises QueryFailed."""
         result = self._land(node, model.source) if model.source else self._build(node, model)
-        return replace(result, notes=(*result.notes, *self.publisher.publish(node.name)))
+        return replace(
+            result, notes=(*result.notes, *self._published(node.name, not model.source and result.status == "warn"))
+        )
+
+    def _published(self, name: str, lacks_rows: bool) -> tuple[str, ...]:
+        """Publishes a model; returns notes. If rows are missing, what it reads may be missing in the catalog too."""
+        try:
+            return self.publisher.publish(name)
+        except SparkGone:
+            raise
+        except QueryFailed as failure:
+            if not lacks_rows:
+                raise
+            return (failure.message,)
 
     def _land(self, node: Node, source: Source) -> Result:
         began = datetime.now(timezone.utc).date()
@@ -42,10 +56,10 @@ class Models:
         return replace(result, notes=(*result.notes, *unknown))
 
     def _build(self, node: Node, model: Model) -> Result:
-        self.views.prepare(node.name)
+        missing = self.views.prepare(node.name)
         rows, notes = self._write(node.name, model)
         self.views.was_made(node.name)
-        return Result(node.name, "model", "success", notes=notes, rows=rows)
+        return Result(node.name, "model", "warn" if missing else "success", notes=(*missing, *notes), rows=rows)
 
     def _write(self, name: str, model: Model) -> tuple[dict[str, int], tuple[str, ...]]:
         """Writes the table or creates the view; returns the number of rows of a table, and notes for the user."""

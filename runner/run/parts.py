@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from runner.compile.compiled import Compiled
@@ -20,6 +20,7 @@ from runner.run.increments import Increments
 from runner.run.landing import Landing
 from runner.run.models import Models
 from runner.run.recount import Recount
+from runner.run.signals import StopSignals
 from runner.run.tests import TestRuns
 from runner.run.views import Views
 
@@ -36,6 +37,7 @@ class Parts:
     macro: Callable[..., str]
     reads: Callable[[Messages], Mapping[str, str]]
     run_id: str = ""
+    signals: StopSignals = field(default_factory=StopSignals)
 
     @cached_property
     def tables(self) -> Tables:
@@ -83,7 +85,9 @@ class Parts:
 
     def continuous(self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool) -> Continuous:
         """What lands sources until a signal comes."""
-        return Continuous(self.spark, self.landing, self.publisher, compiled_path, watcher, interval, fail_fast)
+        return Continuous(
+            self.spark, self.landing, self.publisher, compiled_path, watcher, interval, fail_fast, signals=self.signals
+        )
 
     def maintenance(self, keep_days: int | None, history_days: int) -> Maintenance:
         return Maintenance(self.tables, keep_days, history_days)

@@ -1,5 +1,5 @@
 """Runs selected nodes, parents first, several at a time. After a failure, nodes that depend on it are skipped and the
-others still run.
+others still run. Views of all sources do not depend on a single source: they and what reads them go on with a warning.
 """
 
 from __future__ import annotations
@@ -8,15 +8,18 @@ import graphlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from threading import Thread
 from typing import Protocol
 
 from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, UnitTest
 from runner.run.results import Interrupted, Result
 
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.2
+END_AT_ONCE = 2
 
 
 class Listener(Protocol):
@@ -49,7 +52,8 @@ def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, 
 @dataclass
 class Schedule:
     """One run of selected nodes. `do` runs one, in any thread; `cancel` ends what runs in all threads. The listener is
-    called in the thread that runs the schedule. `queries` maps tests to the queries that they may share.
+    called in the thread that runs the schedule. `queries` maps tests to the queries that they may share. `stops` is the
+    number of signals to stop that have come: the first cancels what runs, after the second nothing is waited for.
     """
 
     graph: Graph
@@ -60,6 +64,7 @@ class Schedule:
     threads: int = 1
     fail_fast: bool = False
     queries: Mapping[str, str] = field(default_factory=dict)
+    stops: Callable[[], int] = lambda: 0
     results: list[Result] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -70,21 +75,27 @@ class Schedule:
         self.ready: deque[str] = deque()
         self.running: dict[Future[Result], tuple[Node, int, float]] = {}
         self.blocked: dict[str, str] = {}
+        self.failed: set[str] = set()
+        self.lacks: dict[str, tuple[str, ...]] = {}
 
     def run(self) -> list[Result]:
         """Runs the nodes; returns their results in the order in which they ended. Raises Interrupted, with the results,
-        on Ctrl-C.
+        after a signal to stop.
         """
         self.sorter.prepare()
-        with ThreadPoolExecutor(self.threads) as pool:
-            try:
-                while self.sorter.is_active():
-                    self.ready += self.sorter.get_ready()
-                    self._start(pool)
-                    self._gather()
-            except KeyboardInterrupt:
-                self._interrupt()
-                raise Interrupted(self.results) from None
+        pool = ThreadPoolExecutor(self.threads)
+        try:
+            while self.sorter.is_active():
+                if self.stops():
+                    raise KeyboardInterrupt
+                self.ready += self.sorter.get_ready()
+                self._start(pool)
+                self._gather(POLL_SECONDS)
+        except KeyboardInterrupt:
+            self._interrupt()
+            raise Interrupted(self.results) from None
+        finally:
+            pool.shutdown(wait=self.stops() < END_AT_ONCE)
         return self.results
 
     def _start(self, pool: ThreadPoolExecutor) -> None:
@@ -98,24 +109,41 @@ class Schedule:
                 self.listener.started(node, number, self.total)
                 self.running[pool.submit(self.do, node)] = node, number, time.monotonic()
 
-    def _gather(self) -> None:
-        """Waits for a node to end, if any runs."""
-        for future in wait(self.running, return_when=FIRST_COMPLETED).done:
+    def _gather(self, seconds: float) -> None:
+        """Waits for a node to end, if any runs, but not longer than this."""
+        for future in wait(self.running, seconds, return_when=FIRST_COMPLETED).done:
             result = future.result()
             node, number, _ = self.running.pop(future)
             self._ended(node, number, result)
             if result.has_failed:
-                skipped = self.left if self.fail_fast else depending(self.graph, node)
-                self.blocked |= {name: f'because "{node.name}" failed' for name in skipped if name not in self.blocked}
+                self._failed(node)
+
+    def _failed(self, node: Node) -> None:
+        """Decides what a failure stops, and which models go on without what has failed."""
+        self.failed.add(_judged(node))
+        skipped = self.left if self.fail_fast else depending(self.graph, node, self.failed)
+        self.blocked |= {name: f'because "{node.name}" failed' for name in skipped if name not in self.blocked}
+        for name in _models_below(self.graph, _judged(node)) - skipped:
+            self.lacks[name] = (*self.lacks.get(name, ()), _what_lacks(node))
 
     def _ended(self, node: Node, number: int, result: Result) -> None:
+        lacks = self.lacks.get(node.name, ())
+        if lacks and result.status in ("success", "warn"):
+            result = replace(result, status="warn", notes=(*result.notes, *lacks))
         self.results.append(result)
         self.listener.finished(node, result, number, self.total)
         self.sorter.done(node.name)
 
     def _interrupt(self) -> None:
-        while wait(self.running, timeout=0).not_done:
-            self.cancel()
+        # What ended before it was cancelled has its own result; after that, a stream that was cut looks like one that
+        # has landed everything.
+        self._gather(0)
+        cancelling = Thread(target=self.cancel, daemon=True)
+        while wait(self.running, timeout=0).not_done and self.stops() < END_AT_ONCE:
+            # In a thread: it may wait for Spark. Again and again: a node may begin its next query.
+            if not cancelling.is_alive():
+                cancelling = Thread(target=self.cancel, daemon=True)
+                cancelling.start()
             wait(self.running, timeout=POLL_SECONDS)
         for node, number, began in self.running.values():
             self._ended(
@@ -129,20 +157,42 @@ class Schedule:
             )
 
 
-def depending(graph: Graph, node: Node) -> set[str]:
-    """The nodes to skip after a node has failed. After a test: the models that read the tested one, and their tests."""
+def depending(graph: Graph, node: Node, failed: AbstractSet[str]) -> set[str]:
+    """The nodes to skip after a node has failed. After a test: the models that read the tested one, and their tests.
+    Views of all sources, and what reads them, only when all of their sources are in `failed`.
+    """
+
+    def enters(name: str) -> bool:
+        node = graph.nodes[name]
+        return not (node.model and node.model.reads_all_sources) or failed >= set(node.parents)
+
     match node.subject:
         case Model():
-            below = graph.downstream({node.name})
+            below = graph.downstream({node.name}, enters=enters)
         case DataTest() as test:
-            models = _models_below(graph, test.model)
-            below = models | graph.downstream(models)
+            models = {n for n in graph.downstream({test.model}, enters=enters) if graph.nodes[n].model}
+            below = models | graph.downstream(models, enters=enters)
         case UnitTest() as test:
-            below = {test.model} | graph.downstream({test.model})
+            below = {test.model} | graph.downstream({test.model}, enters=enters)
         case _:
             below = set()
     return {n for n in below if graph.nodes[n].resource_type != "unit_test"}
 
 
+def _judged(node: Node) -> str:
+    """The model that a node builds or tests; of a test of something else the test itself."""
+    match node.subject:
+        case DataTest() | UnitTest() as test:
+            return test.model
+    return node.name
+
+
+def _what_lacks(node: Node) -> str:
+    """What is wrong with a model that is built although a source has failed."""
+    if node.model:
+        return f'without the rows of "{node.name}" that did not land: it failed'
+    return f'with the rows of "{_judged(node)}" as they are: "{node.name}" failed'
+
+
 def _models_below(graph: Graph, name: str) -> set[str]:
-    return {below for below in graph.downstream({name}) if graph.nodes[below].resource_type == "model"}
+    return {below for below in graph.downstream({name}) if graph.nodes[below].model}

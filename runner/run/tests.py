@@ -44,8 +44,8 @@ class TestRuns:
 
     def data_test(self, node: Node, test: DataTest) -> Result:
         """Passes if its query returns no rows."""
-        self.views.prepare(node.name)
-        notes = self.recount.views(test.source) if test.source else ()
+        notes = self.views.prepare(node.name)
+        notes += self.recount.views(test.source) if test.source else ()
         sql = self.compiled.nodes[node.name].sql
         columns, failing = self.spark.rows(sql, SHOWN_FAILURES)
         failures = self.spark.count(sql) if len(failing) == SHOWN_FAILURES else len(failing)

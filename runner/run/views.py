@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from runner.compile.compiled import Compiled
-from runner.engine.errors import QueryFailed
+from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.graph import Graph
@@ -16,7 +16,9 @@ from runner.project.nodes import Model, Node, Source
 
 @dataclass
 class Views:
-    """The views of one run, which all its threads share. `read_source` creates the view of a source's messages."""
+    """The views of one run, which all its threads share. `read_source` creates the view of a source's messages.
+    `unreadable` are the changelogs that cannot be read, with the reason: views of all sources go on without their rows.
+    """
 
     graph: Graph
     compiled: Compiled
@@ -24,15 +26,18 @@ class Views:
     tables: Tables
     read_source: Callable[[Source], None]
     made: set[str] = field(default_factory=set)
+    unreadable: dict[str, str] = field(default_factory=dict)
     making: threading.RLock = field(default_factory=threading.RLock)
 
-    def prepare(self, name: str) -> None:
-        """Creates the views that a node reads, unless this run has already created them."""
-        self._make_all(self._needed(name, lambda model: not model.is_table), self.make)
+    def prepare(self, name: str) -> tuple[str, ...]:
+        """Creates the views that a node reads, unless this run has already created them. Returns notes on the sources
+        whose rows are missing there.
+        """
+        return self._make_all(name, lambda model: not model.is_table, self.make)
 
     def prepare_shapes(self, name: str) -> None:
         """The same if only their columns matter: a table may not be built yet, so the view is that of its query."""
-        self._make_all(self._needed(name, lambda model: model.source is None), self._make_shape)
+        self._make_all(name, lambda model: model.source is None, self._make_shape)
 
     def make(self, node: Node) -> None:
         """Creates the view of a node as it is now; raises QueryFailed for a table that was never built."""
@@ -51,13 +56,38 @@ class Views:
         """Records that the view of a node shows what this run has built."""
         with self.making:
             self.made.add(name)
+            self.unreadable.pop(name, None)
 
-    def _make_all(self, needed: set[str], make: Callable[[Node], None]) -> None:
+    def _make_all(self, name: str, is_query: Callable[[Model], bool], make: Callable[[Node], None]) -> tuple[str, ...]:
+        needed = self._needed(name, is_query)
+        model = self.graph.nodes[name].model
+        by_name = (
+            self._needed(name, lambda model: is_query(model) and not model.reads_all_sources)
+            if not (model and model.reads_all_sources)
+            else set()
+        )
         with self.making:
-            for name in [name for name in self.graph.order() if name in needed - self.made]:
-                make(self.graph.nodes[name])
+            for one in [one for one in self.graph.order() if one in needed - self.made]:
+                self._make(self.graph.nodes[one], make)
                 # Only now: a node whose view cannot be created must fail for each node that reads it.
-                self.made.add(name)
+                self.made.add(one)
+            for one in sorted(by_name & self.unreadable.keys()):
+                raise QueryFailed(self.unreadable[one])
+            missing = sorted(needed & self.unreadable.keys())
+        return tuple(f'without any row of "{one}": {self.unreadable[one]}' for one in missing)
+
+    def _make(self, node: Node, make: Callable[[Node], None]) -> None:
+        """Creates a view; for a changelog that cannot be read one of no rows."""
+        try:
+            with query_errors():
+                make(node)
+        except SparkGone:
+            raise
+        except QueryFailed as failure:
+            if not (node.model and node.model.source):
+                raise
+            self.unreadable[node.name] = failure.message
+            self.tables.empty_changelog_view(node.name)
 
     def _make_shape(self, node: Node) -> None:
         if node.model and node.model.is_table and not node.model.source:

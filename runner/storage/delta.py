@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+from runner.files import from_json
 from runner.storage.data import Cutoff, Sink
 from runner.storage.session import Publisher
 from runner.storage.table_format import TableFormat
@@ -39,6 +40,13 @@ class Delta(TableFormat):
 
     def has_table(self, name: str) -> bool:
         return self.files.exists(f"{self.target.at(name)}/_delta_log")
+
+    def check_changelog(self, name: str) -> None:
+        log = f"{self.target.at(name)}/_delta_log"
+        for entry in sorted(self.files.names(log)):
+            if entry.endswith(".json") and not entry.startswith("."):
+                for line in self.files.read(f"{log}/{entry}").splitlines() or [""]:
+                    from_json(line, f"{log}/{entry}")
 
     def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
         return COLUMN_MAPPING if needs_mapping(columns) else {}

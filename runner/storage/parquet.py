@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from runner.contract import COLUMNS
+from runner.files import json_lines
 from runner.storage.data import Cutoff, Increment, Sink
 from runner.storage.session import FileSystem, Publisher
 from runner.storage.storage import Storage, new_identity
@@ -31,6 +30,12 @@ class Parquet(Storage):
 
     def has_rows(self, name: str) -> bool:
         return self.has_changelog(name)
+
+    def check_changelog(self, name: str) -> None:
+        log = f"{self.target.at(name)}/_spark_metadata"
+        for entry in sorted(self.files.names(log)):
+            if not entry.startswith("."):
+                _names_in(self.files, f"{log}/{entry}")
 
     def _place(self, name: str) -> str | None:
         """The name of the folder that a table is in. It is not the table's if a run died after it had moved the old
@@ -137,7 +142,7 @@ def uncommitted_files(files: FileSystem, root: str) -> list[str]:
         name
         for entry in files.names(f"{root}/_spark_metadata")
         if not entry.startswith(".")
-        for name in _names_in(files.read(f"{root}/_spark_metadata/{entry}"))
+        for name in _names_in(files, f"{root}/_spark_metadata/{entry}")
     }
     folders = [
         f"{root}/{kind}/{day}"
@@ -153,6 +158,6 @@ def uncommitted_files(files: FileSystem, root: str) -> list[str]:
     ]
 
 
-def _names_in(log: str) -> list[str]:
+def _names_in(files: FileSystem, entry: str) -> list[str]:
     """The names of the files in one entry of Spark's log of a folder, whose first line is a version."""
-    return [json.loads(line)["path"].rsplit("/", 1)[1] for line in log.splitlines()[1:]]
+    return [written["path"].rsplit("/", 1)[1] for written in json_lines(files.read(entry), entry)]

@@ -63,6 +63,12 @@ class Storage(ABC):
         """Whether a changelog exists and holds rows."""
         return self.has_changelog(name) and not self.session.is_empty(self.table(name))
 
+    @abstractmethod
+    def check_changelog(self, name: str) -> None:
+        """Raises Damaged, or the error of the system, for a file in a changelog's folder that lists its files and
+        cannot be read: Spark's own errors do not name it.
+        """
+
     # --- views, for a run
 
     def view(self, name: str, sql: str) -> None:
