@@ -99,9 +99,10 @@ def write_results(project: Project, graph: Graph, run_id: str, results: Iterable
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+    content = text.encode()
+    if not path.is_file() or path.read_bytes() != content:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content)
 
 
 def _manifest_node(project: Project, graph: Graph, node: Node, compiled: Compiled) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.errors import RunnerError, Where
+from runner.errors import RunnerError, Where, refused
 
 
 def is_uri(path: str) -> bool:
@@ -53,8 +53,11 @@ def json_lines(text: str, path: str) -> list[Any]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises `file-encoding` with the line if it is not UTF-8."""
-    content = path.read_bytes()
+    """The text of a file; raises `file-refused`, or `file-encoding` with the line if it is not UTF-8."""
+    try:
+        content = path.read_bytes()
+    except OSError as e:
+        raise refused(e, Where(path)) from None
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as e:

@@ -221,7 +221,7 @@ def _mistake(
 
 
 def _source(path: str) -> tuple[str, str, Callable[[], bool]] | None:
-    return (read_text(Path(path)), path, lambda: True) if Path(path).is_file() else None
+    return (read_text(Path(path)), path, lambda: True) if Path(path).exists() else None
 
 
 def _innermost(error: BaseException, path: Path) -> Where:

@@ -1322,6 +1322,21 @@ CASES = [
         '"starts"',
         "{servers: h:1, topics: a, starts: latest}",
     ),
+    Case(
+        "file-refused",
+        None,
+        "move the file away",
+        '"target" is a file, and a folder belongs there',
+        {"models/m.sql": "select 1", "target": ""},
+        ("compile", "-s", "m"),
+    ),
+    Case(
+        "file-refused",
+        "models/m.sql",
+        "move the folder away",
+        '"models/m.sql" is a folder, and a file belongs there',
+        {"models/m.sql/x": ""},
+    ),
     in_model(
         "setting-key",
         "models/m.sql:1",

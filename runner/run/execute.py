@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.maintenance import Maintenance
-from runner.errors import BUG
+from runner.errors import BUG, RunnerError, RunnerErrors
 from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, Source, UnitTest
 from runner.run.models import Models
 from runner.run.results import Result
@@ -68,6 +68,8 @@ def timed(node: Node, action: Callable[[Node], Result], compiled_path: PathOf) -
             result = action(node)
     except QueryFailed as failure:
         result = failed(node, failure, compiled_path(node))
+    except (RunnerError, RunnerErrors):
+        raise
     except Exception:
         result = Result(node.name, node.resource_type, "error", f"{traceback.format_exc()}{BUG}")
     return replace(result, seconds=time.monotonic() - began)

@@ -1,0 +1,260 @@
+"""Each file of a project and of its tables is broken in turn, and a command says which one it is and what to do: no
+traceback, no bug in the runner, and other sources go on.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.files import Damaged, decoded, from_json, json_lines
+
+PROJECT = """\
+sources:
+{sources}
+targets: {{local: {{storage: {storage}, path: warehouse}}}}
+target: local
+"""
+# What little a format needs: its query is planned in a fraction of the time.
+SMALL = """\
+about: A dialect of our own
+op: {by: op, cases: {insert: insert}}
+after: row
+db_name: db
+table_name: table
+key: {names: key}
+"""
+# Sources that share a run: a session has much to do for each.
+SHARING = 24
+
+
+def message(number: int) -> str:
+    return json.dumps({"op": "insert", "db": "d", "table": "t", "key": ["id"], "row": {"id": str(number)}})
+
+
+# --- ways to break a file or a folder
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def scramble(path: Path) -> None:
+    path.write_bytes(bytes(byte ^ 0xA5 for byte in path.read_bytes()))
+
+
+def folder_instead(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def file_instead(path: Path) -> None:
+    shutil.rmtree(path)
+    path.write_text("x")
+
+
+def cut_gzip(path: Path) -> None:
+    content = gzip.compress(os.urandom(90_000))
+    path.with_name(f"{path.name}.gz").write_bytes(content[: len(content) // 2])
+
+
+def forbid(path: Path) -> None:
+    path.chmod(0)
+
+
+FILE_WAYS = (remove, empty, cut, scramble, folder_instead)
+FOLDER_WAYS = (remove, file_instead)
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """The file or folder of a source `{s}` at `path`, which may be a pattern, is broken in a `way`. `says` is in what
+    the command says of it, beside the name of the file.
+    """
+
+    way: Callable[[Path], None]
+    path: str
+    says: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.way.__name__} {self.path}"
+
+
+CHECKPOINT, TABLE = "warehouse/_checkpoints/{s}_to_changelog", "warehouse/{s}_to_changelog"
+LOGS = ("offsets", "commits", "sources/0")
+FILES = (
+    "in/{s}/1.jsonl",
+    "in/{s}/3.jsonl",
+    *(f"{CHECKPOINT}/{name}" for name in ("metadata", "_format.json")),
+    *(f"{CHECKPOINT}/{log}/{batch}" for log in LOGS for batch in (0, 1)),
+)
+FOLDERS = (CHECKPOINT, *(f"{CHECKPOINT}/{name}" for name in ("offsets", "commits", "sources", "sources/0")), TABLE)
+OF_STORAGE = {
+    "parquet": (
+        (f"{TABLE}/_spark_metadata/0", f"{TABLE}/_spark_metadata/1", f"{TABLE}/kind=row/*/*.parquet"),
+        (f"{TABLE}/_spark_metadata", f"{TABLE}/kind=row"),
+    ),
+    "delta": (
+        (*(f"{TABLE}/_delta_log/{number:020}.json" for number in range(3)), f"{TABLE}/*.parquet"),
+        (f"{TABLE}/_delta_log",),
+    ),
+}
+SAMPLE = {
+    "parquet": [
+        Breakage(cut_gzip, "in/{s}/3.jsonl", "put the whole file there, or move it away"),
+        Breakage(empty, f"{CHECKPOINT}/metadata", "(empty)"),
+        Breakage(cut, f"{CHECKPOINT}/_format.json", "(no JSON at character"),
+        Breakage(scramble, f"{CHECKPOINT}/offsets/1", "is not UTF-8)"),
+        Breakage(folder_instead, f"{CHECKPOINT}/sources/0/1", "is a folder, and a file belongs there"),
+        Breakage(cut, f"{TABLE}/_spark_metadata/1"),
+        Breakage(remove, TABLE),
+    ],
+    "delta": [Breakage(cut, f"{TABLE}/_delta_log/{2:020}.json"), Breakage(remove, TABLE)],
+}
+
+
+def all_breakages(storage: str) -> list[Breakage]:
+    files, folders = OF_STORAGE[storage]
+    return [
+        *(Breakage(way, path) for path, way in product((*FILES, *files), FILE_WAYS)),
+        *(Breakage(way, path) for path, way in product((*FOLDERS, *folders), FOLDER_WAYS)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("storage", "some"),
+    [
+        *(pytest.param(storage, SAMPLE[storage], id=f"{storage}-sample") for storage in SAMPLE),
+        *(
+            pytest.param(storage, some[start : start + SHARING], id=f"{storage}-{start}", marks=pytest.mark.soak)
+            for storage in OF_STORAGE
+            for some in [all_breakages(storage)]
+            for start in range(0, len(some), SHARING)
+        ),
+    ],
+)
+@pytest.mark.usefixtures("spark", "interpreted")
+def test_a_broken_file_of_one_source(
+    storage: str, some: list[Breakage], project: Callable[..., Path], runner: Callable[..., Any]
+) -> None:
+    """Each breaks a source of its own, after two batches have landed and before a third."""
+    sources = {f"s{number}": breakage for number, breakage in enumerate(some)}
+    lines = [f"  - {{name: {s}, format: small, files: in/{s}/*}}" for s in (*sources, "good")]
+    text = PROJECT.format(sources="\n".join(lines), storage=storage)
+    landing = ["-s", " ".join(f"{s}_to_changelog" for s in (*sources, "good")), "--log-format", "json"]
+    for number in (1, 2, 3):
+        messages = {f"in/{s}/{number}.jsonl": message(number) + "\n" for s in (*sources, "good")}
+        folder = project({"project.yml": text, "formats/small.yml": SMALL, **messages})
+        if number < 3:
+            assert runner("run", *landing).code == 0
+    for s, breakage in sources.items():
+        breakage.way(next(iter(sorted(folder.glob(breakage.path.format(s=s))))))
+    ran = runner("build", *landing)
+    results = {event["name"]: event for event in finished(ran.err)}
+    assert ran.code == 1 and "this is a bug" not in ran.err, ran.err
+    assert [results[name]["status"] for name in ("good_to_changelog", "conserved_good")] == ["success", "pass"]
+    wrong = [said for s, breakage in sources.items() for said in badly_said(breakage, s, results)]
+    assert not wrong, "\n".join(wrong)
+
+
+def finished(err: str) -> Iterator[dict[str, Any]]:
+    return (event for event in map(json.loads, err.splitlines()) if event["event"] == "finished")
+
+
+REMEDY = re.compile(r"--full-refresh|restore|move (it|the \w+) away|put the whole file|let the user|make ")
+
+
+def badly_said(breakage: Breakage, source: str, results: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """What is wrong with what was said of a source. It may have landed all the same: then nothing had to be said."""
+    for name in (f"{source}_to_changelog", f"conserved_{source}"):
+        result = results[name]
+        text = "\n".join([result["message"], *result["notes"]])
+        named = [part for part in breakage.path.format(s=source).split("/") if "*" not in part][-1]
+        is_landed = result["status"] in ("success", "warn", "pass")
+        if result["status"] == "error" and not (named in text and REMEDY.search(text)):
+            yield f"{breakage}: {name} says neither the file nor a remedy: {text}"
+        elif "Traceback" in text or "NO_HINT" in text or (breakage.says not in text and not is_landed):
+            yield f"{breakage}: {name} says {text}"
+
+
+# --- files that stop a command before Spark starts
+
+WHOLE = {
+    "project.yml": PROJECT.format(sources="  - {name: a, format: small, files: in/*}", storage="parquet"),
+    "formats/small.yml": SMALL,
+    "models/m.sql": "select 1 as a",
+    "models/m.yml": "models: [{name: m, description: x}]",
+    "macros/functions/f.sql": "create function f(a string comment 'a') returns string comment 'c' return a;",
+    "target/manifest.json": "{}",
+    "target/run_results.json": "{}",
+    "target/compiled/project/models/m.sql": "select 1",
+    "target/logs/spark.log": "",
+    "warehouse/_locks/a_to_changelog.lock": "",
+}
+PLACES = sorted({str(parent) for name in WHOLE for parent in [Path(name), *Path(name).parents]} - {"."})
+
+
+def broken_projects() -> Iterator[tuple[str, Callable[[Path], None]]]:
+    for name in PLACES:
+        yield from product([name], FILE_WAYS if name in WHOLE else FOLDER_WAYS)
+    yield from product(PLACES, [forbid])
+
+
+def test_a_broken_file_of_a_project(
+    tmp_path: Path, project: Callable[..., Path], runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_spark(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("runner.commands.job.open_spark", no_spark)
+    wrong: list[str] = []
+    for name, way in broken_projects():
+        for path in list(tmp_path.iterdir()):
+            remove(path)
+        folder = project(WHOLE)
+        way(folder / name)
+        if way is forbid and os.access(folder / name, os.R_OK):
+            continue  # root reads everything
+        ran = runner("run")
+        is_refused = (
+            ran.code == 2 and ran.err.startswith("error[") and ("\n  hint: " in ran.err or "\n  --> " in ran.err)
+        )
+        if not (is_refused or ran.code == 130) or "Traceback" in ran.err or "Errno" in ran.err:
+            wrong.append(f"{way.__name__} {name}: {ran.code} {ran.err[-600:]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_wrong_with_recorded_json() -> None:
+    for content, said in (
+        (b"", '"a/b" is damaged (empty)'),
+        (b'{"a": "x', '"a/b" is damaged (no JSON at character 7 of 8)'),
+        (b"{\xff}", '"a/b" is damaged (byte 2 is not UTF-8)'),
+    ):
+        with pytest.raises(Damaged) as caught:
+            from_json(decoded(content, "a/b"), "a/b")
+        assert str(caught.value).startswith(said) and "--full-refresh" in str(caught.value)
+    assert json_lines('v1\n{"a": 1}\n-\n', "a/b") == [{"a": 1}]
+    for log in ("", '{"a": 1}'):
+        with pytest.raises(Damaged):
+            json_lines(log, "a/b")
