@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runner.files import write_whole
 from runner.project.graph import Graph
 from runner.project.nodes import Node, Project, UnitTest
 from runner.run.results import Result
@@ -83,26 +84,13 @@ def write_results(project: Project, graph: Graph, run_id: str, results: Iterable
         for r in results
     ]
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    path = project.target_path / "run_results.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(
-        _json(
-            {
-                "metadata": {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id},
-                "results": entries,
-            }
-        ),
-        encoding="utf-8",
-    )
-    part.replace(path)
+    metadata = {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id}
+    write_whole(project.target_path / "run_results.json", _json({"metadata": metadata, "results": entries}))
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    content = text.encode()
-    if not path.is_file() or path.read_bytes() != content:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    if not path.is_file() or path.read_bytes() != text.encode():
+        write_whole(path, text)
 
 
 def _manifest_node(project: Project, graph: Graph, node: Node, compiled: Compiled) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from runner.commands.arguments import (
     Selection,
     ShowArguments,
 )
-from runner.errors import RunnerError, RunnerErrors, did_you_mean, nearest_or_all, refused
+from runner.errors import RunnerError, RunnerErrors, did_you_mean, errors_in, nearest_or_all
 from runner.report import Report
 
 
@@ -39,8 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         color = False if args.no_color or os.environ.get("NO_COLOR") else None
         report = Report(args.log_format, args.quiet, color)
         return int(args.run(args, report))
-    except (RunnerError, RunnerErrors) as mistake:
-        for error in mistake.errors if isinstance(mistake, RunnerErrors) else [mistake]:
+    except BrokenPipeError:
+        sys.stdout = None  # its reader is gone: Python must not flush it at exit
+        return 0
+    except (RunnerError, RunnerErrors, OSError) as mistake:
+        for error in errors_in(mistake):
             report.error(error)
             if debug:
                 report.debug("".join(traceback.format_exception(error)).rstrip())
@@ -48,14 +51,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         report.interrupted()
         return 130
-    except BrokenPipeError:
-        sys.stdout = None  # its reader is gone: Python must not flush it at exit
-        return 0
-    except OSError as error:
-        report.error(refused(error))
-        if debug:
-            report.debug(traceback.format_exc().rstrip())
-        return 2
     except Exception:
         report.bug(traceback.format_exc())
         return 1

@@ -108,6 +108,18 @@ def refused(error: OSError, where: Where | None = None) -> RunnerError:
     )
 
 
+def errors_in(mistake: RunnerError | RunnerErrors | OSError) -> list[RunnerError]:
+    """The errors to report."""
+    match mistake:
+        case RunnerErrors():
+            return mistake.errors
+        case RunnerError():
+            return [mistake]
+    error = refused(mistake)
+    error.__cause__ = mistake
+    return [error]
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint with the nearest of the known names; empty if none is near.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,21 @@ def json_lines(text: str, path: str) -> list[Any]:
     if not version.startswith("v"):
         raise Damaged(path, "its first line is no version" if version else "empty")
     return [from_json(line, path) for line in lines if line not in ("", "-")]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes or replaces a file, with its folder: at every moment the old text or the new one is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="")
+        part.replace(path)
+    except OSError as e:
+        with suppress(OSError):
+            part.unlink()
+        # The system names the part, or no file if it is already open.
+        e.filename = str(path)
+        raise
 
 
 def read_text(path: Path) -> str:

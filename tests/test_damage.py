@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -89,8 +90,8 @@ FOLDER_WAYS = (remove, file_instead)
 
 @dataclass(frozen=True)
 class Breakage:
-    """The file or folder of a source `{s}` at `path`, which may be a pattern, is broken in a `way`. `says` is in what
-    the command says of it, beside the name of the file.
+    """The file or folder of a source `{s}` at `path`, which may be a pattern, is broken in a `way`. `says` is in the
+    error, beside the name of the file and a remedy.
     """
 
     way: Callable[[Path], None]
@@ -175,6 +176,11 @@ def test_a_broken_file_of_one_source(
     assert ran.code == 1 and "this is a bug" not in ran.err, ran.err
     assert [results[name]["status"] for name in ("good_to_changelog", "conserved_good")] == ["success", "pass"]
     wrong = [said for s, breakage in sources.items() for said in badly_said(breakage, s, results)]
+    # Tests that the build has skipped read broken files by themselves.
+    ran = runner("test", "-s", "conserved_*", "--log-format", "json")
+    results = {event["name"]: event for event in finished(ran.err)}
+    assert len(results) == len(sources) + 1 and results["conserved_good"]["status"] == "pass", ran.err
+    wrong += [said for s, breakage in sources.items() for said in badly_said(breakage, s, results)]
     assert not wrong, "\n".join(wrong)
 
 
@@ -186,15 +192,15 @@ REMEDY = re.compile(r"--full-refresh|restore|move (it|the \w+) away|put the whol
 
 
 def badly_said(breakage: Breakage, source: str, results: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """What is wrong with what was said of a source. It may have landed all the same: then nothing had to be said."""
+    """The errors of a source that do not say which file it is and what to do. It may also have landed all the same."""
     for name in (f"{source}_to_changelog", f"conserved_{source}"):
+        if name not in results:
+            continue
         result = results[name]
         text = "\n".join([result["message"], *result["notes"]])
         named = [part for part in breakage.path.format(s=source).split("/") if "*" not in part][-1]
-        is_landed = result["status"] in ("success", "warn", "pass")
-        if result["status"] == "error" and not (named in text and REMEDY.search(text)):
-            yield f"{breakage}: {name} says neither the file nor a remedy: {text}"
-        elif "Traceback" in text or "NO_HINT" in text or (breakage.says not in text and not is_landed):
+        is_explained = named in text and REMEDY.search(text) and breakage.says in text and "NO_HINT" not in text
+        if "Traceback" in text or (result["status"] == "error" and not is_explained):
             yield f"{breakage}: {name} says {text}"
 
 
@@ -243,6 +249,58 @@ def test_a_broken_file_of_a_project(
         if not (is_refused or ran.code == 130) or "Traceback" in ran.err or "Errno" in ran.err:
             wrong.append(f"{way.__name__} {name}: {ran.code} {ran.err[-600:]}")
     assert not wrong, "\n".join(wrong)
+
+
+# --- a disk that is full
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """A disk of one MB in a folder of the project; a call leaves this many bytes on it."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("only root can mount a small disk")
+
+    def fill(left: int) -> Path:
+        filler = folder / "filler"
+        filler.unlink(missing_ok=True)
+        space = os.statvfs(folder)
+        filler.write_bytes(bytes(max(space.f_bavail * space.f_frsize - left, 0)))
+        return folder
+
+    try:
+        yield fill
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_no_space_for_files_of_a_command(
+    full_disk: Callable[[int], Path], project: Callable[..., Path], runner: Callable[..., Any]
+) -> None:
+    project({"models/m.sql": "select 1 as a"})
+    full_disk(0)
+    for command in ("compile", "run"):
+        ran = runner(command, "-s", "m", "--target-path", "disk/target")
+        said = 'error[file-refused]: no space is left on the disk of "disk/target/compiled/shop/models/m.sql"'
+        assert ran.code == 2 and ran.err.startswith(said) and "hint: make space there" in ran.err, ran.err
+
+
+@pytest.mark.usefixtures("spark", "interpreted")
+def test_no_space_for_a_table(
+    full_disk: Callable[[int], Path], project: Callable[..., Path], runner: Callable[..., Any]
+) -> None:
+    """The first run has space for locks only; the second has enough, and goes on as if nothing had been."""
+    sources = "  - {name: a, format: small, files: in/*}"
+    text = PROJECT.format(sources=sources, storage="parquet").replace("path: warehouse", "path: disk/warehouse")
+    project({"project.yml": text, "formats/small.yml": SMALL, "in/1.jsonl": message(1)})
+    full_disk(12_288)
+    ran = runner("run", "-s", "a_to_changelog")
+    assert ran.code == 1 and "no space is left: make some" in ran.err and "No space left on device" in ran.err, ran.err
+    assert "Traceback" not in ran.err and "this is a bug" not in ran.err
+    full_disk(800_000)
+    ran = runner("build", "-s", "a_to_changelog")
+    assert ran.code == 0 and "1 messages: 1 row" in ran.err, ran.err
 
 
 def test_what_is_wrong_with_recorded_json() -> None:

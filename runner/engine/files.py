@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.engine.session import Spark
-from runner.files import decoded, is_uri
+from runner.files import decoded, is_uri, write_whole
 from runner.storage.session import FileSystem
 
 
@@ -31,11 +31,7 @@ class LocalFiles:
         return decoded(Path(path).read_bytes(), path)
 
     def write(self, path: str, text: str) -> None:
-        file = Path(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f".{file.name}.part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(file)
+        write_whole(Path(path), text)
 
     def remove(self, path: str) -> None:
         if Path(path).is_dir():

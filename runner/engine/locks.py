@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from runner.errors import RunnerError, from_here
+from runner.errors import RunnerError, from_here, refused
 
 LOOK_AGAIN_SECONDS = 0.05
 # How long a lock may be held before its file says by whom: its holder writes that, or is refused and releases it.
@@ -301,6 +301,6 @@ def _explained(path: Path) -> Iterator[None]:
         hint = (
             "its file system has no locks (flock); a disk of this host has them"
             if e.errno in NO_LOCKS
-            else "each table has a file in this folder, which must be writable"
+            else f"each table has a file in this folder, which must be writable: {refused(e).hint}"
         )
         raise RunnerError("target-lock", f'"{from_here(path)}" cannot be locked: {e.strerror}', hint=hint) from e
