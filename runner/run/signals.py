@@ -30,7 +30,7 @@ class StopSignals:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, handler or signal.SIG_DFL)
 
     def count_only(self, end_at_once: Callable[[], None]) -> None:
         """From now on the run looks at `count`. The second signal calls `end_at_once`: nobody else may be able to,
