@@ -61,9 +61,8 @@ class Checkpoint:
         """Raises Damaged, or the error of the system, for a file of Spark's in it that cannot be read: Spark's own
         errors do not name it.
         """
-        if not self.files.exists(self.folder):
-            return
-        from_json(self.files.read(f"{self.folder}/metadata"), f"{self.folder}/metadata")
+        if self.is_there:
+            from_json(self.files.read(f"{self.folder}/metadata"), f"{self.folder}/metadata")
         for log in ("offsets", "commits", "sources/0"):
             folder = f"{self.folder}/{log}"
             for name in sorted(self.files.names(folder)):

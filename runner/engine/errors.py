@@ -21,6 +21,11 @@ class QueryFailed(Exception):
         super().__init__(message)
         self.message, self.line, self.column = message, line, column
 
+    @property
+    def is_of_disk(self) -> bool:
+        """Whether a disk is full or refuses access."""
+        return any(remedy in self.message for _, remedy in DISK_REMEDIES)
+
 
 class SparkGone(QueryFailed):
     """The JVM has ended, by itself or by a signal."""
@@ -46,8 +51,8 @@ def query_errors() -> Iterator[None]:
 
 
 PLACE = re.compile(r"line (\d+),? pos(?:ition)? (\d+)")
-# Words of Java, Hadoop and Spark for what is wrong with a disk or a file -> what to do.
-REMEDIES = (
+# Words of Java, Hadoop and Spark for what is wrong with a disk, or with a file -> what to do.
+DISK_REMEDIES = (
     (
         r"No space left on device|Disk quota exceeded|ENOSPC",
         "no space is left: make some on the disks of the tables and of Spark's temporary files (spark.local.dir), then "
@@ -58,13 +63,13 @@ REMEDIES = (
         "there is no permission: let the user of this command (on a cluster, that of Spark) read and write there",
     ),
     (r"Read-only file system", "the disk cannot be written: choose another folder, or mount it for writing"),
-    (
-        r"FAILED_READ_FILE|EOFException|ZipException|DataFormatException|incorrect (header|data) check"
-        r"|is not a Parquet file|CANNOT_READ_FILE_FOOTER|ChecksumException|Checksum error|FileNotFoundException"
-        r"|PATH_NOT_FOUND|FILE_NOT_EXIST|Is a directory|Not a directory|ParentNotDirectory",
-        "the file is missing, cut or damaged: if it has messages, put the whole file there, or move it away; "
-        "if it belongs to a table, restore the table with its checkpoint, or run with --full-refresh",
-    ),
+)
+FILE_REMEDY = (
+    r"FAILED_READ_FILE|EOFException|ZipException|DataFormatException|incorrect (header|data) check"
+    r"|is not a Parquet file|CANNOT_READ_FILE_FOOTER|ChecksumException|Checksum error|FileNotFoundException"
+    r"|PATH_NOT_FOUND|FILE_NOT_EXIST|Is a directory|Not a directory|ParentNotDirectory",
+    "the file is missing, cut or damaged: if it has messages, put the whole file there, or move it away; "
+    "if it belongs to a table, restore the table with its checkpoint, or run with --full-refresh",
 )
 MOST_CAUSES = 20
 
@@ -93,7 +98,7 @@ to a table, restore the table with its checkpoint, or run with --full-refresh
     """
     said = text.replace(".NO_HINT]", "]")
     # A process of Python that has died ends a stream of bytes, and no file.
-    for words, remedy in () if "Python worker" in text else REMEDIES:
+    for words, remedy in () if "Python worker" in text else (*DISK_REMEDIES, FILE_REMEDY):
         behind = next((cause for cause in reversed([text, *causes]) if re.search(words, cause)), None)
         if behind is not None:
             last = causes[-1] if causes else text

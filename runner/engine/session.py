@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,7 +21,7 @@ from runner.contract import SQL_SETTINGS, schema
 from runner.engine.connect import connected
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.functions import MessageFunction, NoFunctions, SessionFunctions, SqlFunctions
-from runner.engine.locks import Session
+from runner.engine.locks import LOOK_AGAIN_SECONDS, Session, start_of
 from runner.engine.values import column_types, nullable, plain, typed
 from runner.errors import RunnerError, from_here
 from runner.project.nodes import Target
@@ -52,6 +53,7 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
 }
 
+SECONDS_TO_DIE = 5.0
 CORES = str(os.cpu_count() or 2)
 
 # Settings for Spark on this machine only.
@@ -76,6 +78,7 @@ class Spark:
         self.owns_jvm = started is None and not target.remote
         self.server_session: Session | None = None
         self.opened: list[SparkSession] = []
+        self.is_killed = False
         if started:
             self.session = started.newSession()
         elif target.remote:
@@ -92,11 +95,19 @@ class Spark:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(SparkGone), query_errors():
+        # Of a JVM that was killed, pyspark warns that it cannot be stopped.
+        with suppress(SparkGone), query_errors(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             if self.owns_jvm:
                 self.session.stop()
             for session in self.opened if self.target.remote else ():
                 session.stop()
+        if self.is_killed:
+            # Whoever gets the locks next must not meet it.
+            deadline = time.monotonic() + SECONDS_TO_DIE
+            while self.process and start_of(self.process) and time.monotonic() < deadline:
+                time.sleep(LOOK_AGAIN_SECONDS)
+            logging.disable(logging.NOTSET)
 
     @property
     def jvm(self) -> Any:
@@ -108,11 +119,12 @@ class Spark:
         if none is given, of the same.
         """
         out = object.__new__(Spark)
-        out.target, out.owns_jvm, out.opened, out.process = self.target, False, self.opened, None
+        out.target, out.owns_jvm, out.opened = self.target, False, self.opened
         if self.target.remote:
             out._connect(self.target.remote)
         else:
             out.session, out.server_session = self.session.newSession(), None
+        out.process, out.is_killed = None, False
         out.opened.append(out.session)
         out._prepare(library or self.library)
         return out
@@ -150,6 +162,9 @@ class Spark:
     def kill(self) -> None:
         """Ends the JVM at once, if this run started it. May be called in the handler of a signal."""
         if self.process:
+            self.is_killed = True
+            # Each thread that waits for the JVM would log that it is gone.
+            logging.disable(logging.CRITICAL)
             with suppress(ProcessLookupError):
                 os.kill(self.process, signal.SIGKILL)
 

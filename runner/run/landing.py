@@ -127,7 +127,8 @@ class Landing:
         except SparkGone:
             raise
         except QueryFailed as failure:
-            self.tables.check_changelog(source.model)
+            if not failure.is_of_disk:
+                self.tables.check_changelog(source.model)
             topics = source.messages.topics
             if not topics:
                 raise
