@@ -199,7 +199,9 @@ def badly_said(breakage: Breakage, source: str, results: dict[str, dict[str, Any
         result = results[name]
         text = "\n".join([result["message"], *result["notes"]])
         named = [part for part in breakage.path.format(s=source).split("/") if "*" not in part][-1]
-        is_explained = named in text and REMEDY.search(text) and breakage.says in text and "NO_HINT" not in text
+        # Of a folder that is gone, the table's or the checkpoint's is named.
+        is_named = named in text or f'/{source}_to_changelog"' in text
+        is_explained = is_named and REMEDY.search(text) and breakage.says in text and "NO_HINT" not in text
         if "Traceback" in text or (result["status"] == "error" and not is_explained):
             yield f"{breakage}: {name} says {text}"
 

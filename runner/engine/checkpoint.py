@@ -68,8 +68,10 @@ class Checkpoint:
             for name in sorted(self.files.names(folder)):
                 if not name.startswith("."):
                     self._entries(f"{folder}/{name}")
-        if self.newest_commit > self.newest_plan:
-            raise Damaged(f"{self.folder}/offsets/{self.newest_commit}", "missing")
+        if self.newest_commit >= 0 and not self.files.names(f"{self.folder}/sources/0"):
+            raise Damaged(f"{self.folder}/sources/0", "missing")
+        for batch in sorted({*self._numbers("commits")} - {*self._numbers("offsets")}):
+            raise Damaged(f"{self.folder}/offsets/{batch}", "missing")
 
     def fingerprint(self) -> Fingerprint | None:
         recorded = self._recorded(FINGERPRINT, ("format", "sha256"))

@@ -67,7 +67,8 @@ DISK_REMEDIES = (
 FILE_REMEDY = (
     r"FAILED_READ_FILE|EOFException|ZipException|DataFormatException|incorrect (header|data) check"
     r"|is not a Parquet file|CANNOT_READ_FILE_FOOTER|ChecksumException|Checksum error|FileNotFoundException"
-    r"|PATH_NOT_FOUND|FILE_NOT_EXIST|Is a directory|Not a directory|ParentNotDirectory",
+    r"|PATH_NOT_FOUND|FILE_NOT_EXIST|Is a directory|Not a directory|ParentNotDirectory"
+    r"|batch [0-9]+ doesn't exist",
     "the file is missing, cut or damaged: if it has messages, put the whole file there, or move it away; "
     "if it belongs to a table, restore the table with its checkpoint, or run with --full-refresh",
 )
