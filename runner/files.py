@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,14 @@ def from_json(text: str, path: str) -> Any:
     except json.JSONDecodeError as error:
         what = f"no JSON at character {error.pos + 1} of {len(text)}" if text.strip() else "empty"
         raise Damaged(path, what) from None
+
+
+def mapping(text: str, path: str, keys: Iterable[str] = ()) -> dict[str, Any]:
+    """What a run has recorded in a file, with these keys."""
+    found = from_json(text, path)
+    if not isinstance(found, dict) or not set(keys) <= found.keys():
+        raise Damaged(path, f"not a mapping with {', '.join(keys)}" if keys else "not a mapping")
+    return found
 
 
 def json_lines(text: str, path: str) -> list[Any]:

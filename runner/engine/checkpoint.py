@@ -10,7 +10,7 @@ from datetime import date, datetime, timezone
 from typing import Any
 
 from runner.engine.offsets import Offsets
-from runner.files import Damaged, from_json, json_lines
+from runner.files import Damaged, from_json, json_lines, mapping
 from runner.storage.session import FileSystem
 
 FINGERPRINT = "_format.json"
@@ -90,16 +90,16 @@ class Checkpoint:
 
     def table(self) -> str | None:
         """The identity of the table that the stream writes."""
-        recorded = self._recorded(TABLE)
-        return recorded["identity"] if recorded else None
+        found = self._recorded(TABLE, ("identity",))
+        return found["identity"] if found else None
 
     def write_table(self, identity: str) -> None:
         self._record(TABLE, {"identity": identity})
 
     def newest_landed(self) -> int:
         """The newest batch that is known to have landed messages; -1 if none is."""
-        recorded = self._recorded(LANDED)
-        return int(recorded["batch"]) if recorded else -1
+        found = self._recorded(LANDED, ("batch",))
+        return int(found["batch"]) if found else -1
 
     def write_landed(self, batch: int) -> None:
         self._record(LANDED, {"batch": batch})
@@ -151,12 +151,7 @@ class Checkpoint:
     def _recorded(self, name: str, keys: Iterable[str] = ()) -> Any:
         """What was recorded next to Spark's own files, with these keys; None if nothing was."""
         path = f"{self.folder}/{name}"
-        if not self.files.exists(path):
-            return None
-        recorded = from_json(self.files.read(path), path)
-        if not isinstance(recorded, dict) or not set(keys) <= recorded.keys():
-            raise Damaged(path, f"not a mapping with {', '.join(keys)}" if keys else "not a mapping")
-        return recorded
+        return mapping(self.files.read(path), path, keys) if self.files.exists(path) else None
 
     def _record(self, name: str, value: Mapping[str, Any]) -> None:
         self.files.write(f"{self.folder}/{name}", json.dumps(value) + "\n")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runner.files import from_json
+from runner.files import mapping
 from runner.storage.session import FileSystem
 
 
@@ -61,7 +61,7 @@ class Progress:
     def _settled(self) -> dict[str, Any] | None:
         if not self.files.exists(self.path):
             return None
-        record: dict[str, Any] = from_json(self.files.read(self.path), self.path)
+        record = mapping(self.files.read(self.path), self.path, ("read", "written"))
         if "next" not in record:
             return record
         written = self._new(record["before"])
