@@ -26,7 +26,7 @@ select * from {{ model }} where not coalesce({{ expression }}, false)
 {%- endmacro -%}
 
 {#- Messages read = messages landed. The view `<source>_read_again` has the places that were read, with a new count of their messages; `<source>_gone`
-    has the files that are not there any more and cannot be counted again. -#}
+    has the files that are not there any more and cannot be counted again, `<source>_changed` those whose content is not what was read. -#}
 {%- macro test_conserved(source) -%}
 {{ conserved_topics(source) if source.messages.topics else conserved_files(source) }}
 {%- endmacro -%}
@@ -41,9 +41,10 @@ landed_places as (
 select
   place,
   coalesce(messages_read, 0) as messages_read,
-  coalesce(messages_landed, 0) as messages_landed
-from read_places full join landed_places using (place)
-where coalesce(messages_read, 0) <> coalesce(messages_landed, 0)
+  coalesce(messages_landed, 0) as messages_landed,
+  if(value is null, null, 'changed since it was read') as content
+from read_places full join landed_places using (place) left join {{ name(source.name ~ '_changed') }} on place = value
+where (coalesce(messages_read, 0) <> coalesce(messages_landed, 0) or value is not null)
   and place not in (select value from {{ name(source.name ~ '_gone') }})
 {%- endmacro -%}
 

@@ -126,7 +126,7 @@ def _open(spark: Spark, job: Job, source: Source) -> CompiledNode:
 
     compiled = job.compiled.nodes[source.model]
     expressions = reads(job.workspace.templates.call, source.messages)
-    source_view(spark, source.messages, expressions, f"{source.name}_messages", streaming=False)
+    source_view(spark, source.messages, expressions, f"{source.name}_messages")
     spark.register(compiled.functions, compiled.sql_functions)
     return compiled
 

@@ -88,7 +88,7 @@ def main(format_name: str) -> None:
     (source,) = [source for source in project.sources if source.name == format_name]
     view, expressions = f"{format_name}_messages", reads(job.workspace.templates.call, source.messages)
     with Spark(project.target, WORK / "spark.log", job.library) as spark:
-        source_view(spark, source.messages, expressions, view, streaming=False)
+        source_view(spark, source.messages, expressions, view)
         spark.register(compiled.functions, compiled.sql_functions)
         steps = [Step("(scan)", f"select * from `{view}`"), *(Step(*one) for one in steps_of(compiled.sql))]
         messages = spark.count(f"select * from `{view}`")

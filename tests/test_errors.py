@@ -1218,6 +1218,13 @@ CASES = [
     selecting("usage", 'did you mean "--target"?', "--taget=x", "ls", "--taget=x"),
     selecting("usage", "runner check --help", '"everything"', "check", "everything"),
     in_target("target-jars", "project.yml:3:30", None, '"none/*.jar"', "{storage: delta, jars: [none/*.jar]}"),
+    Case(
+        "target-jars",
+        "project.yml:1:19",
+        r"keep jars in a folder without , [ ] { } * ? \ in its path",
+        "from which Spark loads no jar",
+        {"project.yml": "targets: {local: {jars: x*.jar}}", "x,y.jar": ""},
+    ),
     in_target(
         "target-catalog", "project.yml:3:3", "catalog: {type: hadoop}", "the target has none", "{storage: iceberg}"
     ),

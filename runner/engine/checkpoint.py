@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from datetime import date, datetime, timezone
+from dataclasses import asdict, astuple, dataclass
+from datetime import date
 from typing import Any
 
 from runner.engine.offsets import Offsets
@@ -18,6 +18,7 @@ TOPIC_IDS = "_topics.json"
 RETENTION = "_retention.json"
 TABLE = "_table.json"
 LANDED = "_landed.json"
+FILE_STATES = "_files.json"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,20 @@ class Fingerprint:
     @classmethod
     def of(cls, format_name: str, sql: str, reach: str = "") -> Fingerprint:
         return cls(format_name, hashlib.sha256(sql.encode()).hexdigest(), reach)
+
+
+@dataclass(frozen=True)
+class FileState:
+    """What is in a file. `modified` is its time of change in milliseconds since 1970."""
+
+    modified: int
+    size: int
+    sha256: str
+
+    @property
+    def looks(self) -> tuple[int, int]:
+        """What can be seen without reading the file."""
+        return self.modified, self.size
 
 
 @dataclass(frozen=True)
@@ -115,9 +130,16 @@ class Checkpoint:
     def keep_since(self, day: date) -> None:
         self._record(RETENTION, {"landed_since": f"{day}"})
 
-    def committed_files(self) -> dict[str, datetime]:
-        """The files that committed batches have read, with the times of their last change; the names are those in
-        `origin.file` of rows.
+    def file_states(self) -> dict[str, FileState]:
+        """What was in the files that were read, as far as it is known; the names are those in `origin.file` of rows."""
+        return {file: FileState(*state) for file, state in (self._recorded(FILE_STATES) or {}).items()}
+
+    def write_file_states(self, states: Mapping[str, FileState]) -> None:
+        self._record(FILE_STATES, {file: list(astuple(states[file])) for file in sorted(states)})
+
+    def committed_files(self) -> dict[str, int]:
+        """The files that committed batches have read, with the times of their last change in milliseconds since 1970;
+        the names are those in `origin.file` of rows.
         """
         log, newest = f"{self.folder}/sources/0", self.newest_commit
         # Old commits are deleted and old entries moved to a `.compact` file: what counts is the newest commit.
@@ -132,7 +154,7 @@ class Checkpoint:
             for entry in entries
             if entry["batchId"] <= newest
         }
-        return {path: datetime.fromtimestamp(read[path] / 1000, timezone.utc) for path in sorted(read)}
+        return {path: read[path] for path in sorted(read)}
 
     def first_offsets(self) -> Offsets:
         """Where reading began; without partitions that were added later."""

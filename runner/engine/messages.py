@@ -15,7 +15,8 @@ from runner.engine.errors import query_errors
 from runner.engine.kafka import read_kafka
 from runner.engine.session import Spark
 from runner.functions import udfs
-from runner.functions.avro.files import FileMessage, local_path
+from runner.functions.avro.files import FileMessage, plain_path
+from runner.patterns import SPECIAL, escaped, is_pattern, unescaped
 from runner.project.nodes import Messages
 
 # Kind of messages -> what Spark reads them as.
@@ -28,30 +29,55 @@ STORED_AS = {
     "binary_kafka": "kafka",
 }
 
+# Otherwise files older than the newest one by more than this would be left out silently: all of time.
+MAX_FILE_AGE = f"{2**63 - 1}ms"
+# The length of a name in a file system.
+MAX_NAME = 255
+# A comma in a group of a pattern.
+COMMA = "\\,"
+
+
+def _ordinary_names() -> str:
+    """The pattern of names without special characters: Hadoop's patterns cannot say it shorter."""
+    pattern = ""
+    for _ in range(MAX_NAME):
+        pattern = f"{{,[^{SPECIAL}]{pattern}}}"
+    return pattern
+
+
+# Which files a stream reads, as options. If a path in a batch has a character that is special in patterns, Spark 4.1
+# reads the other files of the batch twice: such a file needs a batch of its own.
+ORDINARY_FILES = {"pathGlobFilter": _ordinary_names()}
+SPECIAL_FILES = {"pathGlobFilter": f"*[{SPECIAL}]*", "maxFilesPerTrigger": "1"}
+ONE_BY_ONE = {"maxFilesPerTrigger": "1"}
+
 COUNTS = "place string, messages bigint"
 FILE_COUNTS = "file string, messages bigint"
 
 
-def source_view(spark: Spark, messages: Messages, reads: Mapping[str, str], view: str, streaming: bool) -> None:
+def source_view(
+    spark: Spark, messages: Messages, reads: Mapping[str, str], view: str, stream: Mapping[str, str] | None = None
+) -> None:
     """Creates a view of a source's messages: raw, origin, arrival; in Avro also own_schema and damage. `reads` maps
-    these columns, `is_message` and `scanned` to the SQL expressions of the kind of messages.
+    these columns, `is_message` and `scanned` to the SQL expressions of the kind of messages. `stream` has the options
+    of a stream, and is None for a batch.
     """
     with query_errors():
-        frame = _scan(spark, messages, reads, streaming).where(reads["is_message"])
+        frame = _scan(spark, messages, reads, stream).where(reads["is_message"])
         columns = [column for column in MESSAGE_COLUMNS["avro"] if column in reads]
         frame.select(*(F.expr(reads[column]).alias(column) for column in columns)).createOrReplaceTempView(view)
 
 
-def _scan(spark: Spark, messages: Messages, reads: Mapping[str, str], streaming: bool) -> DataFrame:
-    reader: Any = spark.session.readStream if streaming else spark.session.read
+def _scan(spark: Spark, messages: Messages, reads: Mapping[str, str], stream: Mapping[str, str] | None) -> DataFrame:
+    reader: Any = spark.session.read if stream is None else spark.session.readStream
     if messages.topics:
         options = dict(messages.topics.options)
-        if not streaming and options.get("startingOffsets") == "latest":
+        if stream is None and options.get("startingOffsets") == "latest":
             options["startingOffsets"] = "earliest"  # in a batch, there is nothing after the latest
         return read_kafka(reader, options)
-    reader = reader.format(STORED_AS[messages.kind])
-    # Otherwise files older than the newest one by more than maxFileAge would be left out silently.
-    frame: DataFrame = reader.schema(reads["scanned"]).option("maxFileAge", "36500d").load(_pattern(messages.path))
+    options = {"maxFileAge": MAX_FILE_AGE, **(stream or {})}
+    reader = reader.format(STORED_AS[messages.kind]).schema(reads["scanned"]).options(**options)
+    frame: DataFrame = reader.load(_pattern(messages))
     if messages.kind != "binary_files":
         return frame
     known_schemas = messages.schemas
@@ -79,7 +105,7 @@ def file_counts_view(spark: Spark, messages: Messages, reads: Mapping[str, str],
     """Creates a view of some files of a source (`place`) with the number of their messages (`messages`), which may be
     spread over several rows of a file. Files are named as in `origin.file`.
     """
-    paths = [local_path(f) if f.startswith("file:") else f for f in files]
+    paths = [escaped(plain_path(file)) for file in files]
     reader = spark.session.read.format(STORED_AS[messages.kind])
     if not files:
         frame = spark.session.createDataFrame([], COUNTS)
@@ -101,7 +127,10 @@ def _content(path: str) -> Column:
     return F.lit(None).cast("binary") if is_local else F.col("content")
 
 
-def _pattern(path: str) -> str:
-    """A path that a stream can read: for a single file, a pattern that matches only this file."""
-    single = Path(path)
-    return f"{single.parent}/{{{single.name}}}" if single.is_file() else path
+def _pattern(messages: Messages) -> str:
+    """What a stream can read: for a single file, which it would refuse, a pattern that matches only this file."""
+    path = messages.local_pattern
+    if path is None or is_pattern(path) or not Path(unescaped(path)).is_file():
+        return messages.path
+    folder, name = path.rsplit("/", 1)
+    return f"{folder}/{{{name.replace(',', COMMA)}}}"

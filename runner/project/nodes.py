@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Where
+from runner.files import is_uri
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
@@ -58,8 +59,8 @@ class Topics:
 class Messages:
     """Where a source's messages are. `kind` is files (text, one message per line), table (Parquet with a column
     `value`) or kafka; or, for Avro, one of these after `binary_`: files are then containers, lines of base64 or single
-    messages. `path` is the place, also as people see it. Messages of a container carry its schema unless it is one of
-    `schemas`.
+    messages. `path` is the place, also as people see it; for files it is a pattern. Messages of a container carry its
+    schema unless it is one of `schemas`.
     """
 
     kind: str
@@ -71,6 +72,12 @@ class Messages:
     def reach(self) -> str:
         """Where reading ends, as JSON; empty if it has no end."""
         return json.dumps(self.topics.ending) if self.topics and self.topics.ending is not None else ""
+
+    @property
+    def local_pattern(self) -> str | None:
+        """The pattern of files that this machine sees; None for topics and for other file systems."""
+        path = self.path.removeprefix("file://")
+        return None if self.topics or is_uri(path) else path
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.errors import Problems, RunnerError, Where
+from runner.files import is_uri
+from runner.patterns import escaped
 from runner.project.nodes import Messages, Source, TableSettings
 from runner.project.properties import optional_text
 from runner.project.topics import read_topics
@@ -75,7 +77,8 @@ def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler)
         topics, place = read_topics(yaml["kafka"], filler.text)
         return Messages(kind, place, schemas, topics)
     path = filler.text(yaml[kinds[0]])
-    return Messages(kind, path if "://" in path or path.startswith("/") else str(root / path), schemas)
+    # Only what the user writes is a pattern, not the folder that the project happens to be in.
+    return Messages(kind, path if is_uri(path) or path.startswith("/") else f"{escaped(str(root))}/{path}", schemas)
 
 
 def _schemas(yaml: Yaml | None, root: Path, filler: Filler) -> tuple[str, ...]:

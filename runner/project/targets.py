@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from runner.errors import RunnerError, nearest_or_all
 from runner.files import is_uri
+from runner.patterns import HAS_SPECIAL
 from runner.project.nodes import Catalog, Target
 from runner.storage.known import STORAGES
 from runner.storage.storage import Storage
@@ -78,20 +80,28 @@ def _check_remote(yaml: Yaml, path: str) -> None:
 def _jars(yaml: Yaml, root: Path, fill: Fill) -> dict[str, str]:
     """The settings for packages and jars that Spark itself does not have."""
     packages = [fill(one) for one in yaml["packages"].as_list()] if yaml.get("packages") else []
-    jars: list[str] = []
-    for one in yaml["jars"].as_list() if yaml.get("jars") else ():
-        pattern = fill(one)
-        found = (
-            [pattern]
-            if is_uri(pattern)
-            else sorted(str(path) for path in Path("/").glob(str(root / pattern).lstrip("/")))
-        )
-        if not found:
-            raise one.error("target-jars", f'no file matches "{pattern}"')
-        jars += found
+    jars = [jar for one in (yaml["jars"].as_list() if yaml.get("jars") else ()) for jar in _found_jars(one, root, fill)]
     return {
         key: ",".join(values) for key, values in (("spark.jars.packages", packages), ("spark.jars", jars)) if values
     }
+
+
+def _found_jars(yaml: Yaml, root: Path, fill: Fill) -> list[str]:
+    """The addresses of the jars that match a pattern."""
+    pattern = fill(yaml)
+    if is_uri(pattern):
+        return [pattern]
+    folder, relative = (Path("/"), pattern.lstrip("/")) if pattern.startswith("/") else (root, pattern)
+    found = sorted(folder.glob(relative))
+    if not found:
+        raise yaml.error("target-jars", f'no file matches "{pattern}"')
+    if refused := [path for path in found if "," in str(path) or HAS_SPECIAL.search(str(path))]:
+        raise yaml.error(
+            "target-jars",
+            f'"{refused[0]}" has a path from which Spark loads no jar',
+            r"keep jars in a folder without , [ ] { } * ? \ in its path",
+        )
+    return [f"file://{quote(str(path))}" for path in found]
 
 
 def _catalog(yaml: Yaml, storage: type[Storage], path: str, fill: Fill) -> tuple[Catalog | None, Mapping[str, str]]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runner.compile.compiled import Compiled
@@ -18,12 +18,14 @@ from runner.engine.messages import source_view
 from runner.engine.moments import check_moment
 from runner.engine.offsets import Offsets
 from runner.engine.session import Spark
-from runner.engine.streams import landed, newest_landed
+from runner.engine.streams import landed as landed_by
+from runner.engine.streams import newest_landed
 from runner.engine.tables import Tables
 from runner.project.nodes import Messages, Source, Topics
 from runner.project.topics import without_secrets
 from runner.run.results import Result
 from runner.run.silences import silences
+from runner.run.source_files import SourceFiles
 
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; it does not say which are lost.
@@ -42,22 +44,33 @@ class Landing:
     tables: Tables
     reads: Reads
     run_id: str
+    files: dict[str, SourceFiles] = field(default_factory=dict)
 
     def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
         """Lands new messages; returns what has landed, and notes for the user."""
         with self.explained(source):
             query, notes = self.start(source, ALL_NEW)
             query.awaitTermination()
+            landed = self._awaited(source, query)
+            for options in self.files[source.name].streams()[1:]:
+                self.read_source(source, options)
+                query = self.tables.start(source.model, self.compiled.nodes[source.model].sql, self.run_id, ALL_NEW)
+                landed += self._awaited(source, query)
+        return landed, notes
+
+    def _awaited(self, source: Source, query: Any) -> Landed:
+        """What a stream has landed when it has ended."""
+        query.awaitTermination()
         progress = query.recentProgress
         self.remember(source, newest_landed(progress))
-        return landed(progress), notes
+        return landed_by(progress)
 
     def result(self, source: Source, landed: Landed, notes: tuple[str, ...]) -> Result:
         """The result of a model whose stream has ended: a warning if there are notes, dead letters, parts that no row
         has, or no files.
         """
         silent = silences(self.compiled.nodes[source.model].promises, landed)
-        notes = (*notes, *self._unmatched(source, landed), *(str(one) for one in silent))
+        notes = (*notes, *self._unmatched(source, landed), *self._after(source), *(str(one) for one in silent))
         status = "warn" if notes or landed.reasons else "success"
         return Result(source.model, "model", status, notes=notes, rows=landed.numbers, reasons=landed.reasons)
 
@@ -68,13 +81,41 @@ class Landing:
             return (f'no file matches "{source.messages.path}"',)
         return ()
 
+    def _found(self, source: Source) -> SourceFiles:
+        """The files of a source; raises QueryFailed for names that Spark fails on in every run."""
+        files = self.files[source.name] = SourceFiles.found(source.messages, self.tables.checkpoint(source.model))
+        if names := files.unreadable():
+            raise QueryFailed(
+                f"Spark finds no files where a name has a colon: {enumeration(names)}; rename it, or move it away"
+            )
+        return files
+
+    def _changed(self, files: SourceFiles) -> tuple[str, ...]:
+        """A note if files have changed since they were read."""
+        if not (changed := files.changed()):
+            return ()
+        how = "new messages belong in new files, and --full-refresh reads everything again"
+        return (f"{counted(changed)} changed since read, and the change has not landed: {enumeration(changed)}; {how}",)
+
+    def _after(self, source: Source) -> tuple[str, ...]:
+        """Notes on files that were passed over; records those that were read."""
+        files = self.files[source.name]
+        files.record()
+        if passed_over := files.passed_over():
+            why = (
+                "Spark reads none whose name begins with _ or ., or ends in ._COPYING_, and none in deeper folders; "
+                "--continuous none with []{}*?\\ in its name"
+            )
+            return (f"{counted(passed_over)} not read though the pattern matches: {enumeration(passed_over)}; {why}",)
+        return ()
+
     def start(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
         """Starts the stream of a source; returns Spark's query, and notes for the user."""
-        model, compiled = source.model, self.compiled.nodes[source.model]
+        model, compiled, files = source.model, self.compiled.nodes[source.model], self._found(source)
         notes = self._refreshed(model)
         check_moment(model, self.tables.storage, self.tables.checkpoint(model))
-        notes += self._notes(source, compiled.meaning)
-        self.read_source(source, streaming=True)
+        notes += self._notes(source, compiled.meaning) + self._changed(files)
+        self.read_source(source, files.streams()[0])
         self.spark.register(compiled.functions, compiled.sql_functions)
         if source.messages.topics:
             notes += self._lost(source)
@@ -96,10 +137,10 @@ class Landing:
         if batch is not None:
             self.tables.checkpoint(source.model).write_landed(batch)
 
-    def read_source(self, source: Source, streaming: bool = False) -> None:
-        """Creates the view of a source's messages."""
+    def read_source(self, source: Source, stream: Mapping[str, str] | None = None) -> None:
+        """Creates the view of a source's messages: of a stream with these options, or of a batch."""
         messages = source.messages
-        source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", streaming)
+        source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", stream)
 
     def _finish_batch(self, model: str, sql: str) -> None:
         """Lands the batch that a run has begun and not finished."""
@@ -184,10 +225,18 @@ def _named_offsets(topics: Topics) -> Offsets:
     return offsets
 
 
-def enumeration(texts: Sequence[str]) -> str:
+def counted(files: Sequence[object]) -> str:
+    """
+    >>> counted(["a"]), counted(["a", "b"])
+    ('1 file', '2 files')
+    """
+    return f"{len(files)} file{'s' if len(files) > 1 else ''}"
+
+
+def enumeration(items: Sequence[object]) -> str:
     """
     >>> enumeration(["orders/0 offset 3", "b", "c", "d", "e", "f", "g"])
     'orders/0 offset 3, b, c, d, e and 2 more'
     """
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more
+    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
+    return ", ".join(str(item) for item in items[:SHOWN]) + more

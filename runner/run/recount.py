@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.kafka import offset_views, topics_now
 from runner.engine.messages import file_counts_view
 from runner.engine.offsets import TopicsNow
+from runner.engine.read_files import ReadFiles
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
-from runner.functions.avro.files import local_path
+from runner.functions.avro.files import plain_path
 from runner.project.nodes import Source, Topics
 from runner.run.landing import Reads, enumeration
 
@@ -24,8 +25,8 @@ RECOUNTED = (
 
 @dataclass(frozen=True)
 class Recount:
-    """Creates the views `<source>_read_again` and, for files, `<source>_gone`. `reads` gives the expressions that read
-    messages of a kind.
+    """Creates the views `<source>_read_again` and, for files, `<source>_gone` and `<source>_changed`. `reads` gives the
+    expressions that read messages of a kind.
     """
 
     spark: Spark
@@ -53,14 +54,17 @@ class Recount:
         if removed:
             counts = f"{len(removed)} of {len(files)} files may have landed before {since}"
             notes.append(f"{counts}, and rows from before that day were removed: {removed[0]}")
+        changed = ReadFiles(checkpoint).differing()
         self.spark.rows_view(f"{source.name}_gone", [(file,) for file in [*gone, *removed]], "value string")
+        self.spark.rows_view(f"{source.name}_changed", [(file,) for file in changed], "value string")
         return tuple(notes)
 
     def _removed(self, source: Source, checkpoint: Checkpoint, since: date) -> list[str]:
         """The files whose rows may have been removed because they landed before a day."""
         landed = {row["file"] for row in self.spark.rows(self.tables.macro("landed_files", source))[1]}
+        first_kept = datetime(since.year, since.month, since.day, tzinfo=timezone.utc).timestamp() * 1000
         files = checkpoint.committed_files()
-        return [file for file, changed in files.items() if file not in landed and changed.date() < since]
+        return [file for file, changed in files.items() if file not in landed and changed < first_kept]
 
     def _topics(self, source: Source, topics: Topics) -> tuple[str, ...]:
         checkpoint, view = self.tables.checkpoint(source.model), f"{source.name}_read_again"
@@ -84,4 +88,4 @@ class Recount:
 
 def _exists(file: str) -> bool:
     """Whether a file is still there; True for one that only Spark can look up."""
-    return not file.startswith("file:") or Path(local_path(file)).is_file()
+    return not file.startswith("file:") or Path(plain_path(file)).is_file()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runner.contract import COLUMNS
 from runner.files import json_lines
+from runner.patterns import escaped
 from runner.storage.data import Cutoff, Increment, Sink
 from runner.storage.session import FileSystem, Publisher
 from runner.storage.storage import Storage, new_identity
@@ -18,6 +19,10 @@ class Parquet(Storage):
     """
 
     name = "parquet"
+
+    def table(self, name: str) -> str:
+        # Spark takes the folder for a pattern.
+        return self.macro("folder_table", self.name, escaped(self.target.at(name))).strip()
 
     # --- what exists
 
@@ -116,8 +121,11 @@ class Parquet(Storage):
 
     def _changelog_rows(self, name: str) -> str:
         # Spark takes the columns of a folder from its files.
-        has_files = any(entry.startswith("kind=") for entry in self.files.names(self.target.at(name)))
-        return self.macro("changelog_rows", self.table(name)) if has_files else self.macro("no_rows")
+        root = self.target.at(name)
+        if not any(entry.startswith("kind=") for entry in self.files.names(root)):
+            return self.macro("no_rows")
+        # Where Spark finds its log of committed files, the folder is no pattern.
+        return self.macro("changelog_rows", self.macro("folder_table", self.name, root).strip())
 
     # --- maintenance
 

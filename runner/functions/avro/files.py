@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, cast
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote
 
 from runner.functions.avro.reader import Malformed, Skip, read_bytes, read_entries, read_long, skipper
 from runner.functions.avro.schema import SchemaError, min_size, parse_record
@@ -46,13 +46,13 @@ class FileMessage:
     damage: str | None = None
 
 
-def local_path(address: str) -> str:
-    """The path of a local file at an address.
+def plain_path(address: str) -> str:
+    """The path at an address, as Spark writes it: for a local file without file:.
 
-    >>> local_path("file:///a/b%20c"), local_path("file:/a/b")
-    ('/a/b c', '/a/b')
+    >>> plain_path("file:///a/b%20c;d"), plain_path("file:/a/b"), plain_path("s3a://lake/b%20c")
+    ('/a/b c;d', '/a/b', 's3a://lake/b c')
     """
-    return unquote(urlparse(address).path)
+    return unquote(address.removeprefix("file:").removeprefix("//") if address.startswith("file:") else address)
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def content_of(path: str, content: bytes | None) -> Iterator[Content]:
     if content is not None:
         yield content
         return
-    with open(local_path(path), "rb") as file:
+    with open(plain_path(path), "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             yield b""
             return

@@ -1,0 +1,81 @@
+"""The files of a source: which of them Spark cannot read, has passed over, or has read before they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.engine.checkpoint import Checkpoint
+from runner.engine.messages import ONE_BY_ONE, ORDINARY_FILES, SPECIAL_FILES
+from runner.engine.read_files import ReadFiles
+from runner.functions.avro.files import plain_path
+from runner.patterns import HAS_SPECIAL, is_pattern, matching, unescaped, with_colon
+from runner.project.nodes import Messages
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """The files of a source when its stream starts. `there` are those that match its pattern and are not empty; of
+    files that this machine does not see nothing is known.
+    """
+
+    messages: Messages
+    checkpoint: Checkpoint
+    there: tuple[Path, ...]
+
+    @classmethod
+    def found(cls, messages: Messages, checkpoint: Checkpoint) -> SourceFiles:
+        pattern = messages.local_pattern
+        return cls(messages, checkpoint, tuple(_files(matching(pattern))) if pattern else ())
+
+    def unreadable(self) -> list[Path]:
+        """Names at which Spark's search for the files ends in an error, every time."""
+        pattern = self.messages.local_pattern
+        is_searched = pattern and (HAS_SPECIAL.search(pattern) or Path(unescaped(pattern)).is_file())
+        return with_colon(pattern) if pattern and is_searched else []
+
+    def streams(self) -> Sequence[Mapping[str, str]]:
+        """The options of the streams that read the files, one after the other. The first can go on for ever."""
+        if self.messages.topics:
+            return ({},)
+        if self._are_in_special_folders():
+            return (ONE_BY_ONE,)
+        # Nothing is known of other file systems.
+        are_special = not self.messages.local_pattern or any(HAS_SPECIAL.search(path.name) for path in self.there)
+        return (ORDINARY_FILES, SPECIAL_FILES) if are_special else (ORDINARY_FILES,)
+
+    def _are_in_special_folders(self) -> bool:
+        # Before there are files, the part of the pattern tells that stands for itself.
+        fixed = (self.messages.local_pattern or "").rsplit("/", 1)[0]
+        folders = {str(path.parent) for path in self.there} | (set() if is_pattern(fixed) else {unescaped(fixed)})
+        return any(HAS_SPECIAL.search(folder) for folder in folders)
+
+    def passed_over(self) -> list[Path]:
+        """The files that were there and that Spark has not read, though it has read all that it finds."""
+        if not self.messages.kind.endswith("files"):
+            return []
+        read = {plain_path(file) for file in self.checkpoint.committed_files()}
+        return [path for path in self.there if str(path) not in read and path.exists()]
+
+    def changed(self) -> list[Path]:
+        """The files that have changed since they were read."""
+        return [] if self.messages.topics else [Path(plain_path(file)) for file in ReadFiles(self.checkpoint).changed()]
+
+    def record(self) -> None:
+        """Records what was in the files that were read, so that changes can be seen."""
+        if not self.messages.topics:
+            ReadFiles(self.checkpoint).record()
+
+
+def _files(found: Iterable[Path]) -> Iterator[Path]:
+    """Files with content, those of folders too. Hadoop's own checksums are none: it keeps that of `x` in `.x.crc`."""
+    for path in found:
+        for file in path.rglob("*") if path.is_dir() else (path,):
+            if file.is_file() and file.stat().st_size and not _is_checksum(file):
+                yield file
+
+
+def _is_checksum(file: Path) -> bool:
+    checked = file.name.removeprefix(".").removesuffix(".crc")
+    return file.name == f".{checked}.crc" and file.with_name(checked).is_file()
