@@ -51,6 +51,8 @@ def test_the_first_build_of_own_files_is_green(here: Path, runner, monkeypatch: 
     [
         ("messages/1.jsonl", "../../messages/1.jsonl"),
         ("messages", "../../messages"),
+        ("messages/{1,3}.jsonl", "../../messages/{1,3}.jsonl"),
+        (r"messages/\1.jsonl", r"../../messages/\1.jsonl"),
         ("s3a://bucket/in/*", "s3a://bucket/in/*"),
         ("HERE/messages/*", "HERE/messages/*"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import importlib.resources
 import os
 import shutil
@@ -16,6 +15,7 @@ from runner.commands.arguments import InitArguments, MessagesArguments, ProjectA
 from runner.commands.workspace import read_project_of
 from runner.errors import RunnerError, Where, did_you_mean
 from runner.files import is_uri
+from runner.patterns import escaped, matching, unescaped
 from runner.project.project import built_in_folder
 from runner.project.sources import with_schemas
 from runner.report import Report
@@ -67,16 +67,17 @@ def _project_of(messages: MessagesArguments, root: Path) -> str:
     spec = formats.load(messages.format)
     with_schemas(spec, tuple(read_schema(path, None) for path in messages.schemas), "--schema FILE.avsc", None)
     zone = read_zone(Yaml(messages.zone, {(): Where(Path("--zone"))}))
-    if not is_uri(messages.file) and not any(Path(one).is_file() for one in _matching(messages.file)):
+    if not is_uri(messages.file) and not any(one.is_file() for one in _matching(messages.file)):
         hint = "quote a pattern, so that the shell leaves it as it is: --files 'messages/*.jsonl'"
         raise RunnerError("file-missing", f'no file matches "{messages.file}"', hint=hint)
     files, schemas = _seen_from(root, messages.file), [_seen_from(root, str(path)) for path in messages.schemas]
     return _project_file(root, source="messages", format=messages.format, zone=zone, files=files, schemas=schemas)
 
 
-def _matching(place: str) -> list[str]:
+def _matching(place: str) -> list[Path]:
     """The files of a pattern or a folder."""
-    return glob.glob(f"{place}/*" if Path(place).is_dir() else place)
+    pattern = place if place.startswith("/") else f"{escaped(str(Path.cwd()))}/{place}"
+    return matching(f"{pattern}/*" if Path(unescaped(pattern)).is_dir() else pattern)
 
 
 def _seen_from(root: Path, place: str) -> str:

@@ -233,10 +233,10 @@ def counted(files: Sequence[object]) -> str:
     return f"{len(files)} file{'s' if len(files) > 1 else ''}"
 
 
-def enumeration(items: Sequence[object]) -> str:
+def enumeration(texts: Sequence[str]) -> str:
     """
     >>> enumeration(["orders/0 offset 3", "b", "c", "d", "e", "f", "g"])
     'orders/0 offset 3, b, c, d, e and 2 more'
     """
-    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
-    return ", ".join(str(item) for item in items[:SHOWN]) + more
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more

@@ -29,11 +29,11 @@ class SourceFiles:
         pattern = messages.local_pattern
         return cls(messages, checkpoint, tuple(_files(matching(pattern))) if pattern else ())
 
-    def unreadable(self) -> list[Path]:
+    def unreadable(self) -> list[str]:
         """Names at which Spark's search for the files ends in an error, every time."""
         pattern = self.messages.local_pattern
         is_searched = pattern and (HAS_SPECIAL.search(pattern) or Path(unescaped(pattern)).is_file())
-        return with_colon(pattern) if pattern and is_searched else []
+        return [shown(path) for path in with_colon(pattern)] if pattern and is_searched else []
 
     def streams(self) -> Sequence[Mapping[str, str]]:
         """The options of the streams that read the files, one after the other. The first can go on for ever."""
@@ -51,21 +51,31 @@ class SourceFiles:
         folders = {str(path.parent) for path in self.there} | (set() if is_pattern(fixed) else {unescaped(fixed)})
         return any(HAS_SPECIAL.search(folder) for folder in folders)
 
-    def passed_over(self) -> list[Path]:
+    def passed_over(self) -> list[str]:
         """The files that were there and that Spark has not read, though it has read all that it finds."""
         if not self.messages.kind.endswith("files"):
             return []
         read = {plain_path(file) for file in self.checkpoint.committed_files()}
-        return [path for path in self.there if str(path) not in read and path.exists()]
+        return [shown(path) for path in self.there if str(path) not in read and path.exists()]
 
-    def changed(self) -> list[Path]:
+    def changed(self) -> list[str]:
         """The files that have changed since they were read."""
-        return [] if self.messages.topics else [Path(plain_path(file)) for file in ReadFiles(self.checkpoint).changed()]
+        changed = () if self.messages.topics else ReadFiles(self.checkpoint).changed()
+        return [shown(plain_path(file)) for file in changed]
 
     def record(self) -> None:
         """Records what was in the files that were read, so that changes can be seen."""
         if not self.messages.topics:
             ReadFiles(self.checkpoint).record()
+
+
+def shown(path: Path | str) -> str:
+    """A path as a person can read it on one line, whatever bytes it has.
+
+    >>> print(shown("in/数\\n" + b"\\xff".decode(errors="surrogateescape")))
+    in/数\\n\\udcff
+    """
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(path))
 
 
 def _files(found: Iterable[Path]) -> Iterator[Path]:
