@@ -31,25 +31,25 @@ STORED_AS = {
 
 # Otherwise files older than the newest one by more than this would be left out silently: all of time.
 MAX_FILE_AGE = f"{2**63 - 1}ms"
-# The length of a name in a file system.
-MAX_NAME = 255
+# Names of ordinary files have at most so many characters, as they do on a disk; in an object store they may be longer.
+ORDINARY_NAME = 255
 # A comma in a group of a pattern.
 COMMA = "\\,"
 
 
 def _ordinary_names() -> str:
-    """The pattern of names without special characters: Hadoop's patterns cannot say it shorter."""
+    """The pattern of names without special characters: Hadoop's patterns cannot say it shorter, nor without a limit."""
     pattern = ""
-    for _ in range(MAX_NAME):
+    for _ in range(ORDINARY_NAME):
         pattern = f"{{,[^{SPECIAL}]{pattern}}}"
     return pattern
 
 
 # Which files a stream reads, as options. If a path in a batch has a character that is special in patterns, Spark 4.1
 # reads the other files of the batch twice: such a file needs a batch of its own.
-ORDINARY_FILES = {"pathGlobFilter": _ordinary_names()}
-SPECIAL_FILES = {"pathGlobFilter": f"*[{SPECIAL}]*", "maxFilesPerTrigger": "1"}
 ONE_BY_ONE = {"maxFilesPerTrigger": "1"}
+ORDINARY_FILES = {"pathGlobFilter": _ordinary_names()}
+OTHER_FILES = {"pathGlobFilter": f"{{*[{SPECIAL}]*,{'?' * ORDINARY_NAME}?*}}", **ONE_BY_ONE}
 
 COUNTS = "place string, messages bigint"
 FILE_COUNTS = "file string, messages bigint"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.engine.checkpoint import Checkpoint
-from runner.engine.messages import ONE_BY_ONE, ORDINARY_FILES, SPECIAL_FILES
+from runner.engine.messages import ONE_BY_ONE, ORDINARY_FILES, OTHER_FILES
 from runner.engine.read_files import ReadFiles
 from runner.functions.avro.files import plain_path
 from runner.patterns import HAS_SPECIAL, is_pattern, matching, unescaped, with_colon
@@ -42,8 +42,8 @@ class SourceFiles:
         if self._are_in_special_folders():
             return (ONE_BY_ONE,)
         # Nothing is known of other file systems.
-        are_special = not self.messages.local_pattern or any(HAS_SPECIAL.search(path.name) for path in self.there)
-        return (ORDINARY_FILES, SPECIAL_FILES) if are_special else (ORDINARY_FILES,)
+        may_be_others = not self.messages.local_pattern or any(HAS_SPECIAL.search(path.name) for path in self.there)
+        return (ORDINARY_FILES, OTHER_FILES) if may_be_others else (ORDINARY_FILES,)
 
     def _are_in_special_folders(self) -> bool:
         # Before there are files, the part of the pattern tells that stands for itself.
