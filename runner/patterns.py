@@ -75,9 +75,9 @@ def _found(folder: Path, parts: list[str]) -> Iterator[Path]:
         yield folder
     elif not is_pattern(parts[0]):
         child = folder / unescaped(parts[0])
-        if child.exists():
+        if os.path.exists(child):
             yield from _found(child, parts[1:])
-    elif folder.is_dir():
+    elif os.access(folder, os.R_OK) and os.path.isdir(folder):
         accepts = _expression(parts[0]).fullmatch
         for name in filter(accepts, os.listdir(folder)):
             yield from _found(folder / name, parts[1:])

@@ -31,29 +31,34 @@ class ReadFiles:
             self.checkpoint.write_file_states({**known, **new})
 
     def changed(self) -> list[str]:
-        """The files that have changed; only those are read again whose time or size is another."""
+        """The files that have changed; only those are read again whose time or size is another. Records the time of
+        those that were only touched.
+        """
         known = self.checkpoint.file_states()
-        return self._differing(
+        now = _states(
             file
             for file, time in self.checkpoint.committed_files().items()
-            if (now := _looks(file)) and now != (known[file].looks if file in known else (time, now[1]))
+            if (looks := _looks(file)) and looks != (known[file].looks if file in known else (time, looks[1]))
         )
+        same = self._same(now)
+        if same:
+            self.checkpoint.write_file_states({**known, **same})
+        return [file for file in now if file not in same]
 
     def differing(self) -> list[str]:
         """The files that have changed; all of them are read again to see it."""
-        return self._differing(self.checkpoint.committed_files())
+        now = _states(self.checkpoint.committed_files())
+        same = self._same(now)
+        return [file for file in now if file not in same]
 
-    def _differing(self, files: Iterable[str]) -> list[str]:
-        """Those of the files whose content is not what was recorded or, if nothing was, whose time has changed."""
-        known, times, now = self.checkpoint.file_states(), self.checkpoint.committed_files(), _states(files)
-        same = {
+    def _same(self, now: Mapping[str, FileState | None]) -> dict[str, FileState]:
+        """The files whose content is what was recorded or, if nothing was, whose time has not changed."""
+        known, times = self.checkpoint.file_states(), self.checkpoint.committed_files()
+        return {
             file: state
             for file, state in now.items()
             if state and (state.sha256 == known[file].sha256 if file in known else state.modified == times[file])
         }
-        if any(state != known.get(file) for file, state in same.items()):
-            self.checkpoint.write_file_states({**known, **same})
-        return [file for file in now if file not in same]
 
 
 def _states(files: Iterable[str]) -> Mapping[str, FileState | None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from runner.engine.checkpoint import Checkpoint
 from runner.engine.messages import ONE_BY_ONE, ORDINARY_FILES, OTHER_FILES
 from runner.engine.read_files import ReadFiles
 from runner.functions.avro.files import plain_path
-from runner.patterns import HAS_SPECIAL, is_pattern, matching, unescaped, with_colon
+from runner.patterns import HAS_SPECIAL, matching, unescaped, with_colon
 from runner.project.nodes import Messages
 
 
@@ -46,17 +48,16 @@ class SourceFiles:
         return (ORDINARY_FILES, OTHER_FILES) if may_be_others else (ORDINARY_FILES,)
 
     def _are_in_special_folders(self) -> bool:
-        # Before there are files, the part of the pattern tells that stands for itself.
-        fixed = (self.messages.local_pattern or "").rsplit("/", 1)[0]
-        folders = {str(path.parent) for path in self.there} | (set() if is_pattern(fixed) else {unescaped(fixed)})
-        return any(HAS_SPECIAL.search(folder) for folder in folders)
+        # Before there are files the pattern tells, in which special characters of folders stand behind a backslash.
+        folder = (self.messages.local_pattern or "").rsplit("/", 1)[0]
+        return "\\" in folder or any(HAS_SPECIAL.search(str(path.parent)) for path in self.there)
 
     def passed_over(self) -> list[str]:
         """The files that were there and that Spark has not read, though it has read all that it finds."""
         if not self.messages.kind.endswith("files"):
             return []
         read = {plain_path(file) for file in self.checkpoint.committed_files()}
-        return [shown(path) for path in self.there if str(path) not in read and path.exists()]
+        return [shown(path) for path in self.there if str(path) not in read and os.path.exists(path)]
 
     def changed(self) -> list[str]:
         """The files that have changed since they were read."""
@@ -81,9 +82,11 @@ def shown(path: Path | str) -> str:
 def _files(found: Iterable[Path]) -> Iterator[Path]:
     """Files with content, those of folders too. Hadoop's own checksums are none: it keeps that of `x` in `.x.crc`."""
     for path in found:
-        for file in path.rglob("*") if path.is_dir() else (path,):
-            if file.is_file() and file.stat().st_size and not _is_checksum(file):
-                yield file
+        for file in path.rglob("*") if os.path.isdir(path) else (path,):
+            # A file may go away at any moment.
+            with suppress(OSError):
+                if file.is_file() and file.stat().st_size and not _is_checksum(file):
+                    yield file
 
 
 def _is_checksum(file: Path) -> bool:
