@@ -51,8 +51,11 @@ def write(path: Path, *numbers: int) -> None:
 
 @pytest.mark.parametrize(
     ("folder", "targets", "names"),
-    [(FOLDER, ("parquet", "delta", "iceberg"), NAMES[:2]), ("plain", ("parquet",), NAMES)],
-    ids=["special", "plain"],
+    [
+        pytest.param(FOLDER, ("parquet",), NAMES[:2], id="special"),
+        pytest.param(FOLDER, ("delta", "iceberg"), NAMES[:2], id="other-storages", marks=pytest.mark.soak),
+        pytest.param("plain", ("parquet",), NAMES, id="plain"),
+    ],
 )
 def test_names_of_files_and_folders_are_no_patterns(
     tmp_path: Path,
