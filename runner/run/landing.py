@@ -50,7 +50,6 @@ class Landing:
         """Lands new messages; returns what has landed, and notes for the user."""
         with self.explained(source):
             query, notes = self.start(source, ALL_NEW)
-            query.awaitTermination()
             landed = self._awaited(source, query)
             for options in self.files[source.name].streams()[1:]:
                 self.read_source(source, options)
