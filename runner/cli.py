@@ -244,18 +244,14 @@ def _project(args: Namespace) -> ProjectArguments:
 def _variables(text: str | None) -> dict[str, str]:
     if not text:
         return {}
-    import yaml
-
-    from runner.yaml_text import LOADER
+    from runner.yaml_text import yaml_of
 
     try:
-        value = yaml.load(text, Loader=LOADER)  # the loader makes texts only
-    except yaml.YAMLError:
-        value = None
-    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
-        message = f'cannot read the variables "{text}"'
-        raise RunnerError("vars", message, hint='--vars "{start: 2024-01-01, limit: 10}"')
-    return value
+        return {name: value.text() for name, value in yaml_of(text, Path("--vars")).mapping().items()}
+    except RunnerError as e:
+        raise RunnerError(
+            "vars", f"cannot read the variables: {e.message}", e.where, '--vars "{start: 2024-01-01, limit: 10}"'
+        ) from None
 
 
 def _selected(args: Namespace) -> Selection:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BUG = "this is a bug in the runner: please report it with the lines above"
+# Characters of a message.
+LONGEST = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class RunnerError(Exception):
 
     def __init__(self, code: str, message: str, where: Where | None = None, hint: str = "") -> None:
         super().__init__(message)
-        self.code, self.message, self.where, self.hint = code, message, where, hint
+        self.code, self.message, self.where, self.hint = code, _shortened(message), where, hint
 
     def __str__(self) -> str:
         return _said("error", self)
@@ -148,6 +150,11 @@ def from_here(path: Path) -> Path:
         return path.relative_to(Path.cwd())
     except ValueError:
         return path
+
+
+def _shortened(text: str) -> str:
+    """A message that quotes a whole file is no message."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _said(severity: str, what: RunnerError | RunnerWarning) -> str:

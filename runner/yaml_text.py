@@ -11,8 +11,8 @@ import yaml
 
 from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.files import read_text
+from runner.yaml_events import LARGEST, Builder, Steps
 
-Steps = tuple["str | int", ...]
 LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -92,13 +92,33 @@ class Yaml:
                 return "empty"
 
 
+def whole_number(text: str) -> int | None:
+    """The number that digits write; None for other text, and for more digits than 64 bits have.
+
+    >>> whole_number("010"), whole_number("²"), whole_number("1" * 19)
+    (10, None, None)
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+
+
 def read_yaml(path: Path) -> Yaml:
-    """The content of a YAML file; raises `yaml-syntax`, `yaml-type` or `duplicate-key` with the place."""
-    text = read_text(path)
-    places: dict[Steps, Where] = {(): Where(path, 1, 1)}
+    """The content of a YAML file; raises what `yaml_of` raises, and `yaml-size`."""
+    size = path.stat().st_size
+    if size > LARGEST:
+        message = f"too large: {size} bytes, and a file of YAML has at most {LARGEST}"
+        raise RunnerError("yaml-size", message, Where(path), "write what is in it to several files")
+    return yaml_of(read_text(path), path)
+
+
+def yaml_of(text: str, path: Path) -> Yaml:
+    """The content of YAML; raises `yaml-syntax`, `yaml-type`, `duplicate-key`, `yaml-unsupported`, `yaml-depth` or
+    `yaml-alias` with the place.
+    """
+    built = Builder(path)
     try:
-        root = yaml.compose(text, Loader=LOADER)
-        return Yaml(_value(root, (), path, places) if root else {}, places)
+        # Not `yaml.compose`: that of libyaml calls itself for each level, and kills the process where there are many.
+        for event in yaml.parse(text, Loader=LOADER):
+            built.take(event)
     except yaml.MarkedYAMLError as e:
         mark, words = e.problem_mark, ", ".join(part for part in (e.context, e.problem) if part)
         raise RunnerError(
@@ -107,35 +127,6 @@ def read_yaml(path: Path) -> Yaml:
     except yaml.reader.ReaderError as e:
         line = text.encode().count(b"\n", 0, e.position) + 1
         raise RunnerError("yaml-syntax", f"not YAML: {e.reason}", Where(path, line)) from None
-    except RecursionError:
-        raise RunnerError(
-            "yaml-syntax", "too deep, or an alias is inside the value that it names", Where(path)
-        ) from None
-
-
-def _value(node: yaml.Node, steps: Steps, path: Path, places: dict[Steps, Where]) -> Any:
-    places.setdefault(steps, _where(path, node))
-    match node:
-        case yaml.MappingNode():
-            return _mapping(node, steps, path, places)
-        case yaml.SequenceNode():
-            return [_value(child, (*steps, index), path, places) for index, child in enumerate(node.value)]
-        case yaml.ScalarNode(style=None | "", value="" | "~" | "null"):
-            return None
-    return node.value
-
-
-def _mapping(node: yaml.MappingNode, steps: Steps, path: Path, places: dict[Steps, Where]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, child in node.value:
-        if not isinstance(key, yaml.ScalarNode):
-            raise RunnerError("yaml-type", "a key must be text", _where(path, key))
-        if key.value in out:
-            raise RunnerError("duplicate-key", f'the key "{key.value}" appears twice', _where(path, key))
-        places[(*steps, key.value)] = _where(path, key)
-        out[key.value] = _value(child, (*steps, key.value), path, places)
-    return out
-
-
-def _where(path: Path, node: yaml.Node) -> Where:
-    return Where(path, node.start_mark.line + 1, node.start_mark.column + 1)
+    except UnicodeEncodeError as e:
+        raise RunnerError("yaml-syntax", "not YAML: not UTF-8", Where(path, text.count("\n", 0, e.start) + 1)) from None
+    return Yaml({} if built.root is None else built.root, built.places)

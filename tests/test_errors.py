@@ -60,6 +60,10 @@ def selecting(code: str, hint: str | None, says: str, *words: str) -> Case:
     return Case(code, None, hint, says, {"models/m.sql": "{{ config(tags=['nightly']) }} select 1"}, words)
 
 
+def with_vars(says: str, place: str, text: str) -> Case:
+    return Case("vars", place, '--vars "{start: 2024-01-01, limit: 10}"', says, {}, ("ls", "--vars", text))
+
+
 def case_file(
     code: str, place: str, hint: str | None, says: str, rows: str, messages: str | None = "{}", folder: str = "g"
 ) -> Case:
@@ -123,7 +127,10 @@ CASES = [
     in_project("yaml-syntax", "project.yml:2:1", None, "another document", "name: a\n---\nname: b"),
     in_project("yaml-syntax", "project.yml:1:7", None, "undefined alias", "name: *x"),
     in_project("yaml-syntax", "project.yml:2", None, "control characters", "name: a\nx: \x00b"),
-    in_project("yaml-syntax", "project.yml", None, "alias", "name: &a [*a]"),
+    in_project("yaml-alias", "project.yml:1:11", None, "inside the value that it names", "name: &a [*a]"),
+    in_project("yaml-depth", "project.yml:1:106", None, "more than 100", "name: " + "[" * 100_000),
+    in_project("yaml-unsupported", "project.yml:1:7", "leave it out: ", '"tag:yaml.org,2002:int"', "name: !!int 1"),
+    in_project("yaml-unsupported", "project.yml:2:8", "write the members", '"<<"', "a: &a {b: c}\nvars: {<<: *a}"),
     in_project("file-encoding", "project.yml:2", "save the file as UTF-8", "0xff", b"name: a\nx: \xff"),
     in_project("yaml-type", "project.yml:1:1", None, '"name" must be text, not a list', "name: [a]"),
     in_project("yaml-type", "project.yml:1:1", None, '"name" must be text, not empty', "name:"),
@@ -1184,8 +1191,9 @@ CASES = [
     selecting("selector-syntax", "for instance: ", '"m++"', "ls", "-s", "m++"),
     selecting("selector-syntax", "for instance: ", '"@m+"', "ls", "-s", "@m+"),
     selecting("selector-syntax", "for instance: ", '"m,"', "ls", "-s", "m, changelog"),
-    selecting("vars", '--vars "{start: 2024-01-01, limit: 10}"', '"[a]"', "ls", "--vars", "[a]"),
-    selecting("vars", '--vars "{start: 2024-01-01, limit: 10}"', '"{a"', "ls", "--vars", "{a"),
+    with_vars("must be a mapping of names to values, not a list", "--vars:1:1", "[a]"),
+    with_vars("parsing a flow mapping", "--vars:2:1", "{a"),
+    with_vars('"b" must be text, not a list', "--vars:1:8", "{a: b, b: [c]}"),
     selecting("file-missing", 'did you mean "project.yml"?', '"projct.yml"', "parse", "canal", "projct.yml"),
     selecting("file-missing", None, '"models" is a folder', "parse", "canal", "models"),
     Case("file-gzip", None, None, '"a.jsonl.gz"', {"a.jsonl.gz": "{}"}, ("parse", "canal", "a.jsonl.gz")),
@@ -1444,8 +1452,8 @@ def test_codes_are_words() -> None:
 
 
 def test_every_code_has_a_case() -> None:
-    # Of locks that others hold, and of a Spark that does not start, there are tests of their own.
-    assert set(CODES) - {case.code for case in CASES} == {"spark-start", "target-held", "target-lock"}
+    # Of locks that others hold, a Spark that does not start and a file that is too large, there are tests of their own.
+    assert set(CODES) - {case.code for case in CASES} == {"spark-start", "target-held", "target-lock", "yaml-size"}
 
 
 def test_every_code_is_documented_and_no_other() -> None:

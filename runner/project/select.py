@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from runner.errors import RunnerError, did_you_mean, nearest_or_all
 from runner.project.graph import Graph
 from runner.project.nodes import Node
+from runner.yaml_text import whole_number
 
 TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d*)\+)?(?:(?P<method>[\w.]+):)?(?P<value>[^+]+?)(?:\+(?P<down>\d*))?")
 
@@ -72,9 +73,9 @@ def _term(graph: Graph, text: str) -> set[str]:
         hit |= graph.downstream(hit)
         return hit | graph.upstream(hit)
     if match["up"] is not None:
-        out |= graph.upstream(hit, depth=_depth(match["up"]))
+        out |= graph.upstream(hit, depth=whole_number(match["up"]))
     if match["down"] is not None:
-        out |= graph.downstream(hit, depth=_depth(match["down"]))
+        out |= graph.downstream(hit, depth=whole_number(match["down"]))
     return out
 
 
@@ -128,7 +129,3 @@ def _method(method: str) -> Callable[[Node, str], bool]:
             hint=nearest_or_all(method, [*METHODS, "config.NAME"]),
         )
     return METHODS[method]
-
-
-def _depth(digits: str) -> int | None:
-    return int(digits) if digits else None

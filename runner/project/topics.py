@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from runner.errors import nearest_or_all
 from runner.project.nodes import Topics
-from runner.yaml_text import Yaml
+from runner.yaml_text import Yaml, whole_number
 
 KAFKA_KEYS = ("servers", "topics", "pattern", "starting", "ending", "batch", "allow_loss", "arrival", "options")
 ARRIVALS = ("offset", "timestamp")
@@ -111,9 +111,10 @@ def _offsets(yaml: Yaml, fill: Fill) -> dict[str, dict[str, int]]:
 
 def _count(yaml: Yaml, fill: Fill) -> int:
     text = fill(yaml)
-    if not text.isdigit():
+    number = whole_number(text)
+    if number is None:
         raise yaml.error("kafka-number", f'{yaml.name()} must be a whole number, not "{text}"')
-    return int(text)
+    return number
 
 
 def _instant(yaml: Yaml, text: str, words: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,11 @@ from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.spec.read import check_parts, read_format
 from runner.spec.values import one_of
 from runner.spec.words import CLASSES, MERGED, VALUE_READERS, Format, TypeTable
-from runner.yaml_text import Steps, Yaml, read_yaml
+from runner.yaml_events import Steps
+from runner.yaml_text import Yaml, read_yaml
+
+# Formats that one format extends, each counted as often as it is extended, and tables of types that one extends.
+MOST_PARENTS = 200
 
 
 @dataclass(frozen=True)
@@ -50,10 +55,19 @@ class FormatFolders:
 
     def inline(self, spec: Yaml) -> Yaml:
         """A spec that is written inside a source, with what it inherits."""
-        return self._inherit(spec, ())
+        return self._inherit(spec, (), [])
 
-    def _resolve(self, name: str, below: tuple[Path, ...], asked_by: Yaml | None) -> Yaml:
-        path = next((p for p in (f / f"{name}.yml" for f in self.folders) if p.is_file() and p not in below), None)
+    def _resolve(
+        self, name: str, below: tuple[Path, ...], asked_by: Yaml | None, read: list[Path] | None = None
+    ) -> Yaml:
+        """The spec of that name, with what it inherits. `below` are the specs that extend it, one the other; `read` is
+        all that was read for the first of them.
+        """
+        path = _first(self.folders, name, below)
+        read = [] if read is None else read
+        if len(read) > MOST_PARENTS:
+            message = f"formats that extend others read more than {MOST_PARENTS} files"
+            raise _error(asked_by, "format-cycle", message, "extend fewer, and none twice")
         if path is None:
             if any(p.stem == name for p in below):
                 raise _error(
@@ -63,23 +77,22 @@ class FormatFolders:
                     "only a spec that shadows a built-in one may extend its own name",
                 )
             raise _error(asked_by, "format-unknown", f'there is no format "{name}"', nearest_or_all(name, self.names()))
-        return self._inherit(read_yaml(path), (*below, path))
+        read.append(path)
+        return self._inherit(read_yaml(path), (*below, path), read)
 
-    def _inherit(self, spec: Yaml, below: tuple[Path, ...]) -> Yaml:
+    def _inherit(self, spec: Yaml, below: tuple[Path, ...], read: list[Path]) -> Yaml:
         parents = spec.mapping().get("extends")
         out: Yaml | None = None
         for parent in parents.as_list() if parents else ():
-            resolved = self._resolve(parent.text(), below, parent)
+            resolved = self._resolve(parent.text(), below, parent, read)
             out = merge(out, resolved) if out else resolved
         return merge(out, spec) if out else spec
 
     def _type_table(self, asked_by: Yaml, below: tuple[Path, ...] = ()) -> TypeTable:
         """The table of that name: its own types, and those of the table that it extends."""
         name = asked_by.text()
-        path = next(
-            (p for p in (f / "types" / f"{name}.yml" for f in self.folders) if p.is_file() and p not in below), None
-        )
-        if path is None:
+        path = _first((f / "types" for f in self.folders), name, below)
+        if path is None or len(below) > MOST_PARENTS:
             known = {p.stem for f in self.folders for p in (f / "types").glob("*.yml")}
             raise asked_by.error("types-unknown", f'there is no type table "{name}"', nearest_or_all(name, known))
         yaml = read_yaml(path)
@@ -89,6 +102,11 @@ class FormatFolders:
         parent = self._type_table(extends, (*below, path))
         kept = {type_name: reader for type_name, reader in parent.readers.items() if type_name not in own.classes}
         return TypeTable(name, {**parent.classes, **own.classes}, {**kept, **own.readers})
+
+
+def _first(folders: Iterable[Path], name: str, but: Collection[Path]) -> Path | None:
+    """The first file of that name in the folders. No path is made of the name, which may be anything."""
+    return next((p for f in folders for p in f.glob("*.yml") if p.stem == name and p not in but), None)
 
 
 def merge(parent: Yaml, child: Yaml) -> Yaml:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here, nearest_or_all
@@ -9,7 +10,7 @@ from runner.files import read_text
 from runner.functions.avro.schema import SchemaError, parse_schema
 from runner.spec.values import given, one_of, paths, read_path, texts
 from runner.spec.words import CLASSES, ENCODINGS, NUMBERS, PARTS, FieldPath, Format, Message, RecordText
-from runner.yaml_text import Yaml
+from runner.yaml_text import Yaml, whole_number
 
 MESSAGE_KEYS = ("encoding", "numbers", "schema", "skip_bytes", "optional")
 RECORD_KEYS = (
@@ -45,11 +46,12 @@ def read_schemas(yaml: Yaml | None) -> tuple[str, ...]:
 
 def read_schema(path: Path, where: Where | None) -> str:
     """The text of a file that is a schema; raises `schema-file` or `schema-unusable`."""
-    if path.is_dir():
+    # Not `path.is_file()`, which fails for a name that is too long.
+    if os.path.isdir(path):
         raise RunnerError("schema-file", f'"{from_here(path)}" is a folder', where)
-    if not path.is_file():
+    if not os.path.isfile(path):
         near = did_you_mean(
-            path.name, [other.name for other in path.parent.glob("*.avsc")] if path.parent.is_dir() else []
+            path.name, [other.name for other in path.parent.glob("*.avsc")] if os.path.isdir(path.parent) else []
         )
         raise RunnerError("schema-file", f'there is no file "{from_here(path)}"', where, near)
     text = read_text(path)
@@ -68,13 +70,14 @@ def read_schema(path: Path, where: Where | None) -> str:
 def _skip_bytes(yaml: Yaml | None) -> int:
     if not given(yaml):
         return 0
-    if not (yaml.text().isascii() and yaml.text().isdecimal()) or int(yaml.text()) > MAX_SKIP_BYTES:
+    number = whole_number(yaml.text())
+    if number is None or number > MAX_SKIP_BYTES:
         raise yaml.error(
             "spec-word",
             f'"skip_bytes" is a number of bytes up to {MAX_SKIP_BYTES}, not "{yaml.text()}"',
             "for instance 5, for one byte and the number of a schema",
         )
-    return int(yaml.text())
+    return number
 
 
 def check_encoding(spec: Format, yaml: Yaml) -> None:
