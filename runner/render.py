@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import jinja2.exceptions
 import jinja2.nodes
 
 from runner.errors import RunnerError, Where, did_you_mean
 from runner.files import read_text
+from runner.sandbox import Sandbox
 
 
 def name(text: str) -> str:
@@ -67,6 +69,8 @@ REPLACEABLE = (
     "iceberg_snapshots_expired",
     "iceberg_orphans_removed",
 )
+SAFE = "a template reads data and calls macros, the functions in docs/runner.md, and methods that only compute"
+SMALL = "make less in one template, and do not let macros call themselves without end"
 MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(")
 
 
@@ -85,14 +89,11 @@ class Renderer:
     """
 
     def __init__(self, macro_folders: Iterable[Path], globals_: Mapping[str, Any]) -> None:
-        self.environment = jinja2.Environment(
-            undefined=jinja2.StrictUndefined,
-            loader=jinja2.FunctionLoader(_source),
-            extensions=["jinja2.ext.do"],
-            keep_trailing_newline=False,
+        names = {"name": name, "text": sql_text, "macro": self._macro, **globals_}
+        self.environment = Sandbox(names, loader=jinja2.FunctionLoader(_source))
+        self.environment.offer_filters(
+            {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines}
         )
-        self.environment.filters |= {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines}
-        self.environment.globals |= {"name": name, "text": sql_text, "macro": self._macro, **globals_}
         *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}
         self.loaded: dict[Path, Mapping[str, Any]] = {}
@@ -100,8 +101,7 @@ class Renderer:
         own_files = [path for folder in reversed(own) for path in _sql_files(folder)]
         for path in own_files:
             self._guard(path, partial(self._register, path))
-        for macro in self.files:
-            self.environment.globals[macro] = self._caller(macro)
+        self.environment.offer({macro: self._caller(macro) for macro in self.files})
         # Before anything is rendered: mistakes in macros that nothing calls are reported too.
         for path in own_files:
             self._guard(path, partial(self._load, path))
@@ -124,9 +124,9 @@ class Renderer:
         """What a macro prints."""
         return str(self._guard(self.files[macro], lambda: self._macro(macro)(*arguments, **named))).strip() + "\n"
 
-    def expand(self, text: str, where: Where, context: Mapping[str, Any]) -> str:
+    def expand(self, text: str, where: Where) -> str:
         """A value of a YAML file with its `{{ }}` filled in."""
-        return fill(self.environment, text, where, context)
+        return fill(self.environment, text, where)
 
     def parse(self, path: Path) -> jinja2.nodes.Template:
         """The syntax tree of a template; raises RunnerError `template` with the line."""
@@ -163,6 +163,7 @@ class Renderer:
         return self.loaded[path]
 
     def _guard(self, path: Path, action: Callable[[], Any]) -> Any:
+        self.environment.begin()
         try:
             return action()
         except jinja2.TemplateSyntaxError as e:
@@ -192,30 +193,31 @@ def _check_replaceable(node: jinja2.nodes.Macro, path: Path) -> None:
         raise RunnerError("macro-taken", message, Where(path, node.lineno), hint)
 
 
-def fill(environment: jinja2.Environment, text: str, where: Where, context: Mapping[str, Any]) -> str:
+def fill(environment: Sandbox, text: str, where: Where) -> str:
     """A text with its `{{ }}` filled in."""
+    environment.begin()
     try:
-        return environment.from_string(text).render(context)
+        return environment.from_string(text).render()
     except Exception as e:
-        raise _mistake(e, where, environment, context) from e
+        raise _mistake(e, where, environment) from e
 
 
-def _mistake(
-    error: Exception, where: Where, environment: jinja2.Environment, context: Mapping[str, Any] | None = None
-) -> RunnerError:
+def _mistake(error: Exception, where: Where, environment: jinja2.Environment) -> RunnerError:
     """The error with its place, and the nearest known name if it is about an unknown one."""
     if isinstance(error, RunnerError):
         return RunnerError(error.code, error.message, error.where or where, error.hint)
-    if isinstance(error, jinja2.TemplateNotFound):
-        return RunnerError("template", f'there is no template "{error.name}"', where)
     message = str(getattr(error, "message", None) or error).rstrip(".")
+    if isinstance(error, jinja2.exceptions.SecurityError):
+        return RunnerError("template-unsafe", message[:1].lower() + message[1:], where, SAFE)
+    if isinstance(error, (RecursionError, OverflowError, MemoryError)):
+        return RunnerError("template-size", message[:1].lower() + message[1:] or "out of memory", where, SMALL)
     undefined = re.fullmatch(r"'(\w+)' is undefined", message)
     if undefined:
         return RunnerError(
             "template",
             f'"{undefined[1]}" is not defined',
             where,
-            did_you_mean(undefined[1], [*environment.globals, *(context or ())]),
+            did_you_mean(undefined[1], environment.globals),
         )
     return RunnerError("template", message[:1].lower() + message[1:], where)
 

@@ -324,7 +324,11 @@ CASES = [
     in_model("template", "models/m.sql:2", None, "no attribute 'nme'", "select\n {{ target.nme }}"),
     in_model("template", "models/m.sql:3", None, "end of", "select\n\n{% if true %}"),
     in_model("template", "models/m.sql:2", None, "unsupported operand", "select\n {{ 1 + 'a' }}"),
-    in_model("template", "models/m.sql:2", None, '"nowhere"', "select 1\n{% include 'nowhere' %}"),
+    in_model("template", "models/m.sql:2", None, '"include" is not for', "select 1\n{% include 'nowhere' %}"),
+    in_model(
+        "template-unsafe", "models/m.sql:2", "a template reads", "attribute '__class__'", "--\n{{ ''.__class__.x }}"
+    ),
+    in_model("template-size", "models/m.sql:2", "make less in", "40000000 characters", "--\n{{ 'a' * 10 ** 10 }}"),
     in_model(
         "template",
         "macros/mine.sql:4",

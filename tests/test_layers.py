@@ -21,7 +21,17 @@ RUNNER = ROOT / "runner"
 # Package -> the packages that it may import. The modules beside the packages are packages of one module here; `base`
 # are those that all may use.
 BASE = (
-    "errors", "files", "patterns", "yaml_events", "yaml_text", "zones", "contract", "render", "sql_text", "sql_layout"
+    "errors",
+    "files",
+    "patterns",
+    "yaml_events",
+    "yaml_text",
+    "zones",
+    "contract",
+    "render",
+    "sandbox",
+    "sql_text",
+    "sql_layout",
 )
 MAY_IMPORT = {
     "base": {"base"},

@@ -92,7 +92,7 @@ class Templates:
     def expand(self, text: str, where: Where) -> tuple[str, Reading]:
         """A text with its `{{ }}` filled in, and the nodes that it reads."""
         self.reading, self.building = Reading(), ""
-        return self.renderer.expand(text, where, {}), self.reading
+        return self.renderer.expand(text, where), self.reading
 
     def call(self, macro: str, *arguments: Any) -> str:
         """What a macro prints."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
-
-import jinja2
 
 from runner.errors import RunnerError, did_you_mean
 from runner.project.nodes import Target
 from runner.render import fill
+from runner.sandbox import Sandbox
 from runner.yaml_text import Yaml
 
 
@@ -38,16 +36,16 @@ class Filler:
     """Fills in `{{ }}` in the values of project.yml."""
 
     def __init__(self, variables: Mapping[str, str], target: Target | None) -> None:
-        self.environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
-        self.context: dict[str, Any] = {
+        names = {
             "env_var": env_var,
             "var": lambda name, default=None: variable(variables, name, default),
             "target": target,
         }
+        self.environment = Sandbox(names)
 
     def text(self, yaml: Yaml) -> str:
         text = yaml.text()
-        return fill(self.environment, text, yaml.where(), self.context) if "{{" in text or "{%" in text else text
+        return fill(self.environment, text, yaml.where()) if "{{" in text or "{%" in text else text
 
 
 def texts_of(yaml: Yaml | None) -> dict[str, str]:

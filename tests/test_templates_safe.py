@@ -1,0 +1,241 @@
+"""Templates of other people: they compute texts, reach nothing else, and end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+import runner.sandbox
+from runner.errors import RunnerError, Where
+from runner.project.variables import Filler
+from runner.render import Renderer, sql_text
+
+ROOT = Path(__file__).parent.parent
+WORLD = [
+    # What templates are given
+    "{{ ref.__globals__ }}",
+    "{{ ref.__func__.__globals__ }}",
+    "{{ ref.__self__.renderer }}",
+    '{{ config.__init__.__globals__.os.popen("touch ran").read() }}',
+    "{{ env_var.__globals__.os.environ }}",
+    "{{ name.__globals__ }}",
+    "{{ target.__class__.__init__.__globals__ }}",
+    "{{ target.__dict__ }}",
+    '{{ target["__class__"] }}',
+    '{{ target | attr("__class__") }}',
+    '{{ [target] | map(attribute="__class__") | first }}',
+    '{{ "{0.__class__}".format(target) }}',
+    '{{ "{0.__class__}".format_map }}{{ "{a.__class__}".format_map({"a": target}) }}',
+    "{{ sources }}{{ self._TemplateReference__context }}",
+    "{{ header.__init__.__globals__ }}",
+    "{{ macro.__self__.environment }}",
+    '{{ macro("header")._environment }}',
+    "{{ is_incremental.__closure__ }}",
+    '{% do contract.update({"kind": "x"}) %}',
+    "{% do contract.clear() %}",
+    '{% do sql_settings.pop("spark.sql.ansi.enabled") %}',
+    "{% set contract.kind = 1 %}",
+    # What Jinja gives
+    '{{ cycler.__init__.__globals__.os.popen("touch ran").read() }}',
+    "{{ joiner }}",
+    "{{ lipsum.__globals__ }}",
+    "{{ namespace.__init__.__globals__ }}",
+    "{{ range.__globals__ }}",
+    "{{ dict.mro() }}",
+    "{{ dict.__subclasses__() }}",
+    '{{ dict.fromkeys("ab") }}',
+    "{% for x in [1] %}{{ loop._iterator }}{{ loop.__init__.__globals__ }}{% endfor %}",
+    "{{ self.__init__.__globals__ }}",
+    "{{ self._TemplateReference__context.environment }}",
+    "{% macro m() %}{% endmacro %}{{ m._func.__globals__ }}",
+    "{% macro m() %}{{ caller.__globals__ }}{% endmacro %}{% call m() %}{% endcall %}",
+    "{{ ().__class__.__base__.__subclasses__() }}",
+    '{{ "".encode("utf-8") }}',
+    '{{ (1).__class__ }}{{ (1).to_bytes(10, "big") }}',
+    "{{ [3, 1].sort() }}",
+    "{{ [1].__iter__() }}",
+    '{{ ([1] | map("upper")).gi_frame }}',
+    "{{ undefined_thing.__init__.__globals__ }}",
+    # Other files
+    '{% include "/etc/passwd" %}',
+    '{% include ["project.yml"] %}',
+    '{% include "models/" ~ "m.sql" %}',
+    '{% import "/etc/passwd" as x %}',
+    '{% from "project.yml" import x %}',
+    '{% extends "project.yml" %}',
+]
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Renderer:
+    return Renderer([ROOT / "macros"], {"shown": sql_text})
+
+
+@pytest.mark.parametrize("template", WORLD)
+def test_nothing_but_data_and_what_computes_is_reached(project, runner, template: str) -> None:
+    folder = project({"models/m.sql": template})
+    ran = runner("compile", "-s", "m", "-q")
+    assert ran.code == 2 and not ran.out and "Traceback" not in ran.err
+    assert ran.err.startswith(("error[template-unsafe]: ", "error[template]: ")) and "--> models/m.sql:1" in ran.err
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ({"macros/a.sql": "\n{% macro a() %}{{ %s }}{% endmacro %}", "models/m.sql": "{{ a() }}"}, "macros/a.sql:2"),
+        ({"macros/a.sql": "\n{{ %s }}"}, "macros/a.sql:2"),
+        ({"macros/a.sql": "{% macro test_x(model) %}{{ %s }}{% endmacro %}", "models/m.sql": "select 1",
+          "models/m.yml": "models:\n  - {name: m, data_tests: [x]}"}, "macros/a.sql:1"),
+        ({"macros/functions/f.sql": "{{ %s }}"}, "macros/functions/f.sql:1"),
+        ({"project.yml": "targets:\n  local: {path: '{{ %s }}'}"}, "project.yml:2:11"),
+        ({"project.yml": "sources:\n  - {name: a, format: canal, files: '{{ %s }}'}"}, "project.yml:2:30"),
+    ],
+)  # fmt: skip
+def test_templates_are_the_same_everywhere(project, runner, files: dict[str, str], place: str) -> None:
+    escape = 'var.__init__.__globals__["o" ~ "s"].popen("touch ran").read()'
+    folder = project({name: text.replace("%s", escape) for name, text in files.items()})
+    ran = runner("check")
+    assert "error[template-unsafe]: access to attribute '__init__'" in ran.err and f"--> {place}" in ran.err, ran.err
+    assert ran.code == 2 and not (folder / "ran").exists()
+
+
+def test_paths_and_other_objects_of_the_runner_are_data(tmp_path: Path) -> None:
+    """What the runner hands to its own macros may lead to objects that can do more than they may here."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/a.sql").write_text("{% macro a(where) %}{{ where.path.unlink() }}{% endmacro %}")
+    secret = tmp_path / "kept"
+    secret.write_text("kept")
+    with pytest.raises(RunnerError) as caught:
+        Renderer([tmp_path / "own", ROOT / "macros"], {}).call("a", Where(secret))
+    assert caught.value.code == "template-unsafe" and secret.read_text() == "kept"
+
+
+GROWTH = [
+    "{% for i in range(10 ** 12) %}{% endfor %}",
+    "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+    "{% for i in range(99999) %}{% for j in range(99999) if false %}{% endfor %}{% endfor %}",
+    "{% for i in range(99999) %}{% if 'a' in range(99999) %}{% endif %}{% endfor %}",
+    "{% for i in range(99999) %}{% if range(99999) | sum %}{% endif %}{% endfor %}",
+    "{% set a = 'a' * 100000 %}{% for i in range(99999) %}{% if a.count('b') or a[1:] == 'b' %}{% endif %}{% endfor %}",
+    "{{ range(99999) | select('in', range(99999)) | list }}",
+    "{{ 'a' * 10 ** 10 }}",
+    "{{ 10 ** 10 * 'a' }}",
+    "{{ [1] * 10 ** 10 }}",
+    "{{ 10 ** (10 ** 10) }}",
+    "{% set ns = namespace(a=10) %}{% for i in range(99) %}{% set ns.a = ns.a * ns.a %}{% endfor %}",
+    "{% set ns = namespace(a='a') %}{% for i in range(99) %}{% set ns.a = ns.a + ns.a %}{% endfor %}",
+    "{% set ns = namespace(a='a') %}{% for i in range(99) %}{% set ns.a = ns.a ~ ns.a %}{% endfor %}",
+    "{% set ns = namespace(a=['a']) %}{% for i in range(99) %}{% set ns.a = ns.a + ns.a %}{% endfor %}",
+    "{% set ns = namespace(a='a') %}{% for i in range(99) %}{% set ns.a %}{{ ns.a }}{{ ns.a }}{% endset %}{% endfor %}",
+    "{% set ns = namespace(a=[]) %}{% for i in range(99) %}{% set ns.a = [ns.a, ns.a] %}{% endfor %}{{ ns.a }}",
+    "{% set ns = namespace(a=[]) %}{% for i in range(99) %}{% set ns.a = (ns.a, ns.a) %}{% endfor %}{{ ns.a }}",
+    "{% set ns = namespace(a={}) %}{% for i in range(99) %}{% set ns.a = {1: ns.a, 2: ns.a} %}{% endfor %}{{ ns.a }}",
+    "{% set ns = namespace(a={}) %}{% for i in range(99) %}{% set ns.a = dict(a=ns.a, b=ns.a) %}{% endfor %}{{ ns.a }}",
+    "{% set ns = namespace(a=[]) %}{% for i in range(99) %}{% set b = [] %}"
+    "{% do b.append(ns.a) %}{% do b.append(ns.a) %}{% set ns.a = b %}{% endfor %}{{ ns.a }}",
+    "{% set a = [] %}{% do a.append(a) %}{% do a.append(a) %}{{ a }}",
+    "{% set ns = namespace(a='aa') %}{% for i in range(99) %}{% set ns.a = ns.a | replace('a', ns.a) %}{% endfor %}",
+    "{% set ns = namespace(a='aa') %}{% for i in range(99) %}{% set ns.a = ns.a.replace('a', ns.a) %}{% endfor %}",
+    "{% set a = 'a' * 1000000 %}{{ a | replace('a', a) }}",
+    "{% set a = 'a' * 1000000 %}{{ [a] | map('replace', 'a', a) | list }}",
+    "{% set a = 'a' * 1000000 %}{{ a.replace('a', a) }}",
+    "{% set a = 'a' * 1000000 %}{{ a.join(a) }}",
+    "{% set a = 'a' * 1000000 %}{{ a | join(a) }}",
+    "{% set a = 'a' * 1000000 %}{{ a | map('upper') | join(a) }}",
+    "{% set a = 'a\n' * 1000000 %}{{ a | indent(a) }}",
+    "{{ 'a\n' | indent(10 ** 10) }}",
+    "{{ 'a'.center(10 ** 10) }}",
+    "{{ 'a'.zfill(10 ** 10) }}",
+    "{{ 'a' | center(10 ** 10) }}",
+    "{{ 'a' | batch(10 ** 10, 'x') | list }}",
+    "{{ '%9999999999d' % 1 }}",
+    "{{ '%*d' % (10 ** 10, 1) }}",
+    "{{ '%(a)9999999999d' % {'a': 1} }}",
+    "{{ '%9999999999d' | format(1) }}",
+    "{{ '{:9999999999}'.format(1) }}",
+    "{{ '{:{}}'.format(1, 10 ** 10) }}",
+    "{{ ('{0}' * 100000).format('a' * 1000000) }}",
+    "{{ ('%(a)s' * 100000) % {'a': 'a' * 1000000} }}",
+    "{{ ('%(a)s' * 100000) | format(a='a' * 1000000) }}",
+    "{{ [1] | tojson(indent=10 ** 10) }}",
+    "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(99) }}",
+    "{% macro m(n) %}{% if n %}{% do m(n - 1) %}{% do m(n - 1) %}{% endif %}{% endmacro %}{{ m(99) }}",
+    "{% for i in [1] recursive %}{{ loop([1]) }}{{ loop([1]) }}{% endfor %}",
+    "{% macro m() %}" + "x" * 1_000_000 + "{% endmacro %}{% for i in range(1000) %}{% do m() %}{% endfor %}",
+    "{% for i in range(99999) %}" + "x" * 100_000 + "{% endfor %}",
+    "{% set a = 'a' * 1000000 %}{% for i in range(99999) %}{{ a }}{% endfor %}",
+    "{{ " + "(" * 100_000 + " }}",
+    "{{ 1" + " + 1" * 20_000 + " }}",
+    "{{ 'a'" + " ~ 'a'" * 2_000 + " * 10 ** 9 }}",
+    "{% if 1 %}" * 5_000,
+    "{{ ref('a' * 10 ** 10) }}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("template", GROWTH, ids=lambda text: text[:70])
+def test_what_grows_without_end_is_a_clear_error(
+    renderer: Renderer, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner.sandbox, "MOST", 2_000_000)
+    started = time.process_time()
+    with pytest.raises(RunnerError) as caught:
+        renderer.expand(template, Where(Path("models/m.sql"), 1))
+    assert caught.value.code in ("template-size", "template") and caught.value.message
+    assert time.process_time() - started < 5
+
+
+def test_growth_in_a_model(project, runner) -> None:
+    loops = "{% for i in range(99999) %}{% for j in range(99999) %}\n{{ i }}{% endfor %}{% endfor %}"
+    project({"models/m.sql": f"select\n{loops}"})
+    ran = runner("compile", "-s", "m")
+    assert ran.code == 2 and ran.err.splitlines() == [
+        "error[template-size]: this makes more than 40000000 characters, "
+        "where each step of a loop and each call counts as 20",
+        "  --> models/m.sql:2",
+        "  hint: make less in one template: loops and texts have bounds",
+    ]
+
+
+WORKS = [
+    ("{% for i in range(3) %}{{ i }}{{ ', ' if not loop.last }}{% endfor %}", "0, 1, 2"),
+    ("{% for a in [1, 2] %}{{ loop.index }}{{ loop.length }}{{ loop.cycle('x', 'y') }}{% endfor %}", "12x22y"),
+    ("{% set ns = namespace(n=0) %}{% for i in [1, 2] %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}", "3"),
+    ("{% set a = [] %}{% do a.append('x') %}{% do a.extend(['y']) %}{{ a | join(', ') }}", "x, y"),
+    ("{% for k, v in {'a': 1, 'b': 2}.items() %}{{ k }}{{ v }}{% endfor %}", "a1b2"),
+    ("{{ 'in 2024: %s, %03d' % ('a', 7) }}", "in 2024: a, 007"),
+    ("{{ 'in 2024: {}, {:>3}'.format('a', 7) }}", "in 2024: a,   7"),
+    ("{{ '%s-%s' | format('a', 'b') }}{{ '%(a)s' | format(a=1) }}", "a-b1"),
+    ("{{ '{\"a\": {\"b\": %s}}' % 1 }}", '{"a": {"b": 1}}'),
+    ("{{ 'a-b'.split('-') | map('upper') | list | tojson }}", '["A", "B"]'),
+    ("{{ 'abc'.replace('b', 'x')[:2].upper() }}{{ 'x' ~ 1 ~ none }}", "AXx1None"),
+    ("{{ [{'a': 2}, {'a': 1}] | sort(attribute='a') | map(attribute='a') | join }}", "12"),
+    ("{% macro m(n) %}{{ n }}{{ m(n - 1) if n }}{% endmacro %}{{ m(3) }}", "3210"),
+    ("{% macro m() %}<{{ caller() }}>{% endmacro %}{% call m() %}x{% endcall %}", "<x>"),
+    ("{{ shown('it\\'s') }}{{ 2 ** 10 }}{{ 7 % 4 }}{{ 1 + 1 }}{{ 'a' * 3 }}", "'it\\'s'10243" + "2aaa"),
+    ("{{ contract | length > 20 }}{{ x is defined }}{{ 1 if 'a' in ('a', 'b') }}", "TrueFalse1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("template", "text"), WORKS)
+def test_what_computes_works_as_ever(tmp_path: Path, template: str, text: str) -> None:
+    names = {"shown": sql_text, "contract": dict.fromkeys(range(30))}
+    assert Renderer([ROOT / "macros"], names).expand(template, Where(Path("m.sql"), 1)) == text
+
+
+def test_a_hundred_thousand_rows_of_sql(renderer: Renderer) -> None:
+    """Bounds are far from what people write."""
+    made = renderer.expand(
+        "{% for i in range(99999) %}select {{ i }} as number, {{ shown('some text') }} as text union all\n{% endfor %}",
+        Where(Path("m.sql"), 1),
+    )
+    assert made.count("\n") == 99_999
+
+
+def test_values_of_a_project_are_filled_in_by_the_same_rules() -> None:
+    filler = Filler({"a": "b"}, None)
+    assert filler.environment.from_string("{{ var('a') | upper }}").render() == "B"
+    assert set(filler.environment.globals) == {"range", "dict", "namespace", "var", "env_var", "target"}
