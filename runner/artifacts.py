@@ -40,13 +40,13 @@ def write_compiled(project: Project, graph: Graph, compiled: Compiled, functions
     are not written again.
     """
     if functions:
-        write_if_changed(functions_path(project), functions)
+        _write(project, functions_path(project), functions)
     else:
         functions_path(project).unlink(missing_ok=True)
     for name, one in compiled.nodes.items():
-        write_if_changed(compiled_path(project, graph.nodes[name]), one.sql)
+        _write(project, compiled_path(project, graph.nodes[name]), one.sql)
         if one.increment:
-            write_if_changed(increment_path(project, graph.nodes[name]), one.increment)
+            _write(project, increment_path(project, graph.nodes[name]), one.increment)
 
 
 def write_manifest(project: Project, graph: Graph, compiled: Compiled) -> None:
@@ -66,9 +66,8 @@ def write_manifest(project: Project, graph: Graph, compiled: Compiled) -> None:
         if node.resource_type == "source"
     }
     metadata = {"schema_version": SCHEMA_VERSION, "project_name": project.name}
-    write_if_changed(
-        project.target_path / "manifest.json", _json({"metadata": metadata, "nodes": nodes, "sources": sources})
-    )
+    manifest = {"metadata": metadata, "nodes": nodes, "sources": sources}
+    _write(project, project.target_path / "manifest.json", _json(manifest))
 
 
 def write_results(project: Project, graph: Graph, run_id: str, results: Iterable[Result]) -> None:
@@ -85,12 +84,14 @@ def write_results(project: Project, graph: Graph, run_id: str, results: Iterable
     ]
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     metadata = {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id}
-    write_whole(project.target_path / "run_results.json", _json({"metadata": metadata, "results": entries}))
+    _write(project, project.target_path / "run_results.json", _json({"metadata": metadata, "results": entries}))
 
 
-def write_if_changed(path: Path, text: str) -> None:
-    if not path.is_file() or path.read_bytes() != text.encode():
-        write_whole(path, text)
+def _write(project: Project, path: Path, text: str) -> None:
+    """Writes a text without secrets, unless the file has it already."""
+    shown = project.secrets.blotted(text)
+    if not path.is_file() or path.read_bytes() != shown.encode():
+        write_whole(path, shown)
 
 
 def _manifest_node(project: Project, graph: Graph, node: Node, compiled: Compiled) -> dict[str, Any]:

@@ -28,16 +28,19 @@ from runner.commands.arguments import (
 )
 from runner.errors import RunnerError, RunnerErrors, did_you_mean, errors_in, nearest_or_all
 from runner.report import Report
+from runner.secrets import Secrets
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code; it prints to standard output and standard error."""
+    secrets = Secrets()
     debug, report = False, Report(os.environ.get("RUNNER_LOG_FORMAT", "text"))
     try:
         args = _parser().parse_args(argv)
         debug = args.debug
         color = False if args.no_color or os.environ.get("NO_COLOR") else None
-        report = Report(args.log_format, args.quiet, color)
+        report = Report(args.log_format, args.quiet, color, secrets=secrets)
+        args.secrets = secrets
         return int(args.run(args, report))
     except BrokenPipeError:
         sys.stdout = None  # its reader is gone: Python must not flush it at exit
@@ -238,7 +241,7 @@ def _init_flags(parser: ArgumentParser) -> None:
 
 
 def _project(args: Namespace) -> ProjectArguments:
-    return ProjectArguments(args.project_dir, args.target, _variables(args.vars), args.target_path)
+    return ProjectArguments(args.project_dir, args.target, _variables(args.vars), args.target_path, args.secrets)
 
 
 def _variables(text: str | None) -> dict[str, str]:

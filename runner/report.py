@@ -14,6 +14,7 @@ import orjson
 from runner.errors import BUG, RunnerError, RunnerWarning
 from runner.project.nodes import Node
 from runner.run.results import Batch, Result, most_frequent
+from runner.secrets import Secrets
 
 WORDS = {"success": "OK", "error": "ERROR", "skipped": "SKIP", "pass": "PASS", "warn": "WARN", "fail": "FAIL"}
 COLOURS = {"OK": "32", "PASS": "32", "WARN": "33", "ERROR": "31", "FAIL": "31", "SKIP": "33"}
@@ -21,7 +22,9 @@ NARROW = 100
 
 
 class Report:
-    """Reports how a run goes. `log_format` is text or json; `quiet` leaves out what is not a warning or failure."""
+    """Reports how a run goes. `log_format` is text or json; `quiet` leaves out what is not a warning or failure.
+    `secrets` are blotted out of all events.
+    """
 
     def __init__(
         self,
@@ -30,7 +33,9 @@ class Report:
         color: bool | None = None,
         stderr: TextIO | None = None,
         stdout: TextIO | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
+        self.secrets = secrets or Secrets()
         self.stderr, self.stdout = stderr or sys.stderr, stdout or sys.stdout
         self.log_format, self.quiet = log_format, quiet
         self.color = self.stderr.isatty() if color is None else color
@@ -142,13 +147,10 @@ class Report:
     def _line(self, event: Mapping[str, Any], text: str, clock: bool = True) -> None:
         now = datetime.now()
         if self.log_format == "json":
-            print(
-                json.dumps({"time": now.isoformat(timespec="seconds"), **event}, ensure_ascii=False),
-                file=self.stderr,
-                flush=True,
-            )
+            line = json.dumps({"time": now.isoformat(timespec="seconds"), **event}, ensure_ascii=False)
         else:
-            print(f"{now:%H:%M:%S}  {text}" if clock else text, file=self.stderr, flush=True)
+            line = f"{now:%H:%M:%S}  {text}" if clock else text
+        print(self.secrets.blotted(line), file=self.stderr, flush=True)
 
     def _coloured(self, word: str) -> str:
         return self._painted(word, COLOURS[word])
@@ -163,7 +165,7 @@ class Report:
     def _painted(self, text: str, colour: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self.color and text else text
 
-    # --- payload
+    # --- payload: data, in which nothing is blotted out
 
     def payload(self, text: str) -> None:
         print(text, file=self.stdout)

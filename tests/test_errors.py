@@ -516,6 +516,13 @@ CASES = [
         '"start"',
         "select {{ var('start') }}",
     ),
+    in_model(
+        "secret-in-model",
+        "models/m.sql:2",
+        "compiled SQL is written to files; if all may see the value: env_var('NAME', public=true)",
+        'the SQL would show the secret "HOME"',
+        "select\n'{{ env_var('HOME') }}'",
+    ),
     in_model("env-var-missing", "models/m.sql:2", None, '"NO_SUCH"', "select\n{{ env_var('NO_SUCH') }}"),
     in_model("file-encoding", "models/m.sql:2", "save the file as UTF-8", "0xff", b"select\n'\xff'"),
     in_model("model-empty", "models/m.sql:1", None, '"m"', "{# soon #}\n"),

@@ -30,6 +30,7 @@ BASE = (
     "contract",
     "render",
     "sandbox",
+    "secrets",
     "sql_text",
     "sql_layout",
 )

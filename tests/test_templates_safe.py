@@ -11,6 +11,7 @@ import runner.sandbox
 from runner.errors import RunnerError, Where
 from runner.project.variables import Filler
 from runner.render import Renderer, sql_text
+from runner.secrets import Secrets
 
 ROOT = Path(__file__).parent.parent
 WORLD = [
@@ -236,6 +237,6 @@ def test_a_hundred_thousand_rows_of_sql(renderer: Renderer) -> None:
 
 
 def test_values_of_a_project_are_filled_in_by_the_same_rules() -> None:
-    filler = Filler({"a": "b"}, None)
+    filler = Filler({"a": "b"}, None, Secrets())
     assert filler.environment.from_string("{{ var('a') | upper }}").render() == "B"
     assert set(filler.environment.globals) == {"range", "dict", "namespace", "var", "env_var", "target"}

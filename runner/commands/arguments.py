@@ -6,18 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.secrets import Secrets
+
 # The default time from batch to batch of a continuous run.
 TRIGGER = "10s"
 
 
 @dataclass(frozen=True)
 class ProjectArguments:
-    """Which project, and how to read it. If `project_dir` is None, it is looked for from the current folder upwards."""
+    """Which project, and how to read it. If `project_dir` is None, it is looked for from the current folder upwards.
+    What it reads of secrets is added to `secrets`.
+    """
 
     project_dir: Path | None = None
     target: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     target_path: Path | None = None
+    secrets: Secrets = field(default_factory=Secrets)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ Wanted = Callable[[Node], bool]
 
 def read_project_of(arguments: ProjectArguments) -> Project:
     """The project of the arguments; raises all mistakes in its project.yml."""
-    return read_project(arguments.project_dir, arguments.target, arguments.variables, arguments.target_path)
+    return read_project(
+        arguments.project_dir, arguments.target, arguments.variables, arguments.target_path, arguments.secrets
+    )
 
 
 class Workspace:

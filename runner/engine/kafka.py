@@ -158,7 +158,7 @@ def _admin_client(spark: Spark, topics: Topics) -> Iterator[Any]:
             yield admin
     except QueryFailed as failure:
         # Without its cause: the whole text of Java's error may hold secrets.
-        raise QueryFailed(_refusal(without_secrets(failure.message, topics), topics)) from None
+        raise QueryFailed(_refusal(without_secrets(failure.message), topics)) from None
     finally:
         if admin is not None:
             admin.close(jvm.java.time.Duration.ofSeconds(0))

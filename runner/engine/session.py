@@ -345,6 +345,8 @@ def _java_log(path: Path) -> Iterator[None]:
     sys.stderr.flush()
     saved = [(number, os.dup(number)) for number in (1, 2)]
     with path.open("ab") as log:
+        # The output of Java may hold secrets, and nothing here can blot them out.
+        path.chmod(0o600)
         for number, _ in saved:
             os.dup2(log.fileno(), number)
         try:

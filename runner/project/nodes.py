@@ -10,6 +10,7 @@ from typing import Any
 
 from runner.errors import Where
 from runner.files import is_uri
+from runner.secrets import Secrets
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
@@ -254,3 +255,4 @@ class Project:
     format_folders: tuple[Path, ...]
     macro_folders: tuple[Path, ...]
     target_path: Path
+    secrets: Secrets = field(default_factory=Secrets, repr=False, compare=False)

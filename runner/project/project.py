@@ -13,6 +13,7 @@ from runner.project.settings import read_folder_settings
 from runner.project.sources import read_sources
 from runner.project.targets import read_target
 from runner.project.variables import Filler, texts_of
+from runner.secrets import Secrets
 from runner.spec.formats import FormatFolders
 from runner.yaml_text import Yaml, read_yaml
 
@@ -34,9 +35,15 @@ def find_project(start: Path) -> Path:
 
 
 def read_project(
-    project_dir: Path | None, target: str | None, variables: Mapping[str, str], target_path: Path | None = None
+    project_dir: Path | None,
+    target: str | None,
+    variables: Mapping[str, str],
+    target_path: Path | None,
+    secrets: Secrets,
 ) -> Project:
-    """The project as written, for the chosen target; raises all its mistakes at once."""
+    """The project as written, for the chosen target; raises all its mistakes at once. Adds to `secrets` those that it
+    reads.
+    """
     root = (project_dir or find_project(Path.cwd())).absolute()
     if not (root / "project.yml").is_file():
         raise RunnerError("project-missing", f'no project.yml in "{root}"', hint="start one with: runner init NAME")
@@ -50,10 +57,10 @@ def read_project(
     formats = FormatFolders(project_folders(root, "formats"))
     chosen: Target | None = None
     with problems.gathered():
-        chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars)
+        chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars, secrets)
     sources: list[Source] = []
     with problems.gathered():
-        sources = read_sources(yaml.get("sources"), formats, root, Filler(all_vars, chosen))
+        sources = read_sources(yaml.get("sources"), formats, root, Filler(all_vars, chosen, secrets))
     model_config: Mapping[str, Any] = {}
     with problems.gathered():
         model_config = read_folder_settings(yaml.get("models"), root / "models")
@@ -72,6 +79,7 @@ def read_project(
         format_folders=formats.folders,
         macro_folders=project_folders(root, "macros"),
         target_path=(target_path or Path(os.environ.get("RUNNER_TARGET_PATH", root / "target"))).absolute(),
+        secrets=secrets,
     )
 
 
@@ -87,7 +95,7 @@ def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
     )
 
 
-def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, str]) -> Target:
+def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, str], secrets: Secrets) -> Target:
     targets = yaml["targets"].mapping() if yaml.get("targets") else None
     name = wanted or (yaml["target"].text() if yaml.get("target") else "local")
     if targets is None and name == "local":
@@ -96,4 +104,4 @@ def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, 
         known = list(targets.value) if targets else ["local"]
         named_at = yaml.get("targets" if wanted else "target")
         raise (named_at or yaml).error("target-unknown", f'there is no target "{name}"', nearest_or_all(name, known))
-    return read_target(name, targets[name], root, Filler(variables, None).text)
+    return read_target(name, targets[name], root, Filler(variables, None, secrets))

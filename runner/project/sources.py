@@ -74,7 +74,7 @@ def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler)
     kind = f"binary_{kinds[0]}" if chosen.message.encoding == "avro" else kinds[0]
     schemas = () if chosen.message.skip_bytes else chosen.message.schemas
     if kinds[0] == "kafka":
-        topics, place = read_topics(yaml["kafka"], filler.text)
+        topics, place = read_topics(yaml["kafka"], filler)
         return Messages(kind, place, schemas, topics)
     path = filler.text(yaml[kinds[0]])
     # Only what the user writes is a pattern, not the folder that the project happens to be in.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,6 +10,7 @@ from runner.errors import RunnerError, nearest_or_all
 from runner.files import is_uri
 from runner.patterns import HAS_SPECIAL
 from runner.project.nodes import Catalog, Target
+from runner.project.variables import Filler
 from runner.storage.known import STORAGES
 from runner.storage.storage import Storage
 from runner.yaml_text import Yaml
@@ -20,22 +21,22 @@ SESSION_CATALOG, OWN_CATALOG = "spark_catalog", "lake"
 # Keys that belong to a server, not to a session in it.
 SERVER_KEYS = ("packages", "jars")
 
-Fill = Callable[[Yaml], str]
 
-
-def read_target(name: str, yaml: Yaml, root: Path, fill: Fill) -> Target:
+def read_target(name: str, yaml: Yaml, root: Path, filler: Filler) -> Target:
     """The target; raises RunnerError for mistakes in it."""
     yaml.only(TARGET_KEYS)
     storage = _storage(yaml.get("storage"))
-    path = _path(yaml, root, fill)
-    remote = fill(yaml["remote"]) if yaml.get("remote") else None
+    path = _path(yaml, root, filler)
+    remote = filler.text(yaml["remote"]) if yaml.get("remote") else None
     if remote:
         _check_remote(yaml, path)
-    catalog, catalog_settings = _catalog(yaml, storage, path, fill)
-    own = {key: fill(value) for key, value in yaml["spark"].mapping().items()} if yaml.get("spark") else {}
+    catalog, catalog_settings = _catalog(yaml, storage, path, filler)
+    own = (
+        {key: filler.setting(key, value) for key, value in yaml["spark"].mapping().items()} if yaml.get("spark") else {}
+    )
     extensions = ",".join(text for text in (storage.extension, own.get("spark.sql.extensions")) if text)
     settings = {
-        **_jars(yaml, root, fill),
+        **_jars(yaml, root, filler),
         **catalog_settings,
         **own,
         **({"spark.sql.extensions": extensions} if extensions else {}),
@@ -50,8 +51,8 @@ def _storage(yaml: Yaml | None) -> type[Storage]:
     return STORAGES[name]
 
 
-def _path(yaml: Yaml, root: Path, fill: Fill) -> str:
-    path = fill(yaml["path"]) if yaml.get("path") else "warehouse"
+def _path(yaml: Yaml, root: Path, filler: Filler) -> str:
+    path = filler.text(yaml["path"]) if yaml.get("path") else "warehouse"
     return path.rstrip("/") if is_uri(path) else str(root / path)
 
 
@@ -77,18 +78,19 @@ def _check_remote(yaml: Yaml, path: str) -> None:
             )
 
 
-def _jars(yaml: Yaml, root: Path, fill: Fill) -> dict[str, str]:
+def _jars(yaml: Yaml, root: Path, filler: Filler) -> dict[str, str]:
     """The settings for packages and jars that Spark itself does not have."""
-    packages = [fill(one) for one in yaml["packages"].as_list()] if yaml.get("packages") else []
-    jars = [jar for one in (yaml["jars"].as_list() if yaml.get("jars") else ()) for jar in _found_jars(one, root, fill)]
+    packages = [filler.text(one) for one in yaml["packages"].as_list()] if yaml.get("packages") else []
+    named = yaml["jars"].as_list() if yaml.get("jars") else ()
+    jars = [jar for one in named for jar in _found_jars(one, root, filler)]
     return {
         key: ",".join(values) for key, values in (("spark.jars.packages", packages), ("spark.jars", jars)) if values
     }
 
 
-def _found_jars(yaml: Yaml, root: Path, fill: Fill) -> list[str]:
+def _found_jars(yaml: Yaml, root: Path, filler: Filler) -> list[str]:
     """The addresses of the jars that match a pattern."""
-    pattern = fill(yaml)
+    pattern = filler.text(yaml)
     if is_uri(pattern):
         return [pattern]
     folder, relative = (Path("/"), pattern.lstrip("/")) if pattern.startswith("/") else (root, pattern)
@@ -104,10 +106,10 @@ def _found_jars(yaml: Yaml, root: Path, fill: Fill) -> list[str]:
     return [f"file://{quote(str(path))}" for path in found]
 
 
-def _catalog(yaml: Yaml, storage: type[Storage], path: str, fill: Fill) -> tuple[Catalog | None, Mapping[str, str]]:
+def _catalog(yaml: Yaml, storage: type[Storage], path: str, filler: Filler) -> tuple[Catalog | None, Mapping[str, str]]:
     """The catalog, and the settings of Spark for it."""
     entry = yaml.get("catalog")
-    given = {key: fill(value) for key, value in entry.mapping().items()} if entry else {}
+    given = {key: filler.setting(key, value) for key, value in entry.mapping().items()} if entry else {}
     schema = given.pop("schema", "changelog")
     return (_own_catalog if storage.own_catalog else _session_catalog)(yaml, storage, path, schema, given)
 

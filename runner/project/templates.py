@@ -12,7 +12,7 @@ from runner.errors import RunnerError, Where, nearest_or_all
 from runner.project.constant_calls import Call, constant_calls
 from runner.project.nodes import Project
 from runner.project.settings import check_setting
-from runner.project.variables import env_var, variable
+from runner.project.variables import public_env_var, secret_in_model, variable
 from runner.render import Renderer, Signature, name
 
 
@@ -29,7 +29,7 @@ class Templates:
     """Models and macros of a project. Not safe for several threads, except for macros that name no models."""
 
     def __init__(self, project: Project, models: Iterable[str]) -> None:
-        self.models = set(models)
+        self.models, self.secrets = set(models), project.secrets
         self.sources = [source.name for source in project.sources]
         self.reading = Reading()
         self.building = ""
@@ -40,7 +40,7 @@ class Templates:
             "new_rows": self._new_rows,
             "config": self._config,
             "var": lambda key, default=None: variable(project.vars, key, default),
-            "env_var": env_var,
+            "env_var": public_env_var,
         }
         scope = {"target": project.target, "is_incremental": lambda: self.is_incremental}
         self.renderer = Renderer(project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope})
@@ -82,17 +82,25 @@ class Templates:
     def sql(self, path: Path, is_incremental: bool = False) -> str:
         """The SQL of a model's file; with `is_incremental` the SQL that runs once its table exists."""
         self.reading, self.building, self.is_incremental = Reading(), path.stem, is_incremental
-        return self.renderer.render(path, {"this": name(path.stem)})
+        return self._shown(self.renderer.render(path, {"this": name(path.stem)}), Where(path))
 
     def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any]) -> str:
         """The query of the rows of a model that fail a data test."""
         self.reading, self.building = Reading(), ""
-        return self.renderer.call(f"test_{kind}", model=name(model), **arguments)
+        return self._shown(self.renderer.call(f"test_{kind}", model=name(model), **arguments))
 
     def expand(self, text: str, where: Where) -> tuple[str, Reading]:
         """A text with its `{{ }}` filled in, and the nodes that it reads."""
         self.reading, self.building = Reading(), ""
-        return self.renderer.expand(text, where), self.reading
+        return self._shown(self.renderer.expand(text, where), where), self.reading
+
+    def _shown(self, sql: str, where: Where | None = None) -> str:
+        """SQL that holds no secret; raises `secret-in-model`."""
+        secret = self.secrets.named_in(sql)
+        if secret is None:
+            return sql
+        error = secret_in_model(secret)
+        raise RunnerError(error.code, error.message, where, error.hint)
 
     def call(self, macro: str, *arguments: Any) -> str:
         """What a macro prints."""

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 from runner.errors import nearest_or_all
 from runner.project.nodes import Topics
+from runner.project.variables import Filler
 from runner.yaml_text import Yaml, whole_number
 
 KAFKA_KEYS = ("servers", "topics", "pattern", "starting", "ending", "batch", "allow_loss", "arrival", "options")
@@ -35,13 +36,11 @@ REACH_OPTIONS = tuple(option for option, word in OWN_OPTIONS.items() if word not
 
 # The defaults of options. Messages of aborted transactions are not read.
 USUAL_OPTIONS = {"includeHeaders": "true", "kafka.isolation.level": "read_committed"}
-# Options with these words in their names must not be shown.
-SECRETS = ("password", "secret", "jaas", "token", "credential", "keystore.key", "certificate")
 
 Fill = Callable[[Yaml], str]
 
 
-def read_topics(yaml: Yaml, fill: Fill) -> tuple[Topics, str]:
+def read_topics(yaml: Yaml, filler: Filler) -> tuple[Topics, str]:
     """What is read, and a description of the place for people."""
     yaml.only(KAFKA_KEYS)
     if not yaml.get("servers"):
@@ -50,6 +49,7 @@ def read_topics(yaml: Yaml, fill: Fill) -> tuple[Topics, str]:
         raise yaml.error(
             "kafka-missing", 'messages in Kafka need either "topics" or "pattern"', "topics: [shop.orders, shop.items]"
         )
+    fill = filler.text
     topics = ",".join(fill(one) for one in yaml["topics"].as_list()) if yaml.get("topics") else fill(yaml["pattern"])
     servers = ",".join(fill(one) for one in yaml["servers"].as_list())
     options = {
@@ -59,7 +59,7 @@ def read_topics(yaml: Yaml, fill: Fill) -> tuple[Topics, str]:
         "failOnDataLoss": "false" if _choice(yaml, "allow_loss", ("true", "false"), "false") == "true" else "true",
         **_starting(yaml.get("starting"), fill),
         **({"maxOffsetsPerTrigger": str(_count(yaml["batch"], fill))} if yaml.get("batch") else {}),
-        **_options(yaml.get("options"), fill),
+        **_options(yaml.get("options"), filler),
     }
     by_time = _choice(yaml, "arrival", ARRIVALS, "offset") == "timestamp"
     return Topics(options, _ending(yaml.get("ending"), fill), by_time), f"{topics} at {servers}"
@@ -131,7 +131,7 @@ def _instant(yaml: Yaml, text: str, words: str) -> int:
     return int((at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp() * 1000)
 
 
-def _options(yaml: Yaml | None, fill: Fill) -> dict[str, str]:
+def _options(yaml: Yaml | None, filler: Filler) -> dict[str, str]:
     """Options of the connector that have no key of their own, such as those of security."""
     out = {}
     for key, value in yaml.mapping().items() if yaml else ():
@@ -142,21 +142,13 @@ def _options(yaml: Yaml | None, fill: Fill) -> dict[str, str]:
                 f'"{key}" cannot be given as an option',
                 f'use the key "{own}"' if own else "headers are always read",
             )
-        out[key] = fill(value)
+        out[key] = filler.setting(key, value)
     return out
 
 
-def without_secrets(text: str, topics: Topics) -> str:
-    """A message of Kafka or Spark in which the secrets among the options are masked.
-
-    >>> topics = Topics({"kafka.ssl.key.password": "tr0ut", "kafka.client.id": "loader"})
-    >>> without_secrets("loader: no key for tr0ut", topics)
-    'loader: no key for ***'
-    """
+def without_secrets(text: str) -> str:
+    """A message of Kafka or Spark without what it quotes of a login."""
     if "JAAS" in text:
         # Such a message quotes words of the option, which may be parts of a password.
         return 'the option "kafka.sasl.jaas.config" cannot be read: is a quote or the semicolon at its end missing?'
-    for key, value in topics.options.items():
-        if value and any(word in key for word in SECRETS):
-            text = text.replace(value, "***")
     return text

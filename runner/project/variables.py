@@ -4,20 +4,41 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 
 from runner.errors import RunnerError, did_you_mean
 from runner.project.nodes import Target
 from runner.render import fill
 from runner.sandbox import Sandbox
+from runner.secrets import Secrets
 from runner.yaml_text import Yaml
 
 
-def env_var(name: str, default: str | None = None) -> str:
-    """An environment variable, for secrets and settings of a machine; raises if it is not set and has no default."""
+def env_var(secrets: Secrets, name: str, default: str | None = None, public: bool = False) -> str:
+    """An environment variable, for secrets and settings of a machine; raises if it is not set and has no default. Its
+    value is a secret unless it is public.
+    """
     value = os.environ.get(name, default)
     if value is None:
         raise RunnerError("env-var-missing", f'the environment variable "{name}" is not set')
+    if not public and name in os.environ:
+        secrets.add(name, value)
     return value
+
+
+def public_env_var(name: str, default: str | None = None, public: bool = False) -> str:
+    """An environment variable in what is written to files; raises `secret-in-model` unless it is public."""
+    value = env_var(Secrets(), name, default, public)
+    if not public:
+        raise secret_in_model(name)
+    return value
+
+
+def secret_in_model(name: str) -> RunnerError:
+    """The error of SQL that holds the value of this variable or setting."""
+    message = f'the SQL would show the secret "{name}"' if name else "the SQL would show a part of a secret"
+    hint = "compiled SQL is written to files; if all may see the value: env_var('NAME', public=true)"
+    return RunnerError("secret-in-model", message, hint=hint)
 
 
 def variable(variables: Mapping[str, str], name: str, default: str | None = None) -> str:
@@ -35,9 +56,10 @@ def variable(variables: Mapping[str, str], name: str, default: str | None = None
 class Filler:
     """Fills in `{{ }}` in the values of project.yml."""
 
-    def __init__(self, variables: Mapping[str, str], target: Target | None) -> None:
+    def __init__(self, variables: Mapping[str, str], target: Target | None, secrets: Secrets) -> None:
+        self.secrets = secrets
         names = {
-            "env_var": env_var,
+            "env_var": partial(env_var, secrets),
             "var": lambda name, default=None: variable(variables, name, default),
             "target": target,
         }
@@ -46,6 +68,10 @@ class Filler:
     def text(self, yaml: Yaml) -> str:
         text = yaml.text()
         return fill(self.environment, text, yaml.where()) if "{{" in text or "{%" in text else text
+
+    def setting(self, name: str, yaml: Yaml) -> str:
+        """The value of a setting of Spark or a connector, which is a secret if its name says so."""
+        return self.secrets.add_setting(name, self.text(yaml))
 
 
 def texts_of(yaml: Yaml | None) -> dict[str, str]:

@@ -1,0 +1,217 @@
+"""Values of environment variables are blotted out of all that a command says and writes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import stat
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from runner.report import Report
+from runner.run.results import Result
+from runner.secrets import BLOT, Secrets
+
+SECRET = 'tr0ut & "gill\'s" \\ ü+/='
+
+
+def with_secret(*values: str) -> Secrets:
+    secrets = Secrets()
+    for value in values:
+        secrets.add("S", value)
+    return secrets
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        SECRET,
+        quote(SECRET),
+        quote(SECRET, safe=""),
+        quote_plus(SECRET),
+        quote(SECRET, safe="").lower(),
+        json.dumps(SECRET)[1:-1],
+        json.dumps(SECRET, ensure_ascii=False)[1:-1],
+        "tr0ut &amp; &quot;gill&#x27;s&quot; \\ ü+/=",
+        'tr0ut & "gill\\\'s" \\\\ ü+/=',
+        SECRET.encode().hex(),
+    ],
+)
+def test_a_secret_is_blotted_out_however_it_is_written(written: str) -> None:
+    assert with_secret(SECRET).blotted(f"before {written} after") == f"before {BLOT} after"
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc", "loader:"])
+@pytest.mark.parametrize("after", ["", "a", "ab"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_secret_inside_of_base64(before: str, after: str, encode) -> None:
+    secret = "k3y~~~???-of-a-catalog"
+    header = encode((before + secret + after).encode()).decode()
+    shown = with_secret(secret).blotted(f"Authorization: Basic {header}")
+    assert BLOT in shown
+    # At most two characters on each side are left, which hold bits of the neighbours.
+    left = shown.removeprefix("Authorization: Basic ").split(BLOT)
+    assert len(left[0]) <= len(before) * 4 // 3 + 2 and len(left[1]) <= len(after) * 4 // 3 + 4
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "shown"),
+    [
+        ("id-1:k3y-of-it", "client_id=id-1&client_secret=k3y-of-it", "client_id=id-1&client_secret=***"),
+        ("jdbc:postgresql://me:k3y-of@host/db", "login failed: k3y-of", "login failed: ***"),
+        (
+            "sc://host:15002/;use_ssl=true;token=t0ken-1",
+            "bad token t0ken-1 at host:15002",
+            "bad token *** at host:15002",
+        ),
+        ('Login required username="me" password="k3y of it";', "no: k3y of it", "no: k3y of it"),
+        ('Login required username="me" password="k3y-of-it";', "no: k3y-of-it", "no: ***"),
+        ("-----BEGIN KEY-----\nMIIEvQIBADANB\nabc\n", "cannot read MIIEvQIBADANB", "cannot read ***"),
+        ("true", "true is true", "true is true"),
+        ("12345", "12345", "12345"),
+        ("123456", "123456", "***"),
+        ("", "nothing", "nothing"),
+        ("secret-1", "secret-12", "***2"),
+    ],
+)
+def test_parts_and_short_values(value: str, text: str, shown: str) -> None:
+    assert with_secret(value).blotted(text) == shown
+
+
+def test_the_longest_secret_goes_first() -> None:
+    assert with_secret("abcdef", "abcdefgh").blotted("abcdefgh abcdef") == f"{BLOT} {BLOT}"
+
+
+# --- through the command line
+
+
+PROJECT = """
+name: shop
+target: t
+targets:
+  t:
+    path: "{{ env_var('FOLDER', public=true) }}/warehouse"
+    storage: iceberg
+    catalog: {type: rest, uri: http://localhost, credential: "{{ env_var('CREDENTIAL') }}"}
+sources:
+  - {name: orders, format: canal, files: in/*.jsonl}
+"""
+CREDENTIAL = "loader:tr0ut-and-gill"
+
+
+@pytest.fixture
+def secret_project(project, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CREDENTIAL", CREDENTIAL)
+    monkeypatch.setenv("FOLDER", "/data/lake")
+
+    def write(**files: str) -> Path:
+        return project({"project.yml": PROJECT, **{name.replace("__", "/"): text for name, text in files.items()}})
+
+    return write
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+@pytest.mark.parametrize("debug", [True, False])
+def test_errors_and_tracebacks(secret_project, runner, monkeypatch, log_format: str, debug: bool) -> None:
+    """A bug, with the secret in its message, and a mistake whose message quotes a value that was filled in."""
+    folder = secret_project()
+
+    def fail(*_: object) -> None:
+        raise ValueError("401: POST /tokens client_id=loader&client_secret=tr0ut-and-gill")
+
+    flags = ["--log-format", log_format, *(["-d"] if debug else [])]
+    with monkeypatch.context() as patch:
+        patch.setattr("runner.commands.inspect.Workspace.chosen", fail)
+        patch.setattr("runner.commands.inspect.Workspace.in_order", fail)
+        said = runner("compile", *flags)
+        assert "client_secret=***" in said.err and "Traceback" in said.err and "tr0ut" not in said.err + said.out
+    sources = "kafka: {servers: s, topics: t, batch: \"{{ env_var('CREDENTIAL') }}\"}"
+    (folder / "project.yml").write_text(PROJECT.replace("files: in/*.jsonl", sources))
+    said = runner("ls", *flags)
+    assert said.code == 2 and "kafka-number" in said.err and "***" in said.err and "tr0ut" not in said.err
+    if log_format == "json":
+        assert all(json.loads(line)["event"] in ("error", "debug") for line in said.err.splitlines())
+
+
+def test_a_setting_whose_name_is_secret_is_one_without_env_var(project, runner) -> None:
+    settings = "{spark.a.password: wr1tten-here, spark.b: shown-here}"
+    source = "{name: wr1tten-here-shown-here, format: canal, files: x}"
+    project({"project.yml": f"targets: {{local: {{spark: {settings}}}}}\nsources: [{source}]"})
+    ran = runner("ls")
+    assert ran.code == 2 and '"***-shown-here" cannot be the name of a source' in ran.err
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"models__m.sql": "select '{{ env_var('CREDENTIAL') }}'"},
+        {"models__m.sql": "select '{{ env_var('CREDENTIAL') | upper }}'"},
+        {"models__m.sql": "select '{{ env_var('CREDENTIAL', 'default') }}'"},
+        {"models__m.sql": "select '{{ target.spark['spark.sql.catalog.lake.credential'] }}'"},
+        {"models__m.sql": "select '{{ target.spark }}'"},
+        {"models__m.sql": "{{ a() }}", "macros__a.sql": "{% macro a() %}{{ env_var('CREDENTIAL') }}{% endmacro %}"},
+    ],
+)  # fmt: skip
+def test_a_model_that_holds_a_secret_is_an_error(secret_project, runner, files: dict[str, str]) -> None:
+    folder = secret_project(**files)
+    for words in (["compile"], ["ls"], ["compile", "--inline", files["models__m.sql"]]):
+        ran = runner(*words)
+        assert (ran.code == 2 and "error[secret-in-model]: the SQL would show" in ran.err) or words == ["ls"]
+        assert "tr0ut" not in (ran.err + ran.out).lower()
+    assert not any("tr0ut" in path.read_text().lower() for path in (folder / "target").rglob("*") if path.is_file())
+
+
+def test_public_values_are_in_sql_and_messages(secret_project, runner) -> None:
+    other = "env_var('NONE', 'd', public=true)"
+    secret_project(
+        **{"models__m.sql": f"select '{{{{ env_var('FOLDER', public=true) }}}}' as a, '{{{{ {other} }}}}' as b"}
+    )
+    assert "select '/data/lake' as a, 'd' as b" in runner("compile", "-s", "m", "-q").out
+
+
+def test_what_a_result_says_is_blotted_in_events_and_files(secret_project, capsys: pytest.CaptureFixture[str]) -> None:
+    from runner import artifacts
+    from runner.commands.arguments import ProjectArguments
+    from runner.commands.workspace import Workspace
+
+    folder = secret_project(**{"models__m.sql": "select 1 as a"})
+    workspace = Workspace(ProjectArguments())
+    node = workspace.graph.nodes["m"]
+    secret, basic = CREDENTIAL.split(":")[1], base64.b64encode(CREDENTIAL.encode()).decode()
+    result = Result(
+        "m", "model", "error", message=f"HTTP 401 {secret}\nAuthorization: Basic {basic}", notes=(quote(CREDENTIAL),)
+    )
+    artifacts.write_results(workspace.project, workspace.graph, "run", [result])
+    for log_format in ("text", "json"):
+        Report(log_format, secrets=workspace.project.secrets).finished(node, result, 1, 1)
+    written = (folder / "target/run_results.json").read_text() + capsys.readouterr().err
+    assert written.count("HTTP 401 ***") == 3 and written.count("Basic ***") == 3
+    assert not any(part in written for part in ("tr0ut", basic[:12], "dHIwdXQ"))
+
+
+def test_payload_is_data(secret_project, capsys: pytest.CaptureFixture[str]) -> None:
+    Report(secrets=with_secret("abcdef")).payload("abcdef")
+    assert capsys.readouterr().out == "abcdef\n"
+
+
+@pytest.mark.spark
+def test_the_log_of_java_is_for_its_owner_and_what_spark_refuses_is_blotted(project, monkeypatch) -> None:
+    """A JVM of its own that cannot start: what it says of a setting holds the value."""
+    import os
+    import subprocess
+    import sys
+
+    folder = project(
+        {"project.yml": "targets: {local: {spark: {spark.driver.memory: \"{{ env_var('MEMORY') }}\"}}}",
+         "models/m.sql": "select 1 as a"}
+    )  # fmt: skip
+    environment = {**os.environ, "MEMORY": "tr0ut-and-gill"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "runner.cli", "run"], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    log = folder / "target/logs/spark.log"
+    assert ran.returncode == 2 and "error[spark-start]" in ran.stderr and "***" in ran.stderr, ran.stderr
+    assert "tr0ut" not in ran.stderr + ran.stdout
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600 and "tr0ut" in log.read_text()
