@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import stat
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -194,6 +196,41 @@ def test_what_a_result_says_is_blotted_in_events_and_files(secret_project, capsy
 def test_payload_is_data(secret_project, capsys: pytest.CaptureFixture[str]) -> None:
     Report(secrets=with_secret("abcdef")).payload("abcdef")
     assert capsys.readouterr().out == "abcdef\n"
+
+
+class Echo(BaseHTTPRequestHandler):
+    """A catalog that refuses everybody, and says what it was asked."""
+
+    def do_POST(self) -> None:
+        asked = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        message = f"POST {self.path} {asked} {self.headers.get('Authorization')}"
+        error = {"error": {"message": message, "type": "NotAuthorizedException", "code": 401}}
+        content = json.dumps({**error, "error_description": message}).encode()
+        self.send_response(401)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("flags", [[], ["-d", "--log-format", "json"]])
+def test_a_catalog_that_repeats_the_request(spark, secret_project, runner, flags: list[str]) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        uri = f"http://127.0.0.1:{server.server_address[1]}"
+        text = PROJECT.replace("http://localhost", uri).replace("{{ env_var('FOLDER', public=true) }}/", "")
+        folder = secret_project(**{"in__a.jsonl": "", "models__m.sql": "select 1 as a"})
+        (folder / "project.yml").write_text(text)
+        ran = runner("run", *flags)
+        server.shutdown()
+    assert ran.code in (1, 2) and "***" in ran.err, ran.err
+    written = [path.read_text(errors="replace") for path in (folder / "target").rglob("*") if path.is_file()]
+    assert "tr0ut" not in ran.err + ran.out + "".join(written)
 
 
 @pytest.mark.spark

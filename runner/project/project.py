@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from runner.errors import Problems, RunnerError, nearest_or_all
-from runner.project.nodes import Project, Source, Target
+from runner.project.nodes import Project, Target
 from runner.project.settings import read_folder_settings
 from runner.project.sources import read_sources
 from runner.project.targets import read_target
@@ -58,15 +57,12 @@ def read_project(
     chosen: Target | None = None
     with problems.gathered():
         chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars, secrets)
-    sources: list[Source] = []
     with problems.gathered():
         sources = read_sources(yaml.get("sources"), formats, root, Filler(all_vars, chosen, secrets))
-    model_config: Mapping[str, Any] = {}
     with problems.gathered():
         model_config = read_folder_settings(yaml.get("models"), root / "models")
-    name = root.name
     with problems.gathered():
-        name = yaml["name"].text() if yaml.get("name") else name
+        name = yaml["name"].text() if yaml.get("name") else root.name
     problems.raise_if_any()
     assert chosen
     return Project(
