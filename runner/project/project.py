@@ -40,9 +40,7 @@ def read_project(
     target_path: Path | None,
     secrets: Secrets,
 ) -> Project:
-    """The project as written, for the chosen target; raises all its mistakes at once. Adds to `secrets` those that it
-    reads.
-    """
+    """The project as written, for the chosen target; raises all its mistakes at once. `secrets` gets those it reads."""
     root = (project_dir or find_project(Path.cwd())).absolute()
     if not (root / "project.yml").is_file():
         raise RunnerError("project-missing", f'no project.yml in "{root}"', hint="start one with: runner init NAME")
@@ -50,11 +48,8 @@ def read_project(
     problems = Problems()
     with problems.gathered():
         yaml.only(KEYS)
-    all_vars = dict(variables)
-    with problems.gathered():
-        all_vars = {**texts_of(yaml.get("vars")), **variables}
-    formats = FormatFolders(project_folders(root, "formats"))
-    chosen: Target | None = None
+    all_vars = _variables(yaml.get("vars"), variables, problems)
+    formats, chosen = FormatFolders(project_folders(root, "formats")), None
     with problems.gathered():
         chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars, secrets)
     with problems.gathered():
@@ -89,6 +84,14 @@ def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
     return tuple(
         dict.fromkeys(folder.resolve() for folder in [*(r / name for r in roots), BUILT_IN / name] if folder.is_dir())
     )
+
+
+def _variables(yaml: Yaml | None, given: Mapping[str, str], problems: Problems) -> dict[str, str]:
+    """The variables of the project, and those of the command line, which win."""
+    own: dict[str, str] = {}
+    with problems.gathered():
+        own = texts_of(yaml)
+    return {**own, **given}
 
 
 def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, str], secrets: Secrets) -> Target:
