@@ -158,7 +158,7 @@ def live(shop: Shop, steps: int, seed: int) -> None:
         elif is_broken:
             is_broken = False
             # What was read before the failure lands with the time of the first attempt, after newer rows of "a".
-            shop.build("-s", "a_to_changelog+1", "taken")
+            shop.build("-s", "a_to_changelog", "-s", "taken")
             shop.mend("b")
             shop.build("-s", "b_to_changelog")
         elif step == "alone":

@@ -113,6 +113,9 @@ class Schedule:
         """Waits for a node to end, if any runs, but not longer than this."""
         for future in wait(self.running, seconds, return_when=FIRST_COMPLETED).done:
             result = future.result()
+            # The second signal has ended Spark: what fails then was interrupted.
+            if result.has_failed and self.stops() >= END_AT_ONCE:
+                continue
             node, number, _ = self.running.pop(future)
             self._ended(node, number, result)
             if result.has_failed:
