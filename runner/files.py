@@ -55,8 +55,13 @@ def mapping(text: str, path: str, keys: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def json_lines(text: str, path: str) -> list[Any]:
-    """The lines of a log of Spark's after the first, which is a version. A line `-` stands for nothing."""
-    version, *lines = text.splitlines() or [""]
+    """The lines of a log of Spark's after the first, which is a version; Kafka's source writes a zero byte before it. A
+    line `-` stands for nothing.
+
+    >>> json_lines('\\0v1\\n{"orders":{"0":5}}', "sources/0/0"), json_lines("v1\\n-\\n{}", "offsets/3")
+    ([{'orders': {'0': 5}}], [{}])
+    """
+    version, *lines = text.removeprefix("\0").splitlines() or [""]
     if not version.startswith("v"):
         raise Damaged(path, "its first line is no version" if version else "empty")
     return [from_json(line, path) for line in lines if line not in ("", "-")]
