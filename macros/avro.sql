@@ -26,6 +26,7 @@ parsed as (
     cast(array() as array<string>) as misfits,
     {%- endif %}
     coalesce(damage, record.detail) as read_detail
+    {%- if plan.images.in_lists and plan.spec.drop %},{{ hidden_members(plan) }}{% endif %}
   from decoded
 ),
 {%- endmacro -%}

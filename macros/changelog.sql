@@ -13,11 +13,15 @@
 with
 {%- if plan.avro %}{{ avro_records(plan) }}{% else %}{{ json_documents(plan) }}{% endif %}
 
--- What each message is, in words: kind, then op{{ '; the rows of each row change, and those before an update.  [op, each, before, after]' if plan.images.in_lists else '.  [op]' }}
+-- What each message is, in words: kind, then op{{ '; its rows, those before an update, and their types.  [op, each, before, after, types]' if plan.images.in_lists else '.  [op]' }}
 classified as (
   select *,
     {{ verdict(spec.op) }} as verdict
-    {%- if plan.images.in_lists %},{{ row_lists(plan) }}{% endif %}
+    {%- if plan.images.in_lists %},
+    {{ types(plan) }} as types,
+    {%- if plan.values.readers and not plan.tables.typed %} {{ readers(plan) }} as readers,{% endif %}
+    {{ row_lists(plan) }}
+    {%- endif %}
   from parsed
 ),
 {%- if plan.images.texts %}
@@ -64,9 +68,13 @@ checked as (
     {%- if plan.keys.image %}
     {{ key_image(plan.keys) }},
     {%- endif %}
-    {{ key_names(plan) }} as key_names,
+    {{ key_names(plan) }} as key_names
+    {%- if not plan.images.in_lists %},
     {{ types(plan) }} as types
-    {%- if plan.values.readers %}, {{ readers(plan) }} as readers{% endif %}
+    {%- endif %}
+    {%- if plan.values.readers and (plan.tables.typed or not plan.images.in_lists) %},
+    {{ readers(plan) }} as readers
+    {%- endif %}
     {%- if plan.values.bytes and not plan.avro and plan.images.in_lists %},
     {{ name(plan.prefix ~ '_in_doubt') }}(raw, rows_before, rows, readers) as rows_in_doubt
     {%- endif %}

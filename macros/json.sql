@@ -17,6 +17,7 @@ decoded as (
 parsed as (
   select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
     {%- if plan.images.in_json or plan.images.in_lists %}, message.misfits{% endif %}
+    {%- if plan.images.in_lists and plan.spec.drop %},{{ hidden_members(plan) }}{% endif %}
   from (
     select *, {{ name(plan.prefix ~ '_message') }}(document, unusual, marked(unusual)) as message
     from (select *, {{ name(plan.prefix ~ '_unusual') }}(document, raw) as unusual from decoded)

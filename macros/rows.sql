@@ -4,8 +4,7 @@
 
 {#- The rows of each row change, and the rows before an update. -#}
 {%- macro row_lists(plan) -%}
-{{ hidden_members(plan) }}
-    {{ own_rows(plan.images.changes) }} as rows,
+{{ own_rows(plan.images.changes) }} as rows,
     {{ rows_before(plan.images.updates) }} as rows_before
 {%- endmacro -%}
 
@@ -54,7 +53,7 @@ case
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
-    {{- hidden_members(plan) }}
+    {{- hidden_members(plan) }}{{ ',' if plan.spec.drop }}
     {%- if plan.images.patches %}
     {{ removed(plan.images) }} as removed,
     {%- endif %}
@@ -182,7 +181,7 @@ not coalesce({{ holds_row(field(paths[0])) }}, false) and ({{ is_not_row_list(pa
 {#- The members of rows that are not columns, as a column of its own. -#}
 {%- macro hidden_members(plan) -%}
 {%- if plan.spec.drop %}
-    array({% for dropped in plan.spec.drop %}{% if dropped.conditions %}if({{ conditions(dropped) }}, {{ text(dropped.name) }}, null){% else %}{{ text(dropped.name) }}{% endif %}{{ ', ' if not loop.last }}{% endfor %}) as hidden,
+    array({% for dropped in plan.spec.drop %}{% if dropped.conditions %}if({{ conditions(dropped) }}, {{ text(dropped.name) }}, null){% else %}{{ text(dropped.name) }}{% endif %}{{ ', ' if not loop.last }}{% endfor %}) as hidden
 {%- endif -%}
 {%- endmacro -%}
 

@@ -132,16 +132,26 @@ return if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values
     {%- endfor %}), null);
 {% endmacro -%}
 
-{#- Whether a value of the column `reader.key` may be something else than a text. -#}
+{#- Whether a value of the column `reader.key` may be something else than a text. The whole of it may be long. -#}
 {%- macro may_be_no_text(side, plan) -%}
-{%- if plan.images.in_lists -%} exists({{ side }}, r -> r[reader.key] rlike {{ is_no_text() }}) {%- else -%} {{ side }}[reader.key] rlike {{ is_no_text() }} {%- endif -%}
+{%- if plan.images.in_lists -%} exists({{ side }}, r -> left(r[reader.key], 50) rlike {{ begins_no_text() }})
+{%- else -%} left({{ side }}[reader.key], 50) rlike {{ begins_no_text() }}
+{%- endif -%}
 {%- endmacro -%}
 
-{#- The values that readers read, in their order. -#}
+{%- macro begins_no_text() -%} '^(?:true|false|[{\\[]|-?[0-9][-+.0-9eE]*+\\z)' {%- endmacro -%}
+
+{#- The values that readers read, in their order. The exponents of one image are written out if they all together make it longer by at most 100,000
+    characters, which ten of them cannot exceed. -#}
 {%- macro values_to_read(plan) -%}
-{%- set values = 'transform(map_keys(readers), c -> image[c])' -%}
-{%- set words = plan.values.exponents | map('sql_text') | join(', ') -%}
-{{ 'bounded_exponents(' ~ values ~ ', transform(map_values(readers), reader -> reader in (' ~ words ~ ')))' if words else values }}
+{%- set sent = 'transform(map_keys(readers), c -> image[c])' -%}
+{%- if plan.values.exponents -%}
+{%- set is_number = 'reader.value in (' ~ (plan.values.exponents | map('sql_text') | join(', ')) ~ ')' -%}
+if(size(readers) > 10 and aggregate(map_entries(readers), 0L, (total, reader) -> total + if({{ is_number }}, {{ zeros_written_out('image[reader.key]') }}, 0)) > 100000,
+    transform(map_entries(readers), reader -> if({{ is_number }} and image[reader.key] rlike '[eE]', null, image[reader.key])),
+    {{ sent }})
+{%- else -%} {{ sent }}
+{%- endif -%}
 {%- endmacro -%}
 
 {#- A value, read in one of the ways to try. Only a text can be an encoding of bytes. -#}

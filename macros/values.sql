@@ -154,6 +154,12 @@ if({{ value }} rlike {{ number }} and abs(try_cast(regexp_extract({{ value }}, {
       else concat(left(n.digits, n.dot), '.', substr(n.digits, n.dot + 1)) end), '^(-?)0+(?=[0-9])', '$1')), 0), null)
 {%- endmacro -%}
 
+{#- By how many characters an exponent of up to 10,000 makes a number longer. -#}
+{%- macro zeros_written_out(value) -%}
+{%- set exponent = "abs(try_cast(regexp_extract(" ~ value ~ ", '[eE]([+-]?[0-9]{1,5})\\\\z', 1) as int))" -%}
+if((contains({{ value }}, 'e') or contains({{ value }}, 'E')) and {{ exponent }} <= 10000, {{ exponent }}, 0)
+{%- endmacro -%}
+
 {#- The labels of enum('a','b''s') or set(...). -#}
 {%- macro labels(type) -%}
 transform(regexp_extract_all(substr({{ type }}, instr({{ type }}, '(')), "'((?:[^']|'')*+)'", 1), l -> replace(l, "''", "'"))

@@ -51,17 +51,6 @@ return case
     then map_filter(map_from_entries(map_entries(members)), (c, v) -> not coalesce(array_contains(hidden, c), false))
   else members end;
 
-create function bounded_exponents(
-  values array<string> comment 'values of an image',
-  are_numbers array<boolean> comment 'for each value, whether an exponent in it is to be written out')
-returns array<string>
-comment 'The values, with null for each exponent if they would make the image longer by more than 100,000 characters.'
-return if(size(values) > 10 and aggregate(
-    zip_with(values, are_numbers, (v, is_number) -> if(is_number and (contains(v, 'e') or contains(v, 'E')), try_cast(regexp_extract(v, '[eE]([+-]?[0-9]{1,5})\\z', 1) as int), 0)),
-    0L, (total, exponent) -> total + coalesce(if(abs(exponent) <= 10000, abs(exponent), 0), 0)) > 100000,
-  zip_with(values, are_numbers, (v, is_number) -> if(is_number and v rlike '[eE]', null, v)),
-  values);
-
 create function with_texts(
   image map<string,string> comment 'an image as it was sent',
   texts map<string,string> comment 'the canonical text of those values that needed to be read and could be')

@@ -97,7 +97,8 @@ checked as (
     end as reason,
     key_columns(m.`schema`.`primaryKey`, hidden) as key_names,
     table_columns(map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))),
-      null, hidden) as types, `dataworks_readers`(types) as readers
+      null, hidden) as types,
+    `dataworks_readers`(types) as readers
   from message_images
 ),
 

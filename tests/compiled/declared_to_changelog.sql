@@ -18,14 +18,15 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits,
+    array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden
   from (
     select *, `declared_message`(document, unusual, marked(unusual)) as message
     from (select *, `declared_unusual`(document, raw) as unusual from decoded)
   )
 ),
 
--- What each message is, in words: kind, then op; the rows of each row change, and those before an update.  [op, each, before, after]
+-- What each message is, in words: kind, then op; its rows, those before an update, and their types.  [op, each, before, after, types]
 classified as (
   select *,
     coalesce(
@@ -40,7 +41,7 @@ classified as (
         when 'XACOMMIT' then 'control commit' when 'XAROLLBACK' then 'control rollback' when 'MHEARTBEAT' then 'control heartbeat'
         when 'GTID' then 'control other' end,
       case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
-    array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden,
+    table_columns(m.`mysqlType`, null, hidden) as types,
     case when verdict = 'row delete' then if(exists(m.`data`, r -> size(r) > 0), m.`data`, m.`old`) else m.`data` end as rows,
     case when verdict = 'row update' then m.`old` end as rows_before
   from parsed
@@ -65,7 +66,7 @@ checked as (
     coalesce(nullif(key_columns(m.`pkNames`, hidden), cast(array() as array<string>)), case
       when slice(table_names, -2, 2) = array('shop', 'orders') then array('id', 'odd `name`')
       when slice(table_names, -1, 1) = array('items') then array('id') end) as key_names,
-    table_columns(m.`mysqlType`, null, hidden) as types, map_concat(
+    map_concat(
       coalesce(map_filter(`declared_readers`(types), (c, reader) -> not coalesce(case
         when slice(table_names, -2, 2) = array('shop', 'orders') then c in ('at', 'it\'s', 'n')
         when slice(table_names, -1, 1) = array('items') then c in ('at') end, false)), map()),

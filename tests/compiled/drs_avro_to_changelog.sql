@@ -22,11 +22,12 @@ parsed as (
       else record.reason
     end as parse_error,
     cast(array() as array<string>) as misfits,
-    coalesce(damage, record.detail) as read_detail
+    coalesce(damage, record.detail) as read_detail,
+    array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden
   from decoded
 ),
 
--- What each message is, in words: kind, then op; the rows of each row change, and those before an update.  [op, each, before, after]
+-- What each message is, in words: kind, then op; its rows, those before an update, and their types.  [op, each, before, after, types]
 classified as (
   select *,
     coalesce(
@@ -41,7 +42,7 @@ classified as (
         when 'XAROLLBACK' then 'control rollback' when 'MHEARTBEAT' then 'control heartbeat' when 'GTID' then 'control other'
         when 'INIT_DDL' then 'ddl by_statement 2' when 'DDL' then 'ddl by_statement' end,
       case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
-    array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden,
+    table_columns(coalesce(m.`columnType`, m.`mysqlType`), null, hidden) as types, `drs_avro_readers`(types, m.`dbType`) as readers,
     case when verdict = 'row delete' then if(exists(m.`old`.`texts`, r -> size(r) > 0), m.`old`.`texts`, m.`data`.`texts`)
       else m.`data`.`texts` end as rows,
     case when verdict = 'row update' then m.`old`.`texts` end as rows_before
@@ -67,8 +68,7 @@ checked as (
       when verdict = 'row update' and array_contains(misfits, 'old.texts') then 'row-not-an-object'
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
-    key_columns(m.`pkNames`, hidden) as key_names,
-    table_columns(coalesce(m.`columnType`, m.`mysqlType`), null, hidden) as types, `drs_avro_readers`(types, m.`dbType`) as readers
+    key_columns(m.`pkNames`, hidden) as key_names
   from classified
 ),
 

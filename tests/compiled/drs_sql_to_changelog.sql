@@ -18,14 +18,15 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits,
+    array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden
   from (
     select *, `drs_sql_message`(document, unusual, marked(unusual)) as message
     from (select *, `drs_sql_unusual`(document, raw) as unusual from decoded)
   )
 ),
 
--- What each message is, in words: kind, then op; the rows of each row change, and those before an update.  [op, each, before, after]
+-- What each message is, in words: kind, then op; its rows, those before an update, and their types.  [op, each, before, after, types]
 classified as (
   select *,
     coalesce(
@@ -40,7 +41,7 @@ classified as (
         when 'XAROLLBACK' then 'control rollback' when 'MHEARTBEAT' then 'control heartbeat' when 'GTID' then 'control other'
         when 'DDL' then 'ddl by_statement' end,
       case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
-    array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden,
+    table_columns(m.`columnType`, null, hidden) as types, `drs_sql_readers`(types, m.`dbType`) as readers,
     case when verdict = 'row delete' then if(exists(m.`old`, r -> size(r) > 0), m.`old`, m.`data`) else m.`data` end as rows,
     case when verdict = 'row update' then m.`old` end as rows_before
   from parsed
@@ -64,7 +65,6 @@ checked as (
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
     key_columns(m.`pkNames`, hidden) as key_names,
-    table_columns(m.`columnType`, null, hidden) as types, `drs_sql_readers`(types, m.`dbType`) as readers,
     `drs_sql_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),

@@ -25,7 +25,7 @@ parsed as (
   )
 ),
 
--- What each message is, in words: kind, then op; the rows of each row change, and those before an update.  [op, each, before, after]
+-- What each message is, in words: kind, then op; its rows, those before an update, and their types.  [op, each, before, after, types]
 classified as (
   select *,
     coalesce(
@@ -40,6 +40,7 @@ classified as (
         when 'XACOMMIT' then 'control commit' when 'XAROLLBACK' then 'control rollback' when 'MHEARTBEAT' then 'control heartbeat'
         when 'GTID' then 'control other' end,
       case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
+    table_columns(m.`mysqlType`, null, array()) as types, `oms_canal_readers`(types) as readers,
     case when verdict = 'row delete' then if(exists(m.`data`, r -> size(r) > 0), m.`data`, m.`old`) else m.`data` end as rows,
     case when verdict = 'row update' then m.`old` end as rows_before
   from parsed
@@ -61,7 +62,6 @@ checked as (
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
     key_columns(m.`pkNames`, array()) as key_names,
-    table_columns(m.`mysqlType`, null, array()) as types, `oms_canal_readers`(types) as readers,
     `oms_canal_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),

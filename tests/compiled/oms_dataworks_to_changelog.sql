@@ -72,7 +72,8 @@ checked as (
     end as reason,
     key_columns(m.`schema`.`pk`, array()) as key_names,
     table_columns(map_from_entries(transform(filter(m.`schema`.`column`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))),
-      null, array()) as types, `oms_dataworks_readers`(types) as readers
+      null, array()) as types,
+    `oms_dataworks_readers`(types) as readers
   from message_images
 ),
 

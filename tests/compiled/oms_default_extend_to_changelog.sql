@@ -76,7 +76,8 @@ checked as (
       -> t.`schemaType`),
       transform_values(from_json(m.`prevStruct`.`__light_type`, 'map<string,struct<`schemaType`:string>>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')), (c, t)
-      -> t.`schemaType`)), null, hidden) as types, `oms_default_extend_readers`(types) as readers
+      -> t.`schemaType`)), null, hidden) as types,
+    `oms_default_extend_readers`(types) as readers
   from message_images
 ),
 
