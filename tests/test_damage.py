@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from runner.files import Damaged, decoded, from_json, json_lines
+from tests.small_format import SMALL, message
 
 PROJECT = """\
 sources:
@@ -26,21 +27,8 @@ sources:
 targets: {{local: {{storage: {storage}, path: warehouse}}}}
 target: local
 """
-# What little a format needs: its query is planned in a fraction of the time.
-SMALL = """\
-about: A dialect of our own
-op: {by: op, cases: {insert: insert}}
-after: row
-db_name: db
-table_name: table
-key: {names: key}
-"""
 # Sources that share a run: a session has much to do for each.
 SHARING = 24
-
-
-def message(number: int) -> str:
-    return json.dumps({"op": "insert", "db": "d", "table": "t", "key": ["id"], "row": {"id": str(number)}})
 
 
 # --- ways to break a file or a folder

@@ -13,20 +13,12 @@ from typing import Any
 
 import pytest
 
+from tests.small_format import SMALL, message
 from tests.spark_fixtures import rows
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 
 PROJECT = "sources: [{name: bad, format: small, files: bad/*}, {name: good, format: small, files: good/*}]\n"
-# What little a format needs: its query is planned in a fraction of the time.
-SMALL = """\
-about: A dialect of our own
-op: {by: op, cases: {insert: insert}}
-after: row
-db_name: db
-table_name: table
-key: {names: key}
-"""
 MODELS = {
     "counted": "select source, count(*) as n from {{ ref('changelog') }} group by source",
     "only_bad": "select count(*) as n from {{ ref('bad_to_changelog') }}",
@@ -34,10 +26,6 @@ MODELS = {
 }
 UNIONS = ("changelog", "control_events", "ddl_events", "dead_letters", "freshness", "freshness_by_table")
 CUT = gzip.compress(b"{}" * 5_000)[:-10]
-
-
-def message(number: int) -> str:
-    return json.dumps({"op": "insert", "db": "d", "table": "t", "key": ["id"], "row": {"id": str(number)}})
 
 
 def results(folder: Path) -> dict[str, dict[str, Any]]:

@@ -16,12 +16,9 @@ import pytest
 
 from runner.cli import main
 from runner.engine.progress import Progress
-from runner.storage.parquet import Parquet
-from runner.storage.storage import Storage
-from runner.storage.table_format import TableFormat
+from runner.storage.known import STORAGES
 
 pytestmark = pytest.mark.usefixtures("interpreted")
-STORAGES = ("parquet", "delta", "iceberg")
 PROJECT = """
 name: growing
 target: {storage}
@@ -185,17 +182,18 @@ def test_each_row_is_taken_in_once_in_long_lives(shop: Shop, seed: int) -> None:
 # --- what is killed
 
 
+def dies(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 @on_all
 def test_a_write_that_is_killed_before_or_after_its_commit(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a", 3)
     shop.build("-s", "+taken")
 
-    def dies(*_: object) -> None:
-        raise KeyboardInterrupt
-
     shop.write("a", 4)
     with monkeypatch.context() as patch:
-        patch.setattr(Parquet if shop.storage == "parquet" else TableFormat, "apply_increment", dies)
+        patch.setattr(STORAGES[shop.storage], "apply_increment", dies)
         shop.killed("-s", "+taken")
     shop.write("a", 5)
     shop.build("-s", "+taken")
@@ -216,19 +214,16 @@ def test_a_full_refresh_that_is_killed_is_finished(shop: Shop, monkeypatch: pyte
     shop.write("a", 3)
     shop.build("-s", "+taken")
 
-    def dies(*_: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         # After the checkpoint is gone, before the table is.
-        patch.setattr(type_of(shop.storage), "drop_changelog", dies)
+        patch.setattr(STORAGES[shop.storage], "drop_changelog", dies)
         shop.killed("--full-refresh", "-s", "+taken")
     said = shop.build("-s", "+taken")
     assert "finishes the full refresh that the run " in said
     assert shop.taken() == {"a": 3}
     with monkeypatch.context() as patch:
         # The sources have landed again, the model is not built again.
-        patch.setattr(type_of(shop.storage), "replace", dies)
+        patch.setattr(STORAGES[shop.storage], "replace", dies)
         shop.killed("--full-refresh", "-s", "+taken")
     shop.write("a", 2)
     said = shop.build("-s", "+taken")
@@ -241,12 +236,6 @@ def test_a_full_refresh_that_is_killed_is_finished(shop: Shop, monkeypatch: pyte
     assert code == 1 and '"a_to_changelog" has landed everything again since "taken" was built' in said
     shop.build("--full-refresh", "-s", "taken")
     assert shop.taken() == {"a": 5}
-
-
-def type_of(storage: str) -> type[Storage]:
-    from runner.storage.known import STORAGES as KNOWN
-
-    return KNOWN[storage]
 
 
 # --- what is restored

@@ -159,12 +159,12 @@ class Checkpoint:
     def first_offsets(self) -> Offsets:
         """Where reading began; without partitions that were added later."""
         path = f"{self.folder}/sources/0/0"
-        return self._offsets(path, 1) if self.files.exists(path) else {}
+        return self._offsets(path, 0) if self.files.exists(path) else {}
 
     def committed_offsets(self) -> Offsets:
         """Where the newest committed batch ended."""
         newest = self.newest_commit
-        return self._offsets(f"{self.folder}/offsets/{newest}", 2) if newest >= 0 else {}
+        return self._offsets(f"{self.folder}/offsets/{newest}", 1) if newest >= 0 else {}
 
     def next_offsets(self) -> Offsets:
         """Where reading continues."""
@@ -185,12 +185,8 @@ class Checkpoint:
         """The lines of one file of the log after the first, which is a version."""
         return json_lines(self.files.read(path), path)
 
-    def _offsets(self, path: str, line: int) -> Offsets:
-        lines = self._lines(path)
-        if len(lines) <= line:
-            raise Damaged(path, f"{len(lines)} of {line + 1} lines")
-        offsets: Offsets = from_json(lines[line], path)
-        return offsets
-
-    def _lines(self, path: str) -> list[str]:
-        return self.files.read(path).splitlines()
+    def _offsets(self, path: str, number: int) -> Offsets:
+        entries = self._entries(path)
+        if len(entries) <= number:
+            raise Damaged(path, f"{len(entries) + 1} of {number + 2} lines")
+        return entries[number]

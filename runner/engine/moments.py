@@ -6,25 +6,27 @@ from __future__ import annotations
 
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.errors import QueryFailed
+from runner.engine.tables import Tables
 from runner.storage.storage import Storage
 
 REMEDY = "restore both as they were at one moment, or --full-refresh reads everything again"
 
 
-def check_moment(name: str, storage: Storage, checkpoint: Checkpoint) -> None:
+def check_moment(name: str, tables: Tables) -> None:
     """Raises QueryFailed if the stream of a changelog must not go on."""
-    wrong = _why_apart(name, storage, checkpoint) if checkpoint.is_there else _why_alone(name, storage)
+    storage, checkpoint = tables.storage, tables.checkpoint(name)
+    wrong: str | None = None
+    if not checkpoint.is_there:
+        wrong = f'"{name}" has rows and no checkpoint' if storage.has_rows(name) else None
+    elif tables.is_gone(name):
+        wrong = f'the table "{name}" is gone and its checkpoint is there'
+    elif storage.has_changelog(name):
+        wrong = _why_apart(name, storage, checkpoint)
     if wrong:
         raise QueryFailed(f"{wrong}, so it is not known what was read: {REMEDY}")
 
 
-def _why_alone(name: str, storage: Storage) -> str | None:
-    return f'"{name}" has rows and no checkpoint' if storage.has_rows(name) else None
-
-
 def _why_apart(name: str, storage: Storage, checkpoint: Checkpoint) -> str | None:
-    if not storage.has_changelog(name):
-        return f'the table "{name}" is gone and its checkpoint is there' if checkpoint.newest_commit >= 0 else None
     if checkpoint.table() != (storage.identity(name) or ""):
         return f'the checkpoint of "{name}" is that of another table of this name'
     newest, landed = storage.newest_batch(name), checkpoint.newest_landed()

@@ -34,31 +34,34 @@ class ReadFiles:
         """The files that have changed; only those are read again whose time or size is another. Records the time of
         those that were only touched.
         """
-        known = self.checkpoint.file_states()
+        known, times = self.checkpoint.file_states(), self.checkpoint.committed_files()
         now = _states(
             file
-            for file, time in self.checkpoint.committed_files().items()
+            for file, time in times.items()
             if (looks := _looks(file)) and looks != (known[file].looks if file in known else (time, looks[1]))
         )
-        same = self._same(now)
+        same = _same(now, known, times)
         if same:
             self.checkpoint.write_file_states({**known, **same})
         return [file for file in now if file not in same]
 
     def differing(self) -> list[str]:
         """The files that have changed; all of them are read again to see it."""
-        now = _states(self.checkpoint.committed_files())
-        same = self._same(now)
+        known, times = self.checkpoint.file_states(), self.checkpoint.committed_files()
+        now = _states(times)
+        same = _same(now, known, times)
         return [file for file in now if file not in same]
 
-    def _same(self, now: Mapping[str, FileState | None]) -> dict[str, FileState]:
-        """The files whose content is what was recorded or, if nothing was, whose time has not changed."""
-        known, times = self.checkpoint.file_states(), self.checkpoint.committed_files()
-        return {
-            file: state
-            for file, state in now.items()
-            if state and (state.sha256 == known[file].sha256 if file in known else state.modified == times[file])
-        }
+
+def _same(
+    now: Mapping[str, FileState | None], known: Mapping[str, FileState], times: Mapping[str, int]
+) -> dict[str, FileState]:
+    """The files whose content is what was recorded or, if nothing was, whose time of change is that which Spark saw."""
+    return {
+        file: state
+        for file, state in now.items()
+        if state and (state.sha256 == known[file].sha256 if file in known else state.modified == times[file])
+    }
 
 
 def _states(files: Iterable[str]) -> Mapping[str, FileState | None]:

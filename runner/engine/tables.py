@@ -137,9 +137,10 @@ class Tables:
         """Starts a stream over what is new; every message lands once, however earlier runs ended."""
         frame = streams.changelog_stream(self.spark, sql, self.macro("landed_counts"), run_id)
         self.storage.create_changelog(name)
-        if self.checkpoint(name).newest_commit < 0:
-            self.checkpoint(name).write_table(self.storage.identity(name) or "")
-        return streams.start(frame, name, self.checkpoint(name).folder, self.storage.sink(name), trigger)
+        checkpoint = self.checkpoint(name)
+        if checkpoint.newest_commit < 0:
+            checkpoint.write_table(self.storage.identity(name) or "")
+        return streams.start(frame, name, checkpoint.folder, self.storage.sink(name), trigger)
 
     def forget(self, name: str) -> None:
         """Removes a changelog and its checkpoint; the checkpoint first, because a changelog without one is refused."""

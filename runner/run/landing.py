@@ -112,7 +112,7 @@ class Landing:
         """Starts the stream of a source; returns Spark's query, and notes for the user."""
         model, compiled, files = source.model, self.compiled.nodes[source.model], self._found(source)
         notes = self._refreshed(model)
-        check_moment(model, self.tables.storage, self.tables.checkpoint(model))
+        check_moment(model, self.tables)
         notes += self._notes(source, compiled.meaning) + self._changed(files)
         self.read_source(source, files.streams()[0])
         self.spark.register(compiled.functions, compiled.sql_functions)
