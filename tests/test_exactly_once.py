@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -47,27 +48,24 @@ select
   ) as decimal(38))) as hash
 from app_to_changelog group by kind order by kind
 """
+TAKEN = """
+{{ config(materialized='incremental') }}
+select kind, count(*) as n, sum(cast(after['id'] as bigint)) as ids
+from {{ new_rows('app_to_changelog') }} group by kind
+"""
+TAKEN_SUMMARY = "select kind, sum(n) as n, sum(ids) as ids from {{ ref('taken') }} group by kind order by kind"
+LANDED = ["run", "-s", "app_to_changelog"]
+TAKEN_IN = ["run", "-s", "+taken"]
 
 
 class Run:
     """A run in processes of its own, with Spark's."""
 
-    def __init__(self, folder: Path, storage: str) -> None:
+    def __init__(self, folder: Path, storage: str, words: list[str]) -> None:
         self.lake, self.storage = folder / "lake" / storage, storage
         self.committed, self.written = self.table_commits(), self.data_files()
         self.log = folder / "log.txt"
-        command = [
-            sys.executable,
-            "-m",
-            "runner.cli",
-            "--project-dir",
-            str(folder),
-            "run",
-            "-t",
-            storage,
-            "-s",
-            "app_to_changelog",
-        ]
+        command = [sys.executable, "-m", "runner.cli", "--project-dir", str(folder), *words, "-t", storage]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, start_new_session=True, stderr=log, stdout=subprocess.DEVNULL)
 
@@ -106,6 +104,16 @@ class Run:
     def has_begun(self) -> bool:
         return b"START" in self.log.read_bytes()
 
+    def is_adding(self) -> bool:
+        """Whether a model takes in new rows: its record says what it will have read."""
+        progress = self.lake / "_checkpoints/taken/_progress.json"
+        with contextlib.suppress(FileNotFoundError):
+            return b'"next"' in progress.read_bytes()
+        return False
+
+    def is_refreshing(self) -> bool:
+        return bool(self.names("_refreshes"))
+
     def wait_for(self, moment: Callable[[], bool]) -> bool:
         """Whether the moment came before the run ended."""
         deadline = time.monotonic() + SECONDS_OF_A_RUN
@@ -127,13 +135,28 @@ class Run:
 
 def moments(run: Run, draw: random.Random) -> dict[str, Callable[[], bool]]:
     """What a kill can be aimed at."""
-    until = time.monotonic() + draw.uniform(0, 15)
+    until, started = time.monotonic() + draw.uniform(0, 15), time.monotonic() + draw.uniform(0, 8)
     return {
+        "starting": lambda: time.monotonic() > started,
         "reading": lambda: run.batches("offsets") > run.batches("commits"),
         "writing": lambda: run.data_files() > run.written,
         "between commits": run.is_between_commits,
+        "adding": run.is_adding,
+        "refreshing": lambda: run.is_refreshing() and time.monotonic() > until,
+        "maintaining": lambda: run.has_begun() and time.monotonic() > until,
         "any": lambda: run.has_begun() and time.monotonic() > until,
     }
+
+
+def words_of(aim: str, usual: list[str]) -> list[str]:
+    """The command that comes to this moment."""
+    match aim:
+        case "refreshing":
+            return [*usual, "--full-refresh"]
+        case "maintaining":
+            return ["maintain", "--history-days", "0"]
+        case _:
+            return usual
 
 
 def write_file(folder: Path, number: int) -> None:
@@ -151,29 +174,39 @@ def write_file(folder: Path, number: int) -> None:
     part.rename(folder / "in" / f"{number}.jsonl")
 
 
-def kill_runs(folder: Path, storage: str, aims: Iterable[tuple[str, bool]], draw: random.Random) -> Counter[str]:
+def kill_runs(
+    folder: Path, storage: str, usual: list[str], aims: Iterable[tuple[str, bool]], draw: random.Random
+) -> Counter[str]:
     """Starts and kills one run an aim, each with new messages; says at which moments they were killed."""
     (folder / "in").mkdir()
+    (folder / "models").mkdir()
+    (folder / "models/taken.sql").write_text(TAKEN)
     (folder / "project.yml").write_text(PROJECT)
     write_file(folder, 0)
     hit: Counter[str] = Counter()
     for number, (aim, alone) in enumerate(aims, 1):
         write_file(folder, number)
-        run = Run(folder, storage)
+        run = Run(folder, storage, words_of(aim, usual))
         if run.wait_for(moments(run, draw)[aim]):
             run.kill(alone)
             hit[f"{aim}{' (Python alone)' if alone else ''}"] += 1
             hit["found between commits"] += run.is_between_commits()
         else:
-            assert run.process.returncode == 0, run.log.read_text()
-            hit["ended before"] += 1
+            # What was interrupted is finished before it is maintained.
+            refused = aim == "maintaining" and "has to be finished first" in run.log.read_text()
+            assert refused or run.process.returncode == 0, run.log.read_text()
+            hit["refused" if refused else "ended before"] += 1
     return hit
 
 
 def summary(storage: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     assert main(["build", "-t", storage]) == 0, capsys.readouterr().err
+    return shown(SUMMARY, storage, capsys) + shown(TAKEN_SUMMARY, storage, capsys)
+
+
+def shown(sql: str, storage: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     capsys.readouterr()
-    assert main(["show", "-t", storage, "--output", "json", "--inline", SUMMARY]) == 0
+    assert main(["show", "-t", storage, "--output", "json", "--inline", sql]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -182,16 +215,21 @@ FEW = [("writing", True), ("between commits", False)]
 
 def many(draw: random.Random) -> Iterator[tuple[str, bool]]:
     """Number of kills from the environment of `make soak`."""
-    for _ in range(int(os.environ.get("KILLS", "50"))):
-        yield draw.choice(["reading", "writing", "between commits", "any"]), draw.random() < 0.3
+    aims = ["starting", "reading", "writing", "between commits", "adding", "refreshing", "maintaining", "any"]
+    for number in range(int(os.environ.get("KILLS", "50"))):
+        yield aims[number % len(aims)], draw.random() < 0.3
 
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Counter[str]]]:
     """For each storage, all beside each other, the folder of a few killed runs and where they were hit."""
     folders = {storage: tmp_path_factory.mktemp(storage) for storage in STORAGES}
+
+    def kill_few(storage: str) -> Counter[str]:
+        return kill_runs(folders[storage], storage, LANDED, FEW, random.Random(storage))
+
     with ThreadPoolExecutor(len(STORAGES)) as pool:
-        hits = pool.map(lambda storage: kill_runs(folders[storage], storage, FEW, random.Random(storage)), STORAGES)
+        hits = pool.map(kill_few, STORAGES)
     return {storage: (folders[storage], hit) for storage, hit in zip(STORAGES, hits, strict=True)}
 
 
@@ -214,7 +252,7 @@ def test_many_killed_runs_do(
     tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str
 ) -> None:
     draw = random.Random(storage)
-    hit = kill_runs(tmp_path, storage, many(draw), draw)
+    hit = kill_runs(tmp_path, storage, TAKEN_IN, many(draw), draw)
     monkeypatch.chdir(tmp_path)
     files = check_landed(storage, hit, capsys)
     with capsys.disabled():
@@ -230,9 +268,12 @@ def check_landed(storage: str, hit: Counter[str], capsys: pytest.CaptureFixture[
     """
     landed = summary(storage, capsys)
     files = len(os.listdir("in"))
-    assert [(row["kind"], row["n"], row["ids"], row["files"]) for row in landed] == [
+    whole = sum(number for number in range(MESSAGES_OF_A_FILE * files) if number % 100)
+    assert [(row["kind"], row["n"], row["ids"], row.get("files")) for row in landed] == [
         ("dead_letter", 20 * files, 20 * files, files),
         ("row", 1980 * files, 1980 * files, files),
+        ("dead_letter", 20 * files, None, None),
+        ("row", 1980 * files, whole, None),
     ], hit
     assert landed == summary("calm", capsys), hit
     assert hit["found between commits"], hit
