@@ -1,4 +1,4 @@
-"""A Spark that does not start: what is wrong with it is said, as with all other mistakes."""
+"""A Spark that does not start, or has ended: what is wrong with it is said, as with all other mistakes."""
 
 from __future__ import annotations
 
@@ -50,3 +50,30 @@ def test_what_is_wrong_is_said(
     said, hint = [line for line in ran.stderr.splitlines() if not line.startswith("Picked up")]
     assert said.startswith("error[spark-start]: Spark did not start: ") and says in said
     assert "hint: Spark needs Java 17 or later" in hint and "target/logs/spark.log has the whole output" in hint
+
+
+KILLED = """
+import sys
+from runner.cli import main
+from runner.engine.session import Spark
+
+whole = Spark.{method}
+
+def killed(self, *words, **named):
+    self.kill()
+    self.is_killed = False
+    return whole(self, *words, **named)
+
+Spark.{method} = killed
+sys.exit(main(["show", "--inline", "select 1 as n"]))
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("method", "code"), [("_prepare", 2), ("query", 1)])
+def test_a_spark_that_has_ended(project: Callable[..., Path], method: str, code: int) -> None:
+    """Killed while a session is opened, and before a query."""
+    command = [sys.executable, "-c", KILLED.format(method=method)]
+    ran = subprocess.run(command, cwd=project({"project.yml": "{}"}), capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (code, ""), ran.stderr
+    assert "the JVM of Spark has ended" in ran.stderr and "bug" not in ran.stderr, ran.stderr

@@ -10,7 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from runner.errors import refused
+from runner.errors import RunnerError, refused
 from runner.files import Damaged
 
 
@@ -30,6 +30,9 @@ class QueryFailed(Exception):
 class SparkGone(QueryFailed):
     """The JVM has ended, by itself or by a signal."""
 
+    def __init__(self) -> None:
+        super().__init__("the JVM of Spark has ended: logs/spark.log in the target path may say why")
+
 
 @contextmanager
 def query_errors() -> Iterator[None]:
@@ -42,12 +45,24 @@ def query_errors() -> Iterator[None]:
         causes = _causes(error.java_exception)
         raise QueryFailed(_explained(causes[-1], causes)) from error
     except (Py4JError, ConnectionError) as error:
-        raise SparkGone("the JVM of Spark has ended: logs/spark.log in the target path may say why") from error
+        raise SparkGone from error
     except Damaged as error:
         raise QueryFailed(str(error)) from error
     except OSError as error:
         said = refused(error)
         raise QueryFailed(f"{said.message}: {said.hint}") from error
+
+
+@contextmanager
+def spark_gone() -> Iterator[None]:
+    """Raises as RunnerError `spark-gone` that the JVM has ended, wherever that is noticed."""
+    try:
+        yield
+    except (Py4JJavaError, BrokenPipeError):
+        raise  # an error of Java, and a reader of the output who is gone
+    except (SparkGone, Py4JError, ConnectionError) as error:
+        hint = "run again; a machine that is short of memory ends it: see spark.driver.memory under spark"
+        raise RunnerError("spark-gone", SparkGone().message, hint=hint) from error
 
 
 PLACE = re.compile(r"line (\d+),? pos(?:ition)? (\d+)")

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from runner.contract import SQL_SETTINGS, schema
 from runner.engine.connect import connected
-from runner.engine.errors import QueryFailed, SparkGone, query_errors
+from runner.engine.errors import QueryFailed, SparkGone, query_errors, spark_gone
 from runner.engine.functions import MessageFunction, NoFunctions, SessionFunctions, SqlFunctions
 from runner.engine.locks import LOOK_AGAIN_SECONDS, Session, start_of
 from runner.engine.values import column_types, nullable, plain, typed
@@ -86,15 +86,16 @@ class Spark:
         else:
             self.session = _started(target, log)
         self.opened.append(self.session)
-        # Not asked for when it is needed: the JVM may not answer then.
-        self.process: int | None = self.jvm.java.lang.ProcessHandle.current().pid() if self.owns_jvm else None
-        self._prepare(library or NoFunctions())
+        with spark_gone():
+            # Not asked for when it is needed: the JVM may not answer then.
+            self.process: int | None = self.jvm.java.lang.ProcessHandle.current().pid() if self.owns_jvm else None
+            self._prepare(library or NoFunctions())
         logging.getLogger("SQLQueryContextLogger").disabled = True
 
     def __enter__(self) -> Spark:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # Of a JVM that was killed, pyspark warns that it cannot be stopped.
         with suppress(SparkGone), query_errors(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -108,6 +109,9 @@ class Spark:
             while self.process and start_of(self.process) and time.monotonic() < deadline:
                 time.sleep(LOOK_AGAIN_SECONDS)
             logging.disable(logging.NOTSET)
+        elif error:
+            with spark_gone():
+                raise error
 
     @property
     def jvm(self) -> Any:
