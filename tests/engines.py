@@ -120,10 +120,21 @@ class Broker:
         self.folder.mkdir(parents=True, exist_ok=True)
         port, secured_port = free_port(), free_port()
         self.servers, self.secured = f"{HOST}:{port}", f"{HOST}:{secured_port}"
+        self._all_properties = broker_properties(self.folder, port, secured_port, free_port()) | dict(self.properties)
+        self._open()
+        return self
+
+    def restart(self, seconds_down: float) -> None:
+        """Stops it for a while; then it has the same addresses, topics and messages."""
+        self._stop()
+        time.sleep(seconds_down)
+        self._open()
+
+    def _open(self) -> None:
         self._launch()
         atexit.register(self._stop)
         try:
-            self._start(broker_properties(self.folder, port, secured_port, free_port()) | dict(self.properties))
+            self._start(self._all_properties)
         except Py4JError as error:
             said = str(error)  # the JVM is asked for it
             self._stop()
@@ -131,7 +142,6 @@ class Broker:
         except BaseException:
             self._stop()
             raise
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._stop()
@@ -166,7 +176,7 @@ class Broker:
         java, kafka = self._gateway.jvm.java, self._gateway.jvm.kafka
         path = self.folder / "server.properties"
         path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-        words = ["format", "-t", self._kafka.common.Uuid.randomUuid().toString(), "-c", str(path)]
+        words = ["format", "-t", self._kafka.common.Uuid.randomUuid().toString(), "-c", str(path), "-g"]
         array = self._gateway.new_array(java.lang.String, len(words))
         for index, word in enumerate(words):
             array[index] = word
