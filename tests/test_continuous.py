@@ -13,6 +13,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from runner.cli import main
+from runner.engine.errors import QueryFailed
 from runner.project.nodes import Model, Node, SqlText
 from runner.run import continuous
 from runner.run.continuous import Continuous, Stream
@@ -200,7 +203,7 @@ TWO = "sources: [{name: bad, format: canal, files: bad/*}, {name: good, format: 
 
 
 def test_a_stream_that_fails_beside_a_good_one(
-    folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]
+    folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "project.yml").write_text(TWO)
     write(folder / "good/1.jsonl", message(1).encode())
@@ -230,6 +233,19 @@ def test_a_stream_that_fails_beside_a_good_one(
         running.wait_for("Done.")
 
     assert run(wait, "-s", "bad_to_changelog", "-q").code == 1, "all have failed: it ends by itself"
+
+    def mended(running: Running) -> None:
+        running.wait_for("ERROR streaming model bad_to_changelog")
+        write(folder / "bad/2.jsonl.gz", gzip.compress(message(2).encode()))
+        running.wait_for("bad_to_changelog: 1 messages (1 row) in")
+        running.send()
+
+    pause = Continuous._pause
+    monkeypatch.setattr(Continuous, "_pause", lambda self, stream: pause(self, replace(stream, pause=1.0)))
+    ran = run(mended)
+    assert ran.code == 0, ran.err
+    assert "it had failed, and was started again" in ran.err
+    assert ids(capsys, "bad_to_changelog") == [1, 2]
 
 
 def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(
@@ -277,8 +293,15 @@ def batch(number: int) -> Any:
         batchId=number,
         batchDuration=800,
         observedMetrics=observed,
+        durationMs={"latestOffset": 1, "addBatch": 700, "triggerExecution": 800},
         json='{"sources": [{"endOffset": null, "latestOffset": null}]}',
     )
+
+
+def idle(number: int) -> Any:
+    """What Spark tells after ten seconds without messages: the batch that comes next has this number."""
+    times = {"latestOffset": 1, "triggerExecution": 1}
+    return SimpleNamespace(**{**vars(batch(number)), "observedMetrics": {}, "durationMs": times})
 
 
 class Query:
@@ -322,6 +345,16 @@ def test_each_batch_is_counted_once() -> None:
     assert (stream.landed.expected, stream.landed.found) == ({"key": 8}, {"key": 0})
 
 
+def test_a_batch_after_a_time_without_messages_is_counted() -> None:
+    query = Query()
+    stream = stream_of(query)
+    seen = []
+    for told in ((batch(0),), (idle(1),), (idle(1),), (batch(1), idle(2)), (idle(2), batch(2)), (batch(3),)):
+        query.ran(*told)
+        seen += [found.number for found in stream.new_batches()]
+    assert seen == [0, 1, 2, 3] and stream.landed.messages == 8
+
+
 def test_behind_a_backlog_it_stops_when_the_awaited_batch_has_ended() -> None:
     query = Query()
     stream = stream_of(query)
@@ -336,6 +369,28 @@ def test_between_two_batches_and_at_once_it_does_not_wait() -> None:
     query.status = {"isTriggerActive": False, "isDataAvailable": False}
     assert stream_of(query).stop(at_once=False)
     assert stream_of(Query()).stop(at_once=True)
+
+
+def test_a_stream_that_fails_is_started_again_after_longer_and_longer_pauses() -> None:
+    results: Any = iter([*[QueryFailed("no broker")] * 7, (Query(), ())])
+
+    def start(*_: object) -> Any:
+        if isinstance(result := next(results), QueryFailed):
+            raise result
+        return result
+
+    landing: Any = SimpleNamespace(start=start, explained=lambda _: nullcontext())
+    watcher: Any = SimpleNamespace(started=lambda *_: None, finished=lambda *_: None, say=lambda _: None)
+    watched = Continuous(NOTHING, landing, NOTHING, lambda _: Path("a.sql"), watcher, "1 second")
+    watched.total, pauses = 1, []
+    watched._start(NODE, SOURCE, 1)
+    while watched.paused:
+        until, again = watched.paused.pop(NODE.name)
+        pauses.append(round(until - time.monotonic()))
+        assert [result.status for result in watched.results] == ["error"] and not watched.running
+        again()
+    assert pauses == [30, 60, 120, 240, 480, 600, 600]
+    assert [stream.notes for stream in watched.running] == [("it had failed, and was started again",)]
 
 
 def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:

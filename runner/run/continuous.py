@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from runner.engine.catalog import CatalogPublisher
@@ -28,6 +29,8 @@ QUIET_SECONDS = 60.0
 # Spark keeps the progress of this many batches of a stream. Of older batches only sums are kept here: memory does not
 # grow with time.
 PROGRESS_KEPT = 50
+# A stream that has failed is started again after a pause, which is twice as long each time until messages land.
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 30.0, 600.0
 PROGRESS_SETTING = "spark.sql.streaming.numRecentProgressUpdates"
 
 
@@ -55,6 +58,7 @@ class Stream:
     is_stopped: bool = False
     behind: int | None = None
     landed: Landed = field(default_factory=Landed)
+    pause: float = FIRST_PAUSE_SECONDS
 
     def new_batches(self) -> Iterator[Batch]:
         """The batches that have ended since the last call, each once."""
@@ -63,7 +67,7 @@ class Stream:
             return
         several = self.newest is None or last.batchId > self.newest + 1
         for progress in self.query.recentProgress if several else (last,):
-            if self.newest is None or progress.batchId > self.newest:
+            if (self.newest is None or progress.batchId > self.newest) and has_run(progress):
                 yield self._counted(progress)
 
     def _counted(self, progress: Any) -> Batch:
@@ -92,7 +96,9 @@ class Stream:
 
 @dataclass
 class Continuous:
-    """One run of streams in one session. `interval` is the time from batch to batch, such as `10 seconds`."""
+    """One run of streams in one session. `interval` is the time from batch to batch, such as `10 seconds`; `paused` are
+    models whose stream has failed, with the time at which it is started again, and how.
+    """
 
     spark: Spark
     landing: Landing
@@ -102,12 +108,15 @@ class Continuous:
     interval: str
     fail_fast: bool = False
     running: list[Stream] = field(default_factory=list)
+    paused: dict[str, tuple[float, Callable[[], None]]] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
     signals: StopSignals = field(default_factory=StopSignals)
     reported_at: float = 0.0
 
     def run(self, nodes: list[tuple[Node, Source]]) -> list[Result]:
-        """Lands the sources of models until a signal comes or all have failed; returns one result per model."""
+        """Lands the sources of models until a signal comes or no stream is left that has not failed; returns one result
+        per model.
+        """
         self.total, self.reported_at = len(nodes), time.monotonic()
         # Spark reads the setting again with each batch.
         with self._limited_progress():
@@ -122,6 +131,8 @@ class Continuous:
                 self._look()
                 if self._must_stop():
                     self._stop(at_once=self.signals.count > 1)
+                else:
+                    self._start_again()
                 self._report_if_idle()
                 time.sleep(POLL_SECONDS if self.running else 0)
         return self.results
@@ -134,7 +145,7 @@ class Continuous:
     def _must_stop(self) -> bool:
         return self.signals.count > 0 or (self.fail_fast and any(r.status == "error" for r in self.results))
 
-    def _start(self, node: Node, source: Source, number: int) -> None:
+    def _start(self, node: Node, source: Source, number: int, failed_before: Stream | None = None) -> None:
         self.watcher.started(node, number, self.total)
         began = time.monotonic()
         try:
@@ -143,10 +154,30 @@ class Continuous:
         except QueryFailed as failure:
             result = failed(node, failure, self.compiled_path(node))
             self._finish(node, number, replace(result, seconds=time.monotonic() - began))
+            self._pause(self._continued(Stream(node, source, number, began, None, ()), failed_before))
             return
-        self.running.append(Stream(node, source, number, began, query, notes))
+        self.running.append(self._continued(Stream(node, source, number, began, query, notes), failed_before))
         for note in notes:
             self.watcher.say(f"{node.name}: {note}")
+
+    def _continued(self, stream: Stream, before: Stream | None) -> Stream:
+        """A stream, with what one has landed that has failed before it."""
+        if before is None:
+            return stream
+        notes = dict.fromkeys((*before.notes, *stream.notes, "it had failed, and was started again"))
+        pause = min(2 * before.pause, LONGEST_PAUSE_SECONDS)
+        return replace(stream, landed=before.landed, notes=tuple(notes), pause=pause)
+
+    def _pause(self, stream: Stream) -> None:
+        again = partial(self._start, stream.node, stream.source, stream.number, stream)
+        self.paused[stream.node.name] = time.monotonic() + stream.pause, again
+
+    def _start_again(self) -> None:
+        """Starts streams whose pause is over: what they read may be there again."""
+        for name, (until, start) in list(self.paused.items()):
+            if time.monotonic() >= until:
+                del self.paused[name]
+                start()
 
     def _look(self) -> None:
         """Reports the batches and the streams that have ended."""
@@ -169,6 +200,7 @@ class Continuous:
         if not batch.landed.messages:
             return
         self.landing.remember(stream.source, batch.number)
+        stream.pause = FIRST_PAUSE_SECONDS
         self.watcher.progress(stream.node.name, batch)
         self.reported_at = time.monotonic()
         if not stream.is_published:
@@ -219,6 +251,7 @@ class Continuous:
         else:
             result = failed(stream.node, failure, self.compiled_path(stream.node))
             self._ended(stream, replace(result, notes=stream.notes))
+            self._pause(stream)
 
     def _ended(self, stream: Stream, result: Result) -> None:
         self.running.remove(stream)
@@ -229,9 +262,14 @@ class Continuous:
         )
 
     def _finish(self, node: Node, number: int, result: Result) -> None:
-        self.results.append(result)
+        self.results = [*(one for one in self.results if one.name != result.name), result]
         self.watcher.finished(node, result, number, self.total)
         self.reported_at = time.monotonic()
+
+
+def has_run(progress: Any) -> bool:
+    """Whether a batch has run. Of times without messages Spark tells under the number of the batch that comes next."""
+    return "addBatch" in progress.durationMs
 
 
 def lag(sources: Iterable[Any]) -> int | None:
