@@ -114,9 +114,7 @@ class Continuous:
     reported_at: float = 0.0
 
     def run(self, nodes: list[tuple[Node, Source]]) -> list[Result]:
-        """Lands the sources of models until a signal comes or no stream is left that has not failed; returns one result
-        per model.
-        """
+        """Lands the sources of models until a signal comes or none of them runs; returns one result per model."""
         self.total, self.reported_at = len(nodes), time.monotonic()
         # Spark reads the setting again with each batch.
         with self._limited_progress():
