@@ -54,7 +54,7 @@ case
 message_images as (
   select *,
     {{- hidden_members(plan) }}{{ ',' if plan.spec.drop }}
-    {%- if plan.images.patches %}
+    {%- if plan.images.removed %}
     {{ removed(plan.images) }} as removed,
     {%- endif %}
     {{ images_of_side(plan.images.before) }} as found_before,
@@ -237,7 +237,7 @@ coalesce({% for member in entry.members %}row[{{ text(member) }}], get(rows_befo
 {#- Where one image is laid over the other, only the columns that it brought can differ. -#}
 {%- macro changed(images) -%}
 case
-    {%- if images.patches %} when kind = 'row' and verdict {{ one_of(images.patches) }} then sort_array(array_union(map_keys(after), coalesce(removed, array()))){% endif %} when op = 'update' then
+    {%- if images.patches %} when kind = 'row' and verdict {{ one_of(images.patches) }} then sort_array({{ 'array_union(map_keys(after), coalesce(removed, array()))' if images.removed else 'map_keys(after)' }}){% endif %} when op = 'update' then
     {%- if images.before.laid_over %} changed_among(map_keys(sent_before), before, after)
     {%- elif images.after.laid_over %} changed_among(map_keys(sent_after), before, after)
     {%- else %} changed_columns(before, after, {{ named_columns(images) }})
