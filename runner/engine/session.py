@@ -38,6 +38,8 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "true",
+    # To describe an adaptive plan of a stream, Spark plans the whole stream again, twice a batch.
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
     # Streams refuse the number of a row in its block, though it is right where a query directly reads files.
     "spark.sql.streaming.unsupportedOperationCheck": "false",
