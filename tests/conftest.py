@@ -10,6 +10,7 @@ import jinja2
 import pytest
 
 from runner.cli import main
+from runner.project.project import project_folders
 
 pytest_plugins = ["tests.spark_fixtures"]
 
@@ -53,6 +54,20 @@ def _remembered(method: Callable[..., Any]) -> Callable[..., Any]:
         return results[key]
 
     return call
+
+
+@pytest.fixture(scope="module")
+def lean() -> Iterator[None]:
+    """Offers the formats in tests/formats to the projects of this process's commands."""
+
+    def with_ours(root: Path | None, name: str) -> tuple[Path, ...]:
+        ours = (Path(__file__).parent / "formats",) if name == "formats" else ()
+        return (*ours, *project_folders(root, name))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("runner.project.project.project_folders", with_ours)
+        patch.setattr("runner.commands.workspace.project_folders", with_ours)
+        yield
 
 
 @pytest.fixture

@@ -68,7 +68,9 @@ def shown(runner: Any, *words: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ran.out.splitlines()]
 
 
-@pytest.mark.parametrize("storage", ["parquet", "delta", "iceberg"])
+@pytest.mark.parametrize(
+    "storage", ["parquet", *(pytest.param(other, marks=pytest.mark.soak) for other in ("delta", "iceberg"))]
+)
 def test_models_and_tests_call_functions(project, runner, storage: str) -> None:
     project(MODELS)
     for _ in range(2):

@@ -135,6 +135,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
         yield started
 
 
+@pytest.mark.soak
 def test_a_cluster_lands_the_same(folder: Path, landed_here: dict[str, list[str]]) -> None:
     with StandaloneCluster(folder / "engine") as cluster:
         run_block(block_with("run -t cluster"), folder, **environment(folder, CLUSTER_MASTER=cluster.master))
@@ -199,6 +200,7 @@ def commits(folder: Path) -> int:
     )
 
 
+@pytest.mark.soak
 def test_what_a_killed_client_has_left_is_ended(tmp_path: Path, server: ConnectServer) -> None:
     """A stream goes on in the server: a full refresh beside it would make a table that two streams write."""
     write_project(tmp_path)

@@ -31,7 +31,7 @@ from runner.run.results import Result
 from tests.engines import Broker, Message
 from tests.spark_fixtures import rows
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = pytest.mark.usefixtures("interpreted", "lean")
 SECONDS_TO_WAIT = 150
 
 
@@ -139,7 +139,7 @@ def test_topics(
         Stream, "stop", lambda stream, at_once: kept.append(len(stream.query.recentProgress)) or stop(stream, at_once)
     )
     (folder / "project.yml").write_text(
-        f"sources: [{{name: app, format: canal, kafka: {{servers: '{broker.servers}', topics: continuous, "
+        f"sources: [{{name: app, format: lean, kafka: {{servers: '{broker.servers}', topics: continuous, "
         f"batch: 10}}}}]\n"
     )
     broker.create_topic("continuous", 2)
@@ -199,7 +199,7 @@ def test_topics(
 # --- files
 
 
-TWO = "sources: [{name: bad, format: canal, files: bad/*}, {name: good, format: canal, files: good/*}]\n"
+TWO = "sources: [{name: bad, format: lean, files: bad/*}, {name: good, format: lean, files: good/*}]\n"
 
 
 def test_a_stream_that_fails_beside_a_good_one(

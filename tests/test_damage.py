@@ -112,14 +112,11 @@ OF_STORAGE = {
 SAMPLE = {
     "parquet": [
         Breakage(cut_gzip, "in/{s}/3.jsonl", "put the whole file there, or move it away"),
-        Breakage(empty, f"{CHECKPOINT}/metadata", "(empty)"),
         Breakage(cut, f"{CHECKPOINT}/_format.json", "(no JSON at character"),
         Breakage(scramble, f"{CHECKPOINT}/offsets/1", "is not UTF-8)"),
-        Breakage(folder_instead, f"{CHECKPOINT}/sources/0/1", "is a folder, and a file belongs there"),
-        Breakage(cut, f"{TABLE}/_spark_metadata/1"),
         Breakage(remove, TABLE),
     ],
-    "delta": [Breakage(cut, f"{TABLE}/_delta_log/{2:020}.json"), Breakage(remove, TABLE)],
+    "delta": [Breakage(cut, f"{TABLE}/_delta_log/{2:020}.json")],
 }
 
 

@@ -12,7 +12,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -220,29 +219,14 @@ def many(draw: random.Random) -> Iterator[tuple[str, bool]]:
         yield aims[number % len(aims)], draw.random() < 0.3
 
 
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Counter[str]]]:
-    """For each storage, all beside each other, the folder of a few killed runs and where they were hit."""
-    folders = {storage: tmp_path_factory.mktemp(storage) for storage in STORAGES}
-
-    def kill_few(storage: str) -> Counter[str]:
-        return kill_runs(folders[storage], storage, LANDED, FEW, random.Random(storage))
-
-    with ThreadPoolExecutor(len(STORAGES)) as pool:
-        hits = pool.map(kill_few, STORAGES)
-    return {storage: (folders[storage], hit) for storage, hit in zip(STORAGES, hits, strict=True)}
-
-
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize(
+    "storage", [STORAGES[0], *(pytest.param(other, marks=pytest.mark.soak) for other in STORAGES[1:])]
+)
 def test_killed_runs_land_each_message_once(
-    killed: dict[str, tuple[Path, Counter[str]]],
-    spark: object,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    storage: str,
+    tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], storage: str
 ) -> None:
-    folder, hit = killed[storage]
-    monkeypatch.chdir(folder)
+    hit = kill_runs(tmp_path, storage, LANDED, FEW, random.Random(storage))
+    monkeypatch.chdir(tmp_path)
     check_landed(storage, hit, capsys)
 
 

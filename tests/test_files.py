@@ -29,7 +29,7 @@ MODELS = {
     "from {{ ref('app_to_changelog') }} {% if is_incremental() %}where false{% endif %}",
 }
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = pytest.mark.usefixtures("interpreted", "lean")
 COUNTED = """
 select count(*) as n, count(distinct after['id']) as ids, (select count(*) from {{ ref('grown') }}) as grown
 from {{ ref('app_to_changelog') }}"""
@@ -37,7 +37,7 @@ from {{ ref('app_to_changelog') }}"""
 
 def small_project(folder: Path, targets: str = "", files: str = "in/*.jsonl") -> None:
     for name, text in {
-        "project.yml": f"name: p\nsources: [{{name: app, format: canal, files: '{files}'}}]\n{targets}",
+        "project.yml": f"name: p\nsources: [{{name: app, format: lean, files: '{files}'}}]\n{targets}",
         **(MODELS if targets else {}),
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ from tests.engines import HOST, PASSWORD, PLAIN_LOGIN, Broker, Message, free_por
 from tests.spark_fixtures import rows
 from tests.test_streams import message
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = pytest.mark.usefixtures("interpreted", "lean")
 ROOT = Path(__file__).parent.parent
 FORMATS = sorted(path.name for path in (ROOT / "formats/cases").iterdir())
 
@@ -37,7 +37,7 @@ def source(broker: Broker, name: str, **kafka: object) -> str:
     """A source of messages that `message` makes; its topic bears its name if no other is given."""
     topics = {} if "pattern" in kafka else {"topics": name}
     return json.dumps(
-        {"name": name, "format": kafka.pop("format", "canal"), "kafka": {"servers": broker.servers, **topics, **kafka}}
+        {"name": name, "format": kafka.pop("format", "lean"), "kafka": {"servers": broker.servers, **topics, **kafka}}
     )
 
 
@@ -92,12 +92,14 @@ def is_binary(name: str) -> bool:
     return any((ROOT / "formats/cases" / name).glob("*.base64"))
 
 
-@pytest.fixture
-def every_format(broker: Broker, spark: object, project: Write) -> dict[str, list[bytes]]:
+@pytest.fixture(params=[pytest.param(IN_FILES_TOO, id="some"), pytest.param(FORMATS, id="all", marks=pytest.mark.soak)])
+def messages_of_formats(
+    request: pytest.FixtureRequest, broker: Broker, spark: object, project: Write
+) -> dict[str, list[bytes]]:
     """A project with a source a format, which reads a topic of two partitions, and for some of them one that reads the
     same messages from files; these messages.
     """
-    found = {name: samples(name) for name in FORMATS}
+    found = {name: samples(name) for name in request.param}
     files, sources = {}, []
     for name, messages in found.items():
         ending, written = (
@@ -127,14 +129,14 @@ def every_format(broker: Broker, spark: object, project: Write) -> dict[str, lis
     return found
 
 
-def test_every_message_of_every_format_lands_as_it_does_from_files(
-    every_format: dict[str, list[bytes]], runner: Runner, capsys: pytest.CaptureFixture[str]
+def test_every_message_of_a_format_lands_as_it_does_from_files(
+    messages_of_formats: dict[str, list[bytes]], runner: Runner
 ) -> None:
     ran = runner("run", "-s", "file_* topic_*")
     assert ran.code == 0, ran.err
     ran = runner("test", "--data", "-s", "topic_*")
-    assert ran.code == 0 and f"PASS={len(FORMATS)} " in ran.err, ran.err
-    sources = [f"topic_{name}" for name in FORMATS] + [f"file_{name}" for name in IN_FILES_TOO]
+    assert ran.code == 0 and f"PASS={len(messages_of_formats)} " in ran.err, ran.err
+    sources = [f"topic_{name}" for name in messages_of_formats] + [f"file_{name}" for name in IN_FILES_TOO]
     shown = runner(
         "show",
         "--inline",
@@ -147,7 +149,7 @@ def test_every_message_of_every_format_lands_as_it_does_from_files(
     found: dict[str, list[dict]] = {}
     for row in map(json.loads, shown.rstrip("\n").split("\n")):  # not by lines: texts have marks of other lines in them
         found.setdefault(row.pop("source"), []).append(row)
-    for name, messages in every_format.items():
+    for name, messages in messages_of_formats.items():
         landed = sorted(
             found[f"topic_{name}"],
             key=lambda row: (row["origin"]["offset"], row["origin"]["partition"], row["seq"]["row"]),

@@ -13,7 +13,7 @@ import pytest
 from runner.cli import main
 from tests.spark_fixtures import hadoop_catalog, rows
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = pytest.mark.usefixtures("interpreted", "lean")
 TARGETS = {
     "parquet": "{spark: {spark.sql.files.openCostInBytes: 134217728}}",
     "delta": "{storage: delta, spark: {spark.sql.files.openCostInBytes: 134217728}}",
@@ -33,7 +33,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, spark: object, monkey
         write(tmp_path, number)
     (tmp_path / "project.yml").write_text(
         f"target: {request.param}\ntargets: {{{request.param}: {TARGETS[request.param]}}}\n"
-        f"sources: [{{name: app, format: canal, files: in/*}}]\n"
+        f"sources: [{{name: app, format: lean, files: in/*}}]\n"
     )
     monkeypatch.chdir(tmp_path)
     assert main(["run"]) == 0

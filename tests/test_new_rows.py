@@ -18,7 +18,7 @@ from runner.cli import main
 from runner.engine.progress import Progress
 from runner.storage.known import STORAGES
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = pytest.mark.usefixtures("interpreted", "lean")
 PROJECT = """
 name: growing
 target: {storage}
@@ -51,7 +51,7 @@ class Shop:
         self.written[name] = 0
         (self.folder / "in" / name).mkdir(parents=True)
         with (self.folder / "project.yml").open("a") as project:
-            project.write(f"  - {{name: {name}, format: canal, files: in/{name}/*}}\n")
+            project.write(f"  - {{name: {name}, format: lean, files: in/{name}/*}}\n")
 
     def write(self, source: str, messages: int) -> None:
         """One more file of a source."""
@@ -117,7 +117,7 @@ def shop(
     return Shop(tmp_path, storage, capsys)
 
 
-on_all = pytest.mark.parametrize("storage", STORAGES)
+on_all = pytest.mark.parametrize("storage", ["parquet", "delta", pytest.param("iceberg", marks=pytest.mark.soak)])
 # What is the same code on all storages runs on the others only in the long tests.
 on_parquet_first = pytest.mark.parametrize(
     "storage", ["parquet", *(pytest.param(other, marks=pytest.mark.soak) for other in ("delta", "iceberg"))]
