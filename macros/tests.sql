@@ -25,6 +25,11 @@ group by {{ name(column) }}
 select * from {{ model }} where not coalesce({{ expression }}, false)
 {%- endmacro -%}
 
+{#- The values of a mirror's rows that do not fit the types of their columns, and are null there. -#}
+{%- macro test_fits(model, key) -%}
+select {% for column in key %}{{ name(column) }}, {% endfor %}unfit_column, unfit_value from {{ model }} lateral view explode(_unfit) as unfit_column, unfit_value
+{%- endmacro -%}
+
 {#- Messages read = messages landed. The view `<source>_read_again` has the places that were read, with a new count of their messages; `<source>_gone`
     has the files that are not there any more and cannot be counted again, `<source>_changed` those whose content is not what was read. -#}
 {%- macro test_conserved(source) -%}

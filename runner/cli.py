@@ -12,14 +12,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from runner.commands import flags
 from runner.commands.arguments import (
-    TRIGGER,
     CompileArguments,
     FormatsArguments,
     InitArguments,
     ListArguments,
     MaintainArguments,
     MessagesArguments,
+    MirrorsArguments,
     ParseArguments,
     ProjectArguments,
     RunArguments,
@@ -114,9 +115,6 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-# --- flags
-
-
 def _common(parser: ArgumentParser, is_top: bool) -> None:
     """Flags that are allowed before and after the name of the command."""
 
@@ -139,102 +137,6 @@ def _common(parser: ArgumentParser, is_top: bool) -> None:
     add("-q", "--quiet", action="store_true", default=default(False), help=quiet)
     add("-d", "--debug", action="store_true", default=default(False), help="add tracebacks to errors")
     add("--no-color", action="store_true", default=default(False), help="print without colours")
-
-
-def _selection(parser: ArgumentParser) -> None:
-    methods = "NAME, NAME+, +NAME, @NAME, tag:X, path:X, file:X, source:X, format:X, resource_type:X, config.KEY:X"
-    select = f"the nodes to work on (default: all), in dbt's syntax: {methods}; may be given more than once"
-    exclude = "the nodes to leave out, in the same syntax"
-    parser.add_argument("-s", "--select", action="append", default=[], metavar="SELECTOR", help=select)
-    parser.add_argument("--exclude", action="append", default=[], metavar="SELECTOR", help=exclude)
-
-
-def _fail_fast(parser: ArgumentParser) -> None:
-    parser.add_argument("-x", "--fail-fast", action="store_true", help="start nothing more after the first failure")
-
-
-def _threads(parser: ArgumentParser) -> None:
-    help_text = "how many models and tests run at the same time (default: 4)"
-    parser.add_argument("--threads", type=int, metavar="N", default=4, help=help_text)
-
-
-def _full_refresh(parser: ArgumentParser) -> None:
-    help_text = "drop changelogs and read all messages again; rebuild incremental models"
-    parser.add_argument("--full-refresh", action="store_true", help=help_text)
-
-
-def _continuous(parser: ArgumentParser) -> None:
-    continuous = (
-        "land messages as they arrive, until Ctrl-C or SIGTERM: "
-        "the first signal lets the batch in flight end, the second ends it"
-    )
-    trigger = f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {TRIGGER})"
-    parser.add_argument("--continuous", action="store_true", help=continuous)
-    parser.add_argument("--trigger", metavar="TIME", help=trigger)
-
-
-def _days(parser: ArgumentParser) -> None:
-    keep = "remove rows of changelogs that landed more than N days ago (default: remove none)"
-    history = "for how many days old states of tables stay readable (default: 7)"
-    parser.add_argument("--keep-days", type=int, metavar="N", help=keep)
-    parser.add_argument("--history-days", type=int, metavar="N", default=7, help=history)
-
-
-def _kinds_of_tests(parser: ArgumentParser) -> None:
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--unit", action="store_true", help="run only unit tests and cases of formats")
-    group.add_argument("--data", action="store_true", help="run only data tests")
-
-
-def _ls_flags(parser: ArgumentParser) -> None:
-    outputs, types = ("name", "path", "selector", "json"), ("source", "model", "test", "unit_test")
-    parser.add_argument("--output", choices=outputs, default="name", help="what to print of each node (default: name)")
-    parser.add_argument("--resource-type", choices=types, help="list only nodes of this type")
-
-
-def _compile_flags(parser: ArgumentParser) -> None:
-    inline = "compile this SQL (with ref, source, var and macros) instead of models, and print it"
-    parser.add_argument("--inline", metavar="SQL", help=inline)
-    parser.add_argument(
-        "--runnable", action="store_true", help="print the SQL, after the settings and functions that it needs"
-    )
-
-
-def _show_flags(parser: ArgumentParser) -> None:
-    output = "how to print the rows (default: table)"
-    parser.add_argument("--inline", metavar="SQL", help="show the rows of this query instead of a model's")
-    parser.add_argument("--limit", type=int, metavar="N", default=10, help="show at most N rows (default: 10)")
-    parser.add_argument("--output", choices=("table", "json"), default="table", help=output)
-
-
-def _parse_flags(parser: ArgumentParser) -> None:
-    output = "how to print the rows (default: table on a terminal, else json); case: as the NAME.rows.yml of a case"
-    parser.add_argument("format", metavar="FORMAT", help="the name of a format: see runner formats list")
-    parser.add_argument("file", metavar="FILE", help="a file of messages, or - for standard input")
-    parser.add_argument("--kind", choices=("row", "ddl", "control", "dead_letter"), help="show only rows of this kind")
-    parser.add_argument("--limit", type=int, metavar="N", help="show at most N rows (default: all)")
-    parser.add_argument("--output", choices=("table", "json", "case"), help=output)
-
-
-def _messages_flags(parser: ArgumentParser) -> None:
-    schema = "a file with the Avro schema of the messages, if the format has none; may be given more than once"
-    parser.add_argument("--zone", help='the time zone of local times, as "zone" of a source')
-    parser.add_argument("--schema", type=Path, action="append", default=[], metavar="FILE", help=schema)
-
-
-def _formats_flags(parser: ArgumentParser) -> None:
-    action = "list all formats, show NAME with what it inherits, check NAME or all, print the JSON Schema of specs"
-    parser.add_argument("action", choices=("list", "show", "check", "schema"), help=action)
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the name of a format")
-    messages = "with check NAME: a file of messages; warns of what no row of them has"
-    parser.add_argument("--messages", metavar="FILE", help=messages)
-
-
-def _init_flags(parser: ArgumentParser) -> None:
-    files = "a pattern of your own files, in quotes (default: messages of a sample, with a model and tests)"
-    parser.add_argument("name", metavar="NAME", help="the folder of the new project")
-    parser.add_argument("--format", metavar="FORMAT", help="the format of your files: see runner formats list")
-    parser.add_argument("--files", metavar="PATTERN", help=files)
 
 
 # --- commands: each imports only what it needs, so that all start fast
@@ -345,6 +247,12 @@ def _formats(args: Namespace, report: Report) -> int:
     return formats(FormatsArguments(_project(args), args.action, args.name, messages), report)
 
 
+def _mirrors(args: Namespace, report: Report) -> int:
+    from runner.commands.mirrors import suggest
+
+    return suggest(MirrorsArguments(_project(args), args.source, args.table), report)
+
+
 def _init(args: Namespace, report: Report) -> int:
     from runner.commands.init import init
 
@@ -363,30 +271,31 @@ def _clean(args: Namespace, report: Report) -> int:
 
 
 Section = Callable[[ArgumentParser], None]
-EXECUTING: tuple[Section, ...] = (_selection, _fail_fast, _threads)
+EXECUTING: tuple[Section, ...] = (flags.selection, flags.fail_fast, flags.threads)
 
 COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Section, ...]], ...] = (
-    ("run", _run, "land new messages and build models", (*EXECUTING, _full_refresh, _continuous)),
-    ("test", _test, "run data tests, unit tests and cases of formats", (*EXECUTING, _kinds_of_tests)),
-    ("build", _build, "land new messages, build models and run tests, in order", (*EXECUTING, _full_refresh)),
+    ("run", _run, "land new messages and build models", (*EXECUTING, flags.full_refresh, flags.continuous)),
+    ("test", _test, "run data tests, unit tests and cases of formats", (*EXECUTING, flags.kinds_of_tests)),
+    ("build", _build, "land new messages, build models and run tests, in order", (*EXECUTING, flags.full_refresh)),
     (
         "maintain",
         _maintain,
         "compact tables, remove old rows, old states and leftover files",
-        (_selection, _days),
+        (flags.selection, flags.days),
     ),
-    ("compile", _compile, "write the SQL of models to target/compiled", (_selection, _compile_flags)),
+    ("compile", _compile, "write the SQL of models to target/compiled", (flags.selection, flags.of_compile)),
     ("check", _check, "read and compile everything, report all mistakes", ()),
-    ("ls", _ls, "list sources, models and tests", (_selection, _ls_flags)),
-    ("show", _show, "show the first rows of a model or query", (_selection, _show_flags)),
-    ("parse", _parse, "show the changelog rows of a file of messages", (_parse_flags, _messages_flags)),
+    ("ls", _ls, "list sources, models and tests", (flags.selection, flags.of_ls)),
+    ("show", _show, "show the first rows of a model or query", (flags.selection, flags.of_show)),
+    ("parse", _parse, "show the changelog rows of a file of messages", (flags.of_parse, flags.of_messages)),
     (
         "formats",
         _formats,
         "list formats, show one with what it inherits, check them",
-        (_formats_flags, _messages_flags),
+        (flags.of_formats, flags.of_messages),
     ),
-    ("init", _init, "start a new project", (_init_flags, _messages_flags)),
+    ("mirrors", _mirrors, "write mirrors of tables that have landed, for review", (flags.of_mirrors,)),
+    ("init", _init, "start a new project", (flags.of_init, flags.of_messages)),
     ("clean", _clean, "remove what the runner wrote to target/", ()),
 )
 

@@ -9,6 +9,7 @@ ORIGIN = (
     "headers array<struct<key string, value string>>, file string, block bigint>"
 )
 SEQ = "struct<generation int, phase int, position array<decimal(38,0)>, arrival array<bigint>, row int>"
+SEQ_PARTS = ("generation", "phase", "position", "arrival", "row")
 
 # Column -> type, in the contract's order.
 COLUMNS = {

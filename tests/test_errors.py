@@ -100,6 +100,13 @@ def in_avro(code: str, place: str, hint: str | None, says: str, schema: str, tex
     )
 
 
+def in_mirror(code: str, place: str, hint: str | None, says: str, mirror: str) -> Case:
+    return Case(code, place, hint, says, {"models/m.yml": f"mirrors:\n  - {{name: m, {mirror}}}"})
+
+
+A_TO_Z = "use only letters from a to z, digits and _: it becomes the name of a table"
+OF = "of: {source: orders, table: t}"
+
 POSITIONAL = """{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "names",
     "type": {"type": "array", "items": "string"}},
  {"name": "data", "type": {"type": "array", "items": {"type": "record", "name": "V", "fields": [{"name": "kind",
@@ -121,6 +128,76 @@ SOURCE = "sources: [{name: a, format: canal, files: x%s}]"
 ZONES = 'write an IANA name such as Asia/Shanghai or an offset such as "+08:00"; abbreviations are ambiguous'
 
 CASES = [
+    # mirrors
+    Case(
+        "mirror-name",
+        "models/m.yml:2:6",
+        A_TO_Z,
+        '"a b"',
+        {"models/m.yml": f"mirrors:\n  - {{name: a b, {OF}, key: [a], columns: {{a: int}}}}"},
+    ),
+    in_mirror("mirror-missing", "models/m.yml:2:5", None, '"of"', "key: [a], columns: {a: int}"),
+    in_mirror(
+        "mirror-missing",
+        "models/m.yml:2:15",
+        "of: {source: shop, table: shop.orders}",
+        '"of" needs "table"',
+        "of: {source: orders}, key: [a], columns: {a: int}",
+    ),
+    in_mirror("mirror-missing", "models/m.yml:2:5", None, '"columns"', OF + ", key: [a]"),
+    in_mirror("mirror-missing", "models/m.yml:2:67", None, '"type"', OF + ", key: [a], columns: {a: {sent_as: b}}"),
+    in_mirror(
+        "source-unknown",
+        "models/m.yml:2:20",
+        'did you mean "orders"?',
+        '"ordrs"',
+        "of: {source: ordrs, table: t}, key: [a], columns: {a: int}",
+    ),
+    in_mirror(
+        "mirror-type", "models/m.yml:2:67", 'did you mean "bigint"?', '"bigin"', OF + ", key: [a], columns: {a: bigin}"
+    ),
+    in_mirror(
+        "mirror-type",
+        "models/m.yml:2:67",
+        "P is 1 to 38, S at most P",
+        '"decimal(39,0)"',
+        OF + ", key: [a], columns: {a: 'decimal(39,0)'}",
+    ),
+    in_mirror(
+        "mirror-column",
+        "models/m.yml:2:75",
+        None,
+        '"A" cannot be a column beside "a"',
+        OF + ", key: [a], columns: {a: int, A: int}",
+    ),
+    in_mirror("mirror-column", "models/m.yml:2:75", None, '"_seq"', OF + ", key: [a], columns: {a: int, _SEQ: int}"),
+    in_mirror(
+        "mirror-column", "models/m.yml:2:90", None, '"op"', OF + ", key: [a], history: true, columns: {a: int, op: int}"
+    ),
+    in_mirror(
+        "mirror-key",
+        "models/m.yml:2:5",
+        "without_key: whole_row or append, if the table has no key",
+        '"key"',
+        OF + ", columns: {a: int}",
+    ),
+    in_mirror(
+        "mirror-key", "models/m.yml:2:53", 'did you mean "ab"?', '"abc"', OF + ", key: [abc], columns: {ab: int}"
+    ),
+    in_mirror(
+        "mirror-key",
+        "models/m.yml:2:47",
+        'remove "key" if the table has none',
+        '"without_key: append"',
+        OF + ", key: [a], without_key: append, columns: {a: int}",
+    ),
+    in_mirror(
+        "mirror-setting",
+        "models/m.yml:2:57",
+        'did you mean "delete"?',
+        '"delte"',
+        OF + ", key: [a], on_truncate: delte, columns: {a: int}",
+    ),
     # YAML
     in_project("yaml-syntax", "project.yml:2:1", None, "tab character", "name: p\n\tx: 1"),
     in_project("yaml-syntax", "project.yml:2:1", None, "parsing a flow sequence", "name: [a\n"),
@@ -1463,9 +1540,9 @@ def test_codes_are_words() -> None:
 
 
 def test_every_code_has_a_case() -> None:
-    # Of locks that others hold, a Spark that does not start or has ended and a file that is too large, there are tests
-    # of their own.
-    others = {"spark-gone", "spark-start", "target-held", "target-lock", "yaml-size"}
+    # Of locks that others hold, a Spark that does not start or has ended, a file that is too large and what has landed,
+    # there are tests of their own.
+    others = {"mirror-exists", "mirror-nothing", "spark-gone", "spark-start", "target-held", "target-lock", "yaml-size"}
     assert set(CODES) - {case.code for case in CASES} == others
 
 

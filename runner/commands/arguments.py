@@ -131,3 +131,12 @@ class FormatsArguments:
     action: str
     name: str | None = None
     messages: MessagesArguments | None = None
+
+
+@dataclass(frozen=True)
+class MirrorsArguments:
+    """The source and the name of the tables to look at; None for all."""
+
+    project: ProjectArguments
+    source: str | None = None
+    table: str | None = None

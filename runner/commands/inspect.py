@@ -11,7 +11,7 @@ from runner.commands.workspace import Workspace, format_renderer, read_project_o
 from runner.errors import Problems, Where
 from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, Model, Node
-from runner.project.parse import parse, read_templates
+from runner.project.parse import parse, read_properties, read_templates
 from runner.project.select import select
 from runner.project.templates import Templates
 from runner.project.unread import unread
@@ -69,8 +69,9 @@ def check(arguments: ProjectArguments, report: Report) -> int:
     nodes: dict[str, Node] = {}
     with problems.gathered():
         project = read_project_of(arguments)
-        templates = read_templates(project)
-        nodes = parse(project, templates, problems)
+        files = read_properties(project, problems)
+        templates = read_templates(project, files)
+        nodes = parse(project, files, templates, problems)
         library = Library(templates.renderer)
         with problems.gathered():
             library.all()

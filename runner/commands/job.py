@@ -55,7 +55,11 @@ class Job:
     @property
     def growing(self) -> list[str]:
         """The names of the tables that it adds to, unless they are built again."""
-        models = [node for node in self.nodes if node.model and (node.model.source or node.model.is_incremental)]
+        models = [
+            node
+            for node in self.nodes
+            if node.model and (node.model.source or node.model.is_incremental or node.model.mirror)
+        ]
         return [node.name for node in models]
 
     @property

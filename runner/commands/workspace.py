@@ -10,7 +10,7 @@ from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError
 from runner.project.graph import Graph
 from runner.project.nodes import Node, Project
-from runner.project.parse import parse, read_templates
+from runner.project.parse import parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
 from runner.project.select import select
 from runner.render import Renderer
@@ -32,8 +32,9 @@ class Workspace:
     def __init__(self, arguments: ProjectArguments) -> None:
         problems = Problems()
         self.project = read_project_of(arguments)
-        self.templates = read_templates(self.project)
-        nodes = parse(self.project, self.templates, problems)
+        files = read_properties(self.project, problems)
+        self.templates = read_templates(self.project, files)
+        nodes = parse(self.project, files, self.templates, problems)
         problems.raise_if_any()
         self.graph = Graph(nodes)
         self.formats = FormatFolders(self.project.format_folders)

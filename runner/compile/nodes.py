@@ -12,7 +12,18 @@ from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.errors import Problems, RunnerError
 from runner.project.graph import Graph
-from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, Source, SourcesView, SqlFile, SqlText
+from runner.project.nodes import (
+    Case,
+    DataTest,
+    FunctionTest,
+    MirrorQuery,
+    Model,
+    Node,
+    Source,
+    SourcesView,
+    SqlFile,
+    SqlText,
+)
 from runner.project.templates import Templates
 from runner.spec.formats import FormatFolders
 from runner.sql_layout import folded
@@ -69,6 +80,8 @@ class Compiler:
                 )
             case SourcesView(name=name, sources=sources):
                 return CompiledNode(folded(self.templates.call(f"view_{name}", sources)))
+            case MirrorQuery(mirror=mirror, shows=shows):
+                return CompiledNode(self.templates.call(f"mirror_{shows}", mirror))
             case SqlText(text=text):
                 return CompiledNode(text)
             case SqlFile(path=path):

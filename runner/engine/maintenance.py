@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 from runner.engine.errors import QueryFailed
 from runner.engine.tables import Tables
+from runner.project.mirrors import GONE
 from runner.storage.data import Cutoff
 from runner.storage.known import STORAGES
 
@@ -31,6 +32,9 @@ class Maintenance:
         else:
             self.tables.progress(name).settle()
         cutoff = Cutoff(self.history_days, datetime.now(timezone.utc))
+        gone = f"{name}{GONE}"
+        if not is_changelog and storage.has_table(gone):
+            storage.maintain(gone, False, cutoff)
         return (*notes, *storage.maintain(name, is_changelog, cutoff))
 
     def _check_settled(self, name: str) -> None:
@@ -44,8 +48,8 @@ class Maintenance:
             )
 
     def _remove_old_rows(self, name: str, keep_days: int) -> tuple[str, ...]:
-        if not self.tables.storage.removes_rows:
-            others = " or ".join(other for other, storage in STORAGES.items() if storage.removes_rows)
+        if not self.tables.storage.changes_rows:
+            others = " or ".join(other for other, storage in STORAGES.items() if storage.changes_rows)
             raise QueryFailed(
                 f"rows of a table in {self.tables.storage.name} cannot be removed: "
                 f"--keep-days needs a target with the storage {others}"

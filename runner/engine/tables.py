@@ -39,6 +39,17 @@ class Tables:
         path = f"{self.target.at('_checkpoints')}/{name}/_progress.json"
         return Progress(self.files, path, lambda: self.storage.writes(name))
 
+    def mark(self, name: str) -> str:
+        """What was last written with `write_mark` for a table; empty if nothing was."""
+        path = self._mark(name)
+        return self.files.read(path) if self.files.exists(path) else ""
+
+    def write_mark(self, name: str, mark: str) -> None:
+        self.files.write(self._mark(name), mark)
+
+    def _mark(self, name: str) -> str:
+        return f"{self.target.at('_checkpoints')}/{name}/_mark"
+
     @property
     def refreshes(self) -> Refreshes:
         return Refreshes(self.files, self.target.at("_refreshes"))
@@ -101,10 +112,12 @@ class Tables:
 
     # --- tables of models
 
-    def replace(self, name: str, sql: str) -> int:
-        """Writes a query's rows to a table and replaces the one that was there; returns their number."""
-        self.storage.replace(name, sql)
-        return self._count(name)
+    def replace(self, name: str, sql: str, is_changed_often: bool = False) -> int:
+        """Writes a query's rows to a table and replaces the one that was there; returns their number. Of a table whose
+        rows are changed often, changes are cheap and reading costs more.
+        """
+        self.storage.replace(name, sql, is_changed_often)
+        return self.count(name)
 
     def apply_increment(self, name: str, sql: str, key: Iterable[str], on_schema_change: str) -> int:
         """Adds the rows of a query to a table that exists: with a key they replace the rows with the same key,
@@ -115,19 +128,21 @@ class Tables:
         self.storage.recover(name)
         self.table_view(name)
         self.view(new, sql)
-        had = self._types(name)
-        sent = {as_written(column, had): kind for column, kind in self._types(new).items()}
+        had = self.types(name)
+        sent = {as_written(column, had): kind for column, kind in self.types(new).items()}
         own_key = tuple(as_written(column, sent) for column in key)
         columns = tuple(columns_after(name, had, sent, own_key, on_schema_change))
         rows = self.macro("once_each", name, new, own_key) if own_key else quoted(new)
         with duplicate_keys_explained():
             self.storage.apply_increment(name, Increment(rows, had, sent, columns, own_key))
-        return self._count(name)
+        return self.count(name)
 
-    def _types(self, view: str) -> dict[str, str]:
+    def types(self, view: str) -> dict[str, str]:
+        """Column -> type in SQL, of a view."""
         return self.spark.column_types(quoted(view), self.storage.types_kept_as)
 
-    def _count(self, name: str) -> int:
+    def count(self, name: str) -> int:
+        """The number of a table's rows, after a view of it was created."""
         self.table_view(name)
         return self.spark.count(self.macro("all_rows", quoted(name)))
 

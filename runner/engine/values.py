@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql import types as T
 
+from runner.contract import SEQ_PARTS
 from runner.engine.errors import QueryFailed
 from runner.render import name as quoted
 
@@ -96,9 +97,13 @@ def nullable(kind: T.DataType) -> Any:
 
 
 def typed(value: Any, kind: T.DataType) -> Any:
-    """A YAML value (text, None, list, dict) as Spark expects it for a type; raises QueryFailed if it is not one."""
+    """A YAML value (text, None, list, dict) as Spark expects it for a type; raises QueryFailed if it is not one. For a
+    place in the order of changes a number is enough.
+    """
     if value is None:
         return None
+    if isinstance(value, str) and isinstance(kind, T.StructType) and tuple(kind.names) == SEQ_PARTS:
+        value = {"generation": "0", "phase": "1", "position": [value], "arrival": ["0"], "row": "0"}
     if not _has_shape(value, kind):
         raise _not_typed(value, kind)
     match kind:

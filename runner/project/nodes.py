@@ -137,6 +137,71 @@ class SourcesView:
     sources: tuple[Source, ...]
 
 
+# --- mirrors
+
+
+@dataclass(frozen=True)
+class MirroredTable:
+    """A table whose changes a source tells. `name` are the parts of its name, of which the first may be missing. `rows`
+    is the view of the changes that are to be read; if it is empty, all are.
+    """
+
+    source: Source
+    name: tuple[str, ...]
+    rows: str = ""
+
+
+@dataclass(frozen=True)
+class MirrorColumn:
+    """A column of a mirror. `sent_as` are other names under which messages send it."""
+
+    name: str
+    type: str
+    sent_as: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """
+    A table as it is in its database, typed, made of its changes. Changes of a later table of `tables` come after those
+    of an earlier one. `where` is an expression over the columns, and rows for which it is not true are left out.
+
+    `without_key` says what becomes of changes of a table without a key; `on_truncate` and `on_drift` what happens when
+    the table is emptied, and when it has columns that the mirror has not, except those that are `left_out`.
+    """
+
+    name: str
+    tables: tuple[MirroredTable, ...]
+    key: tuple[str, ...]
+    columns: tuple[MirrorColumn, ...]
+    without_key: str = "reject"
+    on_truncate: str = "delete"
+    on_drift: str = "warn"
+    left_out: tuple[str, ...] = ()
+    where: str = ""
+
+    @property
+    def takes_increments(self) -> bool:
+        """Whether new changes alone say which rows change: not without a key, not where halves of an update must find
+        each other, and not where the source of a row does not tell which of the tables it was in.
+        """
+        has_halves = any(table.source.format.has_halves for table in self.tables)
+        return bool(self.key) and not has_halves and len(self.models) == len(self.tables)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that land its changes."""
+        return tuple(dict.fromkeys(table.source.model for table in self.tables))
+
+
+@dataclass(frozen=True)
+class MirrorQuery:
+    """The rows of a mirror, printed by the macro `mirror_<shows>`: its `state` or its `history`."""
+
+    mirror: Mirror
+    shows: str
+
+
 # --- what a node is
 
 
@@ -148,7 +213,7 @@ class Model:
     each run, only the rows that it has not read yet.
     """
 
-    query: Source | SqlFile | SqlText | SourcesView
+    query: Source | SqlFile | SqlText | SourcesView | MirrorQuery
     materialized: str
     unique_key: tuple[str, ...] = ()
     on_schema_change: str = "ignore"
@@ -158,6 +223,11 @@ class Model:
     def source(self) -> Source | None:
         """The source that it lands."""
         return self.query if isinstance(self.query, Source) else None
+
+    @property
+    def mirror(self) -> Mirror | None:
+        """The mirror whose rows it has."""
+        return self.query.mirror if isinstance(self.query, MirrorQuery) else None
 
     @property
     def reads_all_sources(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
+from runner.project.mirrors import MIRROR_KEYS, fits_test, mirror_names, mirror_nodes, mirror_tests
 from runner.project.nodes import STREAMING, Case, DataTest, Model, Node, Project, Source, SourcesView, SqlFile
 from runner.project.properties import COLUMN_KEYS, MODEL_KEYS, PROPERTY_KEYS, entries, optional_text
 from runner.project.settings import as_tuple, check_together, read_settings
@@ -27,23 +28,33 @@ VIEWS = {
 }
 
 
-def read_templates(project: Project) -> Templates:
+def read_properties(project: Project, problems: Problems) -> list[Yaml]:
+    """The property files of the project; mistakes are added to `problems`, and files with mistakes are left out."""
+    return [read for path in _property_files(project) if (read := _read_properties(path, problems))]
+
+
+def read_templates(project: Project, properties: Iterable[Yaml]) -> Templates:
     """The project's templates, which know the names of all its models; raises mistakes in its macros."""
     files = (path.stem for path in _model_files(project))
-    return Templates(project, {*VIEWS, *(source.model for source in project.sources), *files})
+    mirrors = (name for file in properties for name in mirror_names(file))
+    return Templates(project, {*VIEWS, *(source.model for source in project.sources), *files, *mirrors})
 
 
-def parse(project: Project, templates: Templates, problems: Problems) -> dict[str, Node]:
-    """All nodes of the project by name. Mistakes are added to `problems`, and nodes with mistakes are left out."""
+def parse(project: Project, files: list[Yaml], templates: Templates, problems: Problems) -> dict[str, Node]:
+    """All nodes of the project, whose property files are `files`, by name. Mistakes are added to `problems`, and nodes
+    with mistakes are left out.
+    """
     nodes = Nodes(project, problems)
     for source in project.sources:
         for node in _nodes_of_source(source):
             nodes.add(node)
     for node in _views(project.sources):
         nodes.add(node)
-    files = [read for path in _property_files(project) if (read := _read_properties(path, problems))]
     described = _described(files, problems)
     tests = Tests(templates, nodes.by_name, nodes.relative)
+    for entry in (entry for file in files for entry in entries(file, "mirrors", MIRROR_KEYS, problems)):
+        with problems.gathered():
+            _add_mirror(nodes, tests, entry)
     _add_models(nodes, templates, tests, described)
     for node in nodes.by_name.values():
         with problems.gathered():
@@ -176,6 +187,22 @@ def _described(files: Iterable[Yaml], problems: Problems) -> dict[str, Yaml]:
             message = f'the model "{entry["name"].value}" is described twice'
             problems.add(entry.error("duplicate-key", message, f"also at {first.where()}"))
     return out
+
+
+# --- mirrors
+
+
+def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
+    """Adds the models of a mirror, and the data tests of its rows."""
+    sources = {source.name: source for source in nodes.project.sources}
+    state, *history = mirror_nodes(entry, sources, nodes.relative(entry.where().path))
+    for node in (state, *history):
+        nodes.add(node)
+    if state.model and state.model.mirror:
+        nodes.add(fits_test(state, state.model.mirror))
+    for column, test in mirror_tests(entry):
+        with nodes.problems.gathered():
+            nodes.add(tests.data_test(state, column, test))
 
 
 # --- models

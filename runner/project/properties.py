@@ -10,7 +10,7 @@ from runner.yaml_text import Yaml
 
 SEVERITIES = ("error", "warn")
 TEXT_ARGUMENTS = ("column", "field", "expression")
-PROPERTY_KEYS = ("models", "unit_tests")
+PROPERTY_KEYS = ("models", "mirrors", "unit_tests")
 MODEL_KEYS = ("name", "description", "config", "columns", "data_tests")
 COLUMN_KEYS = ("name", "description", "data_tests")
 UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect")

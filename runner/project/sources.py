@@ -127,13 +127,13 @@ def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
             if not entry.get("name"):
                 raise entry.error("name-missing", 'every entry of "tables" needs a "name"')
             key = tuple(column.text() for column in entry["key"].as_list()) if entry.get("key") else ()
-            name, zone = _table_name(entry["name"]), read_zone(entry.get("zone"))
+            name, zone = read_table_name(entry["name"]), read_zone(entry.get("zone"))
             out.append(TableSettings(name, key, texts_of(entry.get("columns")), zone, entry))
     problems.raise_if_any()
     return tuple(out)
 
 
-def _table_name(yaml: Yaml) -> tuple[str, ...]:
+def read_table_name(yaml: Yaml) -> tuple[str, ...]:
     """The parts of a table's name; raises `spec-path` if there are too many or they cannot be read."""
     parts = tuple(read_path(yaml))
     if len(parts) > MOST_PARTS:

@@ -12,8 +12,8 @@ from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref
 from runner.project.templates import Templates
 from runner.yaml_text import Yaml, read_yaml
 
-# The data test that is generated for each source; models cannot have it.
-OF_SOURCES = "conserved"
+# The data tests that are generated, for each source and for each mirror; models cannot have them.
+GENERATED = ("conserved", "fits")
 
 
 class Tests:
@@ -21,7 +21,7 @@ class Tests:
 
     def __init__(self, templates: Templates, taken: Collection[str], relative: Callable[[Path], str]) -> None:
         self.templates, self.taken, self.relative = templates, taken, relative
-        self.signatures = {kind: one for kind, one in templates.tests().items() if kind != OF_SOURCES}
+        self.signatures = {kind: one for kind, one in templates.tests().items() if kind not in GENERATED}
 
     def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node:
         """A test such as `unique` of a model, or of one of its columns."""

@@ -9,9 +9,10 @@ from runner.compile.compiled import Compiled
 from runner.engine.catalog import CatalogPublisher
 from runner.engine.errors import QueryFailed, SparkGone
 from runner.engine.tables import Tables
-from runner.project.nodes import Model, Node, Source
+from runner.project.nodes import MirrorQuery, Model, Node, Source
 from runner.run.increments import Increments
 from runner.run.landing import Landing
+from runner.run.mirrors import Mirrors
 from runner.run.results import Result
 from runner.run.unknown_types import notes_on_landed
 from runner.run.views import Views
@@ -26,6 +27,7 @@ class Models:
     views: Views
     landing: Landing
     increments: Increments
+    mirrors: Mirrors
     publisher: CatalogPublisher
 
     def build(self, node: Node, model: Model) -> Result:
@@ -64,10 +66,14 @@ class Models:
     def _write(self, name: str, model: Model) -> tuple[dict[str, int], tuple[str, ...]]:
         """Writes the table or creates the view; returns the number of rows of a table, and notes for the user."""
         sql = self.compiled.nodes[name].sql
-        if not model.is_table:
-            self.tables.view(name, sql)
-            return {}, ()
-        rows, notes = (
-            self.increments.build(name, model) if model.is_incremental else (self.tables.replace(name, sql), ())
-        )
+        match model:
+            case Model(materialized="view"):
+                self.tables.view(name, sql)
+                return {}, ()
+            case Model(query=MirrorQuery() as query):
+                rows, notes = self.mirrors.build(name, query)
+            case Model(materialized="incremental"):
+                rows, notes = self.increments.build(name, model)
+            case _:
+                rows, notes = self.tables.replace(name, sql), ()
         return {"rows": rows}, notes

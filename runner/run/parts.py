@@ -18,7 +18,9 @@ from runner.run.continuous import Continuous, Watcher
 from runner.run.execute import Execution, PathOf
 from runner.run.increments import Increments
 from runner.run.landing import Landing
+from runner.run.mirrors import Mirrors
 from runner.run.models import Models
+from runner.run.reading import Reading
 from runner.run.recount import Recount
 from runner.run.signals import StopSignals
 from runner.run.tests import TestRuns
@@ -79,8 +81,10 @@ class Parts:
     def execution(self, compiled_path: PathOf) -> Execution:
         """What runs single nodes, in any thread."""
         recount = Recount(self.spark, self.tables, self.reads)
-        increments = Increments(self.graph, self.compiled, self.tables, self.run_id)
-        models = Models(self.compiled, self.tables, self.views, self.landing, increments, self.publisher)
+        reading = Reading(self.graph, self.tables)
+        increments = Increments(reading, self.compiled, self.tables, self.run_id)
+        mirrors = Mirrors(reading, self.compiled, self.tables, self.run_id)
+        models = Models(self.compiled, self.tables, self.views, self.landing, increments, mirrors, self.publisher)
         return Execution(models, TestRuns(self.compiled, self.spark, self.views, recount, self.macro), compiled_path)
 
     def continuous(self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool) -> Continuous:

@@ -36,6 +36,7 @@ class Delta(TableFormat):
     changelog_properties: ClassVar[Mapping[str, str]] = {
         "delta.dataSkippingStatsColumns": "op,db_name,schema_name,table_name,key_text,event_time,batch,loaded_at"
     }
+    changing_properties: ClassVar[Mapping[str, str]] = {"delta.enableDeletionVectors": "true"}
     maintenance = ("delta_compacted", "delta_vacuumed")
 
     def has_table(self, name: str) -> bool:

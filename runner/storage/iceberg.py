@@ -21,6 +21,11 @@ class Iceberg(TableFormat):
         "write.metadata.delete-after-commit.enabled": "true",
         "write.metadata.previous-versions-max": "10",
     }
+    changing_properties: ClassVar[Mapping[str, str]] = {
+        "write.merge.mode": "merge-on-read",
+        "write.delete.mode": "merge-on-read",
+        "write.update.mode": "merge-on-read",
+    }
     maintenance = (
         "iceberg_compacted",
         "iceberg_manifests_compacted",

@@ -62,7 +62,7 @@ class Parquet(Storage):
 
     # --- tables of models
 
-    def replace(self, name: str, sql: str) -> None:
+    def replace(self, name: str, sql: str, is_changed_often: bool = False) -> None:
         """At every moment the old table or the new one is complete."""
         root = self.target.at(name)
         self.recover(name)

@@ -40,8 +40,8 @@ class Storage(ABC):
     types_kept_as: ClassVar[Mapping[str, str]] = {}
     """Types in SQL that it does not have -> the types that columns get instead."""
 
-    removes_rows: ClassVar[bool] = False
-    """Whether rows can be removed from a changelog."""
+    changes_rows: ClassVar[bool] = False
+    """Whether rows of a table can be changed and removed, without writing all of it."""
 
     def __init__(self, session: Session, files: FileSystem, target: Place, macro: Macro) -> None:
         self.session, self.files, self.target, self.macro = session, files, target, macro
@@ -90,8 +90,10 @@ class Storage(ABC):
         """Completes what a run has left half done when it died. Must run before a table is read to be rewritten."""
 
     @abstractmethod
-    def replace(self, name: str, sql: str) -> None:
-        """Writes the rows of a query to a table and replaces the one that was there."""
+    def replace(self, name: str, sql: str, is_changed_often: bool = False) -> None:
+        """Writes the rows of a query to a table and replaces the one that was there. Of a table whose rows are changed
+        often, changes are cheap and reading costs more.
+        """
 
     @abstractmethod
     def apply_increment(self, name: str, increment: Increment) -> None:

@@ -16,10 +16,13 @@ IDENTITY = "changelog.identity"
 class TableFormat(Storage):
     """Tables in a format that changes them in place."""
 
-    removes_rows = True
+    changes_rows = True
 
     changelog_properties: ClassVar[Mapping[str, str]]
     """The properties of a changelog's table."""
+
+    changing_properties: ClassVar[Mapping[str, str]]
+    """The properties of a table whose rows are changed often: changes are written beside the files that they change."""
 
     maintenance: ClassVar[tuple[str, ...]]
     """The macros that maintenance runs on a table, in this order."""
@@ -29,9 +32,12 @@ class TableFormat(Storage):
     def recover(self, name: str) -> None:
         """Does nothing: what a run that died did not commit is not in the table."""
 
-    def replace(self, name: str, sql: str) -> None:
+    def replace(self, name: str, sql: str, is_changed_often: bool = False) -> None:
+        more = self.changing_properties if is_changed_often else {}
         self.create_schema()
-        self.session.replace_table(self.table(name), sql, self.name, self.properties)
+        self.session.replace_table(
+            self.table(name), sql, self.name, lambda columns: {**self.properties(columns), **more}
+        )
 
     def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
         """The properties that a table with these columns and types needs."""

@@ -1,0 +1,475 @@
+{#- Mirrors: a table as it is in its database, made of its changes. -#}
+
+{%- macro mirror_state(mirror) -%}
+-- {{ mirror.name }}: {{ tables_of(mirror) }}, each row as it is now
+{{ where_begins(mirror) }}with
+{{ changes_of(mirror) }},
+
+{{ known_rows(mirror) }},
+
+-- The rows that are there, typed.
+typed as (
+  select newest, in_parts, told, {{ typed_row(mirror, 'row_key') }} as row
+  from known
+  where not newest.removes
+)
+
+select
+  {{ shown_state(mirror) }}
+from typed
+{{- where_ends(mirror) }}
+{%- endmacro -%}
+
+{%- macro known_rows(mirror) -%}
+-- What is known of each row that was ever there.
+known as (
+  select
+    row_key,
+    max_by(struct(place, source, changed_at, removes), place) as newest,
+    max(place) filter (where is_whole) as since,
+    coalesce(max(place) filter (where not is_whole) > max(place) filter (where is_whole), max(place) filter (where not is_whole) is not null) as in_parts,
+    known_columns(
+      max_by(told, place) filter (where is_whole),
+      max(place) filter (where is_whole),
+      collect_list(struct(place, told)) filter (where not is_whole)) as told
+  from changes
+  {%- if mirror.on_truncate == 'delete' %}
+  where times_emptied = times
+  {%- endif %}
+  group by row_key
+)
+{%- endmacro -%}
+
+{%- macro shown_state(mirror) -%}
+{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place.seq as _seq', 'newest.source as _source', 'in_parts as _in_parts', unfit(mirror) ~ ' as _unfit']) }}
+{%- endmacro -%}
+
+{%- macro mirror_history(mirror) -%}
+{%- set life = 'row_key, times_emptied' if mirror.on_truncate == 'delete' else 'row_key' -%}
+-- {{ mirror.name }}_history: {{ tables_of(mirror) }}, each row as it was from one change to the next
+{{ where_begins(mirror) }}with
+{{ changes_of(mirror) }},
+
+-- Each change tells single columns of a row, or begins it anew.
+begun as (
+  select *, count_if(is_whole) over (partition by {{ life }} order by place) as beginning from changes
+),
+
+-- What is known of a row after each change, typed.
+typed as (
+  select *, {{ typed_row(mirror, 'row_key') }} as row
+  from (
+    select * except (told),
+      reduce(
+        collect_list(told) over (partition by {{ life }}, beginning order by place rows between unbounded preceding and current row),
+        cast(map() as map<string,string>), (image, one) -> map_concat(image, one)) as told
+    from begun
+  )
+),
+
+-- Changes that change nothing, such as those that are told twice, make no version.
+compared as (
+  select *, struct(removes, row, to_json(unfit) as unfit) as version
+  from (select *, {{ unfit(mirror) }} as unfit from typed)
+),
+versions as (
+  select * from (
+    select *, lag(version) over (partition by {{ life }} order by place) as version_before from compared
+  )
+  where not version <=> version_before
+),
+
+-- A version ends when one of those after it begins: of two with times that contradict their order the later one counts.
+ended as (
+  select *,
+    least(
+      min(valid_from) over (partition by {{ life }} order by place desc rows between unbounded preceding and 1 preceding)
+      {%- if mirror.on_truncate == 'delete' %}, get(emptied, times_emptied).at{% endif %}) as valid_to,
+    row_number() over (partition by {{ life }} order by place desc) = 1{{ ' and times_emptied = times' if mirror.on_truncate == 'delete' }} as is_current
+  from versions
+)
+
+select
+  {{ columns_shown(mirror, ['valid_from', 'valid_to', 'is_current', 'op', 'changed_at as _changed_at', 'place.seq as _seq', 'source as _source', 'unfit as _unfit']) }}
+from ended
+where not removes
+{{- where_ends(mirror) }}
+{%- endmacro -%}
+
+{#- What must be looked at before a mirror is built: one row with the columns that it does not have, and how many changes do not tell the key. -#}
+{%- macro mirror_findings(mirror) -%}
+{%- set known = (mirror.columns | map(attribute='name') | list) + (mirror.left_out | list) -%}
+with
+{{ told_of(mirror) }}
+select
+  array_sort(array_except(array_distinct(flatten(collect_set(map_keys(coalesce(after, before))))), array({{ known | map('sql_text') | join(', ') }}))) as unknown_columns,
+  {% if mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key
+from sent
+{%- endmacro -%}
+
+{%- macro tells_key(mirror) -%}
+{% for column in mirror.key %}{{ typed(sent_key_after(column), type_of(mirror, column)) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
+{%- endmacro -%}
+
+{#- For a comment, which ends with its line. -#}
+{%- macro tables_of(mirror) -%}
+{% for table in mirror.tables %}{{ table.name | join('.') | replace('\n', ' ') | replace('\r', ' ') }} of source {{ table.source.name }}{{ ', then ' if not loop.last }}{% endfor %}
+{%- endmacro -%}
+
+{#- The rows of the changelog that are of the table. -#}
+{%- macro told_of(mirror) -%}
+-- The changes of the table, with the names that its columns have here.
+sent as (
+  select rank, source, op, seq, event_time, valid_from, after_image, changed,
+    {% for image in ['key', 'old_key', 'before', 'after'] %}named_as({{ image }}, names) as {{ image }}{{ ', ' if not loop.last }}{% endfor %}
+  from (
+    {%- for table in mirror.tables %}
+    select {{ loop.index0 }} as rank, *, {{ known_time() }} as valid_from,
+      map({{ names_of(mirror) }}) as names
+    from {{ rows_of_table(table) }}
+    where kind = 'row' and {{ is_of_table(table.name) }} and not (op = 'update' and after_image = 'none')
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
+  )
+)
+{%- endmacro -%}
+
+{%- macro changes_of(mirror) -%}
+{{ told_of(mirror) }},
+{%- if mirror.on_truncate == 'delete' %}
+
+-- When the table was emptied.
+emptied as (
+  select array_sort(collect_list(struct(rank, seq.generation, seq.phase, event_time, seq.arrival, at))) as emptied
+  from (
+    {%- for table in mirror.tables %}
+    select {{ loop.index0 }} as rank, seq, event_time, {{ known_time() }} as at from {{ name(table.source.model) }}
+    where kind = 'ddl' and op in ('truncate', 'drop') and {{ is_of_table(table.name) }}
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
+  )
+),
+{%- endif %}
+
+-- The row that each change is of.{{ ' A change of the key is of two rows.' if mirror.without_key != 'append' }}
+keyed as (
+  select *, {{ row_keys(mirror) }}
+  from sent
+),
+
+-- What each change does to a row: it removes it, or tells all of its columns, or some.
+changes as (
+  select
+    source, op, event_time as changed_at, valid_from, removes,
+    named_struct('rank', rank, 'seq', seq) as place,
+    if(removes, key_before, key_after) as row_key,
+    removes or op <> 'update' or after_image = 'full' or moved as is_whole,
+    case
+      when removes then map()
+      when moved then map_concat(coalesce(before, map()), after)
+      when after_image = 'patch' then told_columns(after, changed)
+      else coalesce(after, map()) end as told
+    {%- if mirror.on_truncate == 'delete' %},
+    emptied, times_emptied(emptied, rank, seq, event_time) as times_emptied, size(emptied) as times
+    {%- endif %}
+  from keyed{{ ' cross join emptied' if mirror.on_truncate == 'delete' }}
+  lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
+  where {{ has_key(mirror) }}
+)
+{%- endmacro -%}
+
+{#- Around a mirror's query: only the rows that it is to have. -#}
+{%- macro where_begins(mirror) -%}{% if mirror.where %}select * from (
+{% endif %}{%- endmacro -%}
+{%- macro where_ends(mirror) -%}
+{%- if mirror.where %}
+)
+where {{ mirror.where }}
+{%- endif %}
+{%- endmacro -%}
+
+{#- The changelog that has the changes of a table, with halves of updates joined, or the view of those that are to be read. -#}
+{%- macro rows_of_table(table) -%}
+{%- if table.rows -%} {{ name(table.rows) }}
+{%- elif table.source.format.has_halves -%}
+({{ view_changelog([table.source]) | indent(4) }})
+{%- else -%} {{ name(table.source.model) }}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The best that is known of when a change was made. -#}
+{%- macro known_time() -%} coalesce(event_time, produced_at, origin.timestamp) {%- endmacro -%}
+
+{%- macro is_of_table(parts) -%}
+table_name = {{ text(parts[-1]) }}
+{%- if parts | length == 2 %} and coalesce(schema_name, db_name) = {{ text(parts[0]) }}
+{%- elif parts | length > 2 %} and slice(array_compact(array(tenant, db_name, schema_name)), -{{ parts | length - 1 }}, {{ parts | length - 1 }}) = array({{ parts[:-1] | map('sql_text') | join(', ') }})
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The names under which columns may be sent, in small letters, each with the name that it stands for. -#}
+{%- macro names_of(mirror) -%}
+{%- set parts = [] -%}
+{%- for column in mirror.columns -%}
+{%- for sent in [column.name] + (column.sent_as | list) -%} {%- do parts.append(text(sent | lower) ~ ', ' ~ text(column.name)) -%} {%- endfor -%}
+{%- endfor -%}
+{{ parts | in_lines(8) }}
+{%- endmacro -%}
+
+{%- macro type_of(mirror, column) -%} {{- (mirror.columns | selectattr('name', 'equalto', column) | first).type -}} {%- endmacro -%}
+
+{#- The text of a column of the key after a change, and before it. -#}
+{%- macro sent_key_after(column) -%} coalesce(key[{{ text(column) }}], if(op = 'delete', before, after)[{{ text(column) }}], before[{{ text(column) }}]) {%- endmacro -%}
+{%- macro sent_key_before(column) -%} coalesce(old_key[{{ text(column) }}], before[{{ text(column) }}]) {%- endmacro -%}
+
+{#- The identity of the row after a change and before it, and whether they differ. -#}
+{%- macro row_keys(mirror) -%}
+{%- if mirror.key -%}
+struct({% for column in mirror.key %}{{ typed(sent_key_after(column), type_of(mirror, column)) }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}) as key_after,
+    struct({% for column in mirror.key %}coalesce({{ typed(sent_key_before(column), type_of(mirror, column)) }}, key_after.{{ name(column) }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}) as key_before,
+    op = 'update' and key_before <> key_after as moved
+{%- elif mirror.without_key == 'whole_row' -%}
+struct(key_text({{ declared_part(mirror, 'if(op = \'delete\', before, after)') }}) as row) as key_after,
+    struct(key_text({{ declared_part(mirror, 'before') }}) as row) as key_before,
+    op = 'update' and coalesce(key_before <> key_after, false) as moved
+{%- else -%}
+struct(rank, seq) as key_after, key_after as key_before, false as moved
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro declared_part(mirror, image) -%}
+map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name') | map('sql_text') | join(', ') }}))
+{%- endmacro -%}
+
+{%- macro has_key(mirror) -%}
+{%- if mirror.without_key == 'append' -%} op <> 'delete'
+{%- else -%}
+{% for column in (mirror.key or ['row']) %}if(removes, key_before, key_after).{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The columns of the table, typed, in one column: their names may be those of other columns of a step. -#}
+{%- macro typed_row(mirror, key) -%}
+{%- set parts = [] -%}
+{%- for column in mirror.columns -%}
+{%- set value = key ~ '.' ~ name(column.name) if column.name in mirror.key else typed('told[' ~ text(column.name) ~ ']', column.type) -%}
+{%- do parts.append(value ~ ' as ' ~ name(column.name)) -%}
+{%- endfor -%}
+struct(
+    {{ parts | in_lines(4) }})
+{%- endmacro -%}
+
+{#- The columns of a mirror: those of the table, then those that all mirrors have. -#}
+{%- macro columns_shown(mirror, others) -%}
+{%- set parts = [] -%}
+{%- for column in mirror.columns -%} {%- do parts.append('row.' ~ name(column.name)) -%} {%- endfor -%}
+{{ (parts + others) | in_lines(2) }}
+{%- endmacro -%}
+
+{#- The values that are not in the typed columns though they were told. -#}
+{%- macro unfit(mirror) -%}
+{%- set parts = [] -%}
+{%- for column in mirror.columns if column.type != 'string' and column.name not in mirror.key -%}
+{%- do parts.append('if(row.' ~ name(column.name) ~ ' is null, ' ~ text(column.name) ~ ', null)') -%}
+{%- endfor -%}
+{%- if parts -%}
+unfit_columns(told, array(
+    {{ parts | in_lines(4) }}))
+{%- else -%} cast(null as map<string,string>)
+{%- endif -%}
+{%- endmacro -%}
+
+{#- A text as a value of a type; null if it does not fit. -#}
+{%- macro typed(value, type) -%}
+{%- if type == 'string' -%} {{ value }}
+{%- elif type in ('double', 'float', 'date', 'timestamp', 'timestamp_ntz', 'binary') -%} as_{{ type }}({{ value }})
+{%- elif type.startswith('decimal') -%} {{ typed_decimal(value, type, type.split(',')[1][:-1]) }}
+{%- else -%} try_cast({{ value }} as {{ type }})
+{%- endif -%}
+{%- endmacro -%}
+
+{#- Not a cast alone, which rounds. -#}
+{%- macro typed_decimal(value, type, scale) -%}
+if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ scale }}}0*)?$', try_cast({{ value }} as {{ type }}), null)
+{%- endmacro -%}
+
+{#- A mirror that takes in new changes. Beside its table is one of the rows that are gone, or that `where` leaves out: their keys, and up to which place they
+    are known. -#}
+{%- macro mirror_gone(mirror) -%}
+with
+{{ changes_of(mirror) }},
+
+{{ known_rows(mirror) }}
+
+select {{ key_columns_of(mirror, '`row key`') }}, `newest change`.place as _known_until, `in parts` as _in_parts
+from ({{ with_fate(mirror, 'known') }})
+where `is gone`
+{%- endmacro -%}
+
+{#- What new changes say of each row. `new` is the mirror as it reads only these. -#}
+{%- macro mirror_told(mirror) -%}
+with
+{{ changes_of(mirror) }},
+
+{{ known_rows(mirror) }}
+
+select * from known
+{%- endmacro -%}
+
+{#- Whether the table was emptied among new changes. -#}
+{%- macro mirror_is_emptied(mirror) -%}
+select count(*) as times
+from (
+  {%- for table in mirror.tables %}
+  select 1 from {{ name(table.rows) }} where kind = 'ddl' and op in ('truncate', 'drop') and {{ is_of_table(table.name) }}
+  {%- if not loop.last %}
+  union all
+  {%- endif %}
+  {%- endfor %}
+)
+{%- endmacro -%}
+
+{#- The first and the last value of each key column in what was told. -#}
+{%- macro mirror_bounds(mirror, told, key='row_key') -%}
+select {% for column in mirror.key %}cast(min({{ key }}.{{ name(column) }}) as string) as first_{{ loop.index0 }}, cast(max({{ key }}.{{ name(column) }}) as string) as last_{{ loop.index0 }}, {% endfor %}count(*) as rows
+from {{ name(told) }}
+{%- endmacro -%}
+
+{#- What is to be done with each row: `take` it as new changes say, since they tell all of it and come after what is known; `leave` it, since they come before;
+    or look at all of its changes `again`, since they tell only columns, or come before others that do. -#}
+{%- macro mirror_decided(mirror, told, table, gone, bounds) -%}
+select one.*,
+  case
+    when since > had or (had is null and since is not null) then 'take'
+    when newest.place <= had and not had_in_parts then 'leave'
+    else 'again' end as doing
+from (
+  select one.*,
+    coalesce(
+      if(own._source is null, null, named_struct('rank', {{ rank_of(mirror, 'own._source') }}, 'seq', own._seq)),
+      gone._known_until) as had,
+    coalesce(own._in_parts, gone._in_parts, false) as had_in_parts
+  from {{ name(told) }} as one
+  left join {{ table }} as own on {{ key_matches(mirror, 'own', bounds, 'one.row_key') }}
+  left join {{ gone }} as gone on {{ key_matches(mirror, 'gone', bounds, 'one.row_key') }}
+) as one
+{%- endmacro -%}
+
+{%- macro mirror_decisions(decided) -%}
+select count_if(doing = 'take') as taken, count_if(doing = 'again') as again from {{ name(decided) }}
+{%- endmacro -%}
+
+{%- macro rank_of(mirror, source) -%}
+case {{ source }} {% for table in mirror.tables %}when {{ text(table.source.name) }} then {{ loop.index0 }} {% endfor %}end
+{%- endmacro -%}
+
+{#- The rows that change, typed. -#}
+{%- macro mirror_changed(mirror, decided, looks_again) -%}
+{%- if looks_again -%}
+with
+{{ changes_of(mirror) }},
+
+{{ known_rows(mirror) }},
+
+decided as (
+  select row_key, newest, in_parts, told from {{ name(decided) }} where doing = 'take'
+  union all
+  select known.row_key, known.newest, known.in_parts, known.told
+  from known left semi join {{ name(decided) }} as one on known.row_key = one.row_key and one.doing = 'again'
+)
+{{ with_fate(mirror, 'decided') }}
+{%- else -%}
+{{ with_fate(mirror, '(select * from ' ~ name(decided) ~ " where doing = 'take')") }}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- Rows with all columns of the mirror, and whether it is not to have them. Their own names have blanks, which keeps them apart from those of a table. -#}
+{%- macro with_fate(mirror, rows) -%}
+select *, `newest change`.removes or not coalesce({{ mirror.where or 'true' }}, false) as `is gone`
+from (
+  select row_key as `row key`, newest as `newest change`, in_parts as `in parts`, {{ shown_state(mirror) }}
+  from (select *, {{ typed_row(mirror, 'row_key') }} as row from {{ rows }})
+)
+{%- endmacro -%}
+
+{%- macro key_columns_of(mirror, row) -%}
+{% for column in mirror.key %}{{ row }}.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
+{%- endmacro -%}
+
+{#- With the first and the last value of each column as literals, which keep files from being read that can have none of these rows. -#}
+{%- macro key_matches(mirror, row, bounds, key) -%}
+{% for column in mirror.key %}{{ row }}.{{ name(column) }} = {{ key }}.{{ name(column) }}
+  {%- if type_of(mirror, column) != 'binary' %} and {{ row }}.{{ name(column) }} between {{ bound(mirror, column, bounds['first_' ~ loop.index0]) }} and {{ bound(mirror, column, bounds['last_' ~ loop.index0]) }}{% endif %}
+{{- ' and ' if not loop.last }}{% endfor %}
+{%- endmacro -%}
+
+{%- macro bound(mirror, column, value) -%} cast({{ text(value) }} as {{ type_of(mirror, column) }}) {%- endmacro -%}
+
+{%- macro gone_merged(mirror, gone, changed, bounds) -%}
+merge into {{ gone }} as gone using {{ name(changed) }} as new
+on {{ key_matches(mirror, 'gone', bounds, 'new.`row key`') }}
+when matched and not new.`is gone` then delete
+when matched then update set gone._known_until = new.`newest change`.place, gone._in_parts = new.`in parts`
+when not matched and new.`is gone` then insert ({{ mirror.key | map('name') | join(', ') }}, _known_until, _in_parts)
+  values ({{ key_columns_of(mirror, 'new.`row key`') }}, new.`newest change`.place, new.`in parts`)
+{%- endmacro -%}
+
+{%- macro mirror_merged(mirror, table, changed, bounds) -%}
+{%- set columns = (mirror.columns | map(attribute='name') | list) + ['_changed_at', '_seq', '_source', '_in_parts', '_unfit'] -%}
+merge into {{ table }} as own using {{ name(changed) }} as new
+on {{ key_matches(mirror, 'own', bounds, 'new.`row key`') }}
+when matched and new.`is gone` then delete
+when matched then update set {% for column in columns %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
+
+when not matched and not new.`is gone` then insert ({{ columns | map('name') | join(', ') }})
+  values ({% for column in columns %}new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
+{%- endmacro -%}
+
+{%- macro kept_in_memory(view, sql) -%}
+cache table {{ name(view) }}
+{{ sql }}
+{%- endmacro -%}
+
+{%- macro memory_freed(view) -%} drop view if exists {{ name(view) }} {%- endmacro -%}
+
+{#- The tables of which changes have landed: their keys, and how much changes tell. -#}
+{%- macro tables_seen(changelog) -%}
+select
+  source, {{ table_of_row() }} as names,
+  count(*) as changes,
+  count_if(key is null) as without_key,
+  count_if(op = 'update' and after_image in ('partial', 'key', 'patch')) as partial,
+  max_by(map_keys(key), struct(batch, seq)) filter (where key is not null) as key_columns
+from {{ name(changelog) }}
+group by all
+order by all
+{%- endmacro -%}
+
+{#- The columns in the images of these tables: their types, and how many values do not fit those of SQL. -#}
+{%- macro columns_seen(changelog, tried) -%}
+select
+  source, names, column,
+  max_by(type, place) filter (where type is not null) as type,
+  {%- for type in tried %}
+  count_if(value is not null and {{ typed('value', type) }} is null) as unfit_{{ type }},
+  {%- endfor %}
+  count_if(value not rlike '^[+-]?[0-9]+([.][0-9]*)?$') as no_numbers,
+  max(length(regexp_extract(value, '^[+-]?0*([0-9]*)', 1))) as integer_digits,
+  max(length(regexp_extract(value, '[.]([0-9]*?)0*$', 1))) as fraction_digits,
+  max_by(nth, place) as nth
+from (
+  select source, {{ table_of_row() }} as names, struct(batch, seq) as place, types[column] as type, column, value, nth
+  from {{ name(changelog) }}
+  lateral view posexplode(map_entries(coalesce(after, before))) as nth, entry
+  lateral view explode(array(entry.key)) as column
+  lateral view explode(array(entry.value)) as value
+)
+group by all
+order by source, names, nth
+{%- endmacro -%}
+
+{%- macro table_of_row() -%} array_compact(array(tenant, db_name, schema_name, table_name)) {%- endmacro -%}

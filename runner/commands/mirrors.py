@@ -1,0 +1,109 @@
+"""mirrors suggest: looks at what has landed and writes mirrors of its tables, for review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from runner.commands.arguments import MirrorsArguments
+from runner.commands.job import Job, open_spark, parts_of, spark_log
+from runner.commands.workspace import Workspace
+from runner.compile.suggested_mirrors import (
+    TRIED,
+    ColumnSeen,
+    TableSeen,
+    differences,
+    free_name,
+    suggested_yaml,
+)
+from runner.errors import RunnerError, RunnerWarning, nearest_or_all
+from runner.project.nodes import Mirror, Node, Source
+from runner.report import Report
+
+if TYPE_CHECKING:
+    from runner.engine.session import Spark
+
+
+def suggest(arguments: MirrorsArguments, report: Report) -> int:
+    """Writes a file for each table that has no mirror, and prints what the data of others has that they lack."""
+    workspace = Workspace(arguments.project)
+    sources = {source.name: source for source in workspace.project.sources}
+    if arguments.source is not None and arguments.source not in sources:
+        hint = nearest_or_all(arguments.source, sources)
+        raise RunnerError("source-unknown", f'there is no source "{arguments.source}"', hint=hint)
+    seen = [table for table in _seen(workspace, report) if _is_asked_for(table, arguments)]
+    if not seen:
+        hint = "runner run lands messages, and runner show -s freshness_by_table shows the tables"
+        raise RunnerError("mirror-nothing", "no change of such a table has landed", hint=hint)
+    taken = set(workspace.graph.nodes)
+    for table in seen:
+        for line in _suggested(workspace, table, sources[table.source], taken):
+            report.payload(line)
+    return 0
+
+
+def _is_asked_for(table: TableSeen, arguments: MirrorsArguments) -> bool:
+    wanted = tuple(arguments.table.split(".")) if arguments.table else ()
+    of_source = arguments.source in (None, table.source)
+    return of_source and table.names[len(table.names) - len(wanted) :] == wanted
+
+
+def _suggested(workspace: Workspace, table: TableSeen, source: Source, taken: set[str]) -> Iterator[str]:
+    """Writes the file of a mirror, or says what its data has that it lacks; returns the lines to print."""
+    types = source.format.types
+    mirrors = [(node.name, mirror) for node in workspace.graph.nodes.values() if (mirror := _mirror_of(node, table))]
+    for name, mirror in mirrors[:1]:
+        lines = list(differences(table, mirror, types))
+        yield f"{workspace.graph.nodes[name].path}: {'as the data is' if not lines else 'the data has'}"
+        yield from (f"  {line}" for line in lines)
+    if mirrors:
+        return
+    name = free_name(table, taken)
+    taken.add(name)
+    path = workspace.project.root / "models" / "mirrors" / f"{name}.yml"
+    if path.exists():
+        raise RunnerError("mirror-exists", f'"{path}" exists, and has no mirror of {".".join(table.names)}')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(suggested_yaml(table, name, types), encoding="utf-8")
+    yield f"wrote {path.relative_to(workspace.project.root)}: runner build -s {name}"
+
+
+def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:
+    """The mirror of a node, if it is one of this table."""
+    mirror = node.model.mirror if node.model else None
+    for one in mirror.tables if mirror else ():
+        if one.source.name == table.source and table.names[-len(one.name) :] == one.name:
+            return mirror
+    return None
+
+
+def _seen(workspace: Workspace, report: Report) -> list[TableSeen]:
+    """The tables whose changes are in the changelog."""
+    node = workspace.graph.nodes["changelog"]
+    job = Job.of(workspace, "mirrors", [node])
+    with open_spark(workspace.project.target, spark_log(workspace.project), job.library) as spark:
+        parts = parts_of(job, spark)
+        for note in parts.views.prepare(node.name):
+            report.warn(RunnerWarning("source-unreadable", note))
+        parts.views.make(node)
+        macro = workspace.templates.call
+        tables, columns = macro("tables_seen", node.name), macro("columns_seen", node.name, TRIED)
+        for sql in (tables, columns):
+            spark.register(job.compiled.nodes[node.name].functions, job.library.called_by(sql))
+        return list(_tables(spark, tables, columns))
+
+
+def _tables(spark: Spark, tables: str, columns: str) -> Iterator[TableSeen]:
+    by_table: dict[tuple[str, ...], list[ColumnSeen]] = {}
+    for row in spark.rows(columns)[1]:
+        by_table.setdefault((row["source"], *row["names"]), []).append(_column(row))
+    for row in spark.rows(tables)[1]:
+        source, names = row["source"], tuple(row["names"])
+        key, found = tuple(row["key_columns"] or ()), tuple(by_table.get((source, *names), ()))
+        if names:
+            yield TableSeen(source, names, row["changes"], key, row["without_key"], row["partial"], found)
+
+
+def _column(row: dict[str, Any]) -> ColumnSeen:
+    digits = (None, None) if row["no_numbers"] else (row["integer_digits"] or 0, row["fraction_digits"] or 0)
+    return ColumnSeen(row["column"], row["type"], {kind: row[f"unfit_{kind}"] for kind in TRIED}, *digits)

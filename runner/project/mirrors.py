@@ -1,0 +1,244 @@
+"""`mirrors` of property files -> Mirror, and the models that hold its rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from runner.errors import Problems, nearest_or_all
+from runner.project.nodes import DataTest, Mirror, MirrorColumn, MirroredTable, MirrorQuery, Model, Node, Source
+from runner.project.properties import optional_text
+from runner.project.sources import read_table_name
+from runner.yaml_text import Yaml, whole_number
+
+MIRROR_KEYS = (
+    "name",
+    "description",
+    "of",
+    "key",
+    "columns",
+    "left_out",
+    "history",
+    "where",
+    "without_key",
+    "on_truncate",
+    "on_drift",
+    "tags",
+    "data_tests",
+)
+COLUMN_KEYS = ("type", "sent_as", "description", "data_tests")
+# Setting -> its values; the first is the default.
+CHOICES = {
+    "without_key": ("reject", "append", "whole_row"),
+    "on_truncate": ("delete", "keep"),
+    "on_drift": ("warn", "add", "fail"),
+    "history": ("false", "true"),
+}
+TYPES = (
+    *("string", "boolean", "tinyint", "smallint", "int", "bigint", "decimal(10,2)", "float", "double"),
+    *("date", "timestamp", "timestamp_ntz", "binary"),
+)
+NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+MOST_DIGITS = 38
+HISTORY = "_history"
+# What the name of the table of rows that are gone ends with.
+GONE = "__gone"
+
+# A column of the table of rows that are gone.
+KNOWN_UNTIL = "_known_until"
+# The columns that mirrors have beside those of their table, with what they say.
+OWN_COLUMNS = {
+    "_changed_at": "when the database made the change that the row comes from",
+    "_seq": "the place of that change in the order of changes",
+    "_source": "the source that told it",
+    "_unfit": "the values that do not fit their types, by column, as texts; null if all fit",
+}
+STATE_COLUMNS = {"_in_parts": "whether later changes told only some of the columns"}
+HISTORY_COLUMNS = {
+    "valid_from": "when the row became what it is here",
+    "valid_to": "when it was changed or deleted; null if it still is what it is here",
+    "is_current": "whether it still is",
+    "op": "what made it: insert, update or snapshot",
+}
+
+
+def mirror_names(file: Yaml) -> Iterator[str]:
+    """The names of the models that a property file's mirrors are, as far as they can be read."""
+    listed = file["mirrors"] if file.get("mirrors") else None
+    for entry in listed.elements() if listed and isinstance(listed.value, list) else ():
+        name, history = entry.get("name"), entry.get("history")
+        if name and isinstance(name.value, str):
+            yield name.value
+            if history and history.value == "true":
+                yield f"{name.value}{HISTORY}"
+
+
+def mirror_nodes(yaml: Yaml, sources: Mapping[str, Source], path: str) -> Iterator[Node]:
+    """The models of one mirror: its rows as they are and, if it has one, its history; raises all mistakes at once."""
+    mirror = _read(yaml, sources)
+    shown = {"state": "", **({"history": HISTORY} if _has_history(yaml) else {})}
+    described = _described(yaml)
+    tags = frozenset(_texts(yaml, "tags"))
+    for shows, suffix in shown.items():
+        yield Node(
+            f"{mirror.name}{suffix}",
+            "model",
+            Model(MirrorQuery(mirror, shows), "table"),
+            mirror.models,
+            tags,
+            path,
+            optional_text(yaml.get("description")),
+            {"materialized": "table"},
+            {**described, **_own_columns(shows)},
+            where=yaml.where(),
+        )
+
+
+def fits_test(node: Node, mirror: Mirror) -> Node:
+    """The data test that all values fit the types of their columns."""
+    test = DataTest("fits", node.name, {"key": list(mirror.key)})
+    return Node(f"fits_{node.name}", "test", test, (node.name,), path=node.path, where=node.where)
+
+
+def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
+    problems = Problems()
+    with problems.gathered():
+        _check_name(yaml["name"])
+    tables: tuple[MirroredTable, ...] = ()
+    columns: tuple[MirrorColumn, ...] = ()
+    chosen = {name: values[0] for name, values in CHOICES.items()}
+    with problems.gathered():
+        tables = tuple(_table(one, sources) for one in _needed(yaml, "of").as_list())
+    with problems.gathered():
+        columns = tuple(_columns(_needed(yaml, "columns"), _taken(_has_history(yaml))))
+    for name in CHOICES:
+        with problems.gathered():
+            chosen[name] = _choice(yaml, name)
+    key = _texts(yaml, "key")
+    with problems.gathered():
+        _check_key(yaml, key, chosen["without_key"], [column.name for column in columns])
+    problems.raise_if_any()
+    return Mirror(
+        yaml["name"].text(),
+        tables,
+        key,
+        columns,
+        chosen["without_key"],
+        chosen["on_truncate"],
+        chosen["on_drift"],
+        _texts(yaml, "left_out"),
+        optional_text(yaml.get("where")),
+    )
+
+
+def _check_name(yaml: Yaml) -> None:
+    if not NAME.fullmatch(yaml.text()):
+        hint = "use only letters from a to z, digits and _: it becomes the name of a table"
+        raise yaml.error("mirror-name", f'"{yaml.text()}" cannot be the name of a mirror', hint)
+
+
+def _needed(yaml: Yaml, key: str) -> Yaml:
+    if not yaml.get(key) or not yaml[key].value:
+        raise yaml.error("mirror-missing", f'the mirror "{yaml["name"].value}" needs "{key}"')
+    return yaml[key]
+
+
+def _table(yaml: Yaml, sources: Mapping[str, Source]) -> MirroredTable:
+    yaml.only(("source", "table"))
+    for key in ("source", "table"):
+        if not yaml.get(key):
+            raise yaml.error("mirror-missing", f'"of" needs "{key}"', "of: {source: shop, table: shop.orders}")
+    source = yaml["source"].text()
+    if source not in sources:
+        hint = nearest_or_all(source, sources)
+        raise yaml["source"].error("source-unknown", f'there is no source "{source}"', hint)
+    return MirroredTable(sources[source], read_table_name(yaml["table"]))
+
+
+def _columns(yaml: Yaml, taken: Iterable[str]) -> Iterator[MirrorColumn]:
+    """The columns; raises `mirror-column` for a name that is taken, and for names that differ only in case."""
+    seen = {name: f'"{name}", which the mirror has itself' for name in taken}
+    for name, entry in yaml.mapping().items():
+        column = _column(name, entry)
+        for one in dict.fromkeys((name, *column.sent_as)):
+            other = seen.setdefault(one.lower(), f'"{one}"')
+            if other != f'"{one}"' or one.lower() in taken:
+                raise entry.error("mirror-column", f'"{one}" cannot be a column beside {other}')
+        yield column
+
+
+def _column(name: str, yaml: Yaml) -> MirrorColumn:
+    if not isinstance(yaml.value, dict):
+        return MirrorColumn(name, _type(yaml))
+    yaml.only(COLUMN_KEYS)
+    if not yaml.get("type"):
+        raise yaml.error("mirror-missing", f'the column "{name}" needs "type"')
+    return MirrorColumn(name, _type(yaml["type"]), _texts(yaml, "sent_as"))
+
+
+def _texts(yaml: Yaml, key: str) -> tuple[str, ...]:
+    return tuple(one.text() for one in yaml[key].as_list()) if yaml.get(key) else ()
+
+
+def _type(yaml: Yaml) -> str:
+    """A type as macros compare it: in small letters, without blanks."""
+    text = re.sub(r"\s", "", yaml.text().lower())
+    parts = DECIMAL.fullmatch(text)
+    digits, scale = (whole_number(part) or 0 for part in parts.groups()) if parts else (1, 0)
+    if (not parts and text not in TYPES) or not 0 < digits <= MOST_DIGITS or scale > digits:
+        hint = f"P is 1 to {MOST_DIGITS}, S at most P" if parts else nearest_or_all(text, TYPES)
+        raise yaml.error("mirror-type", f'"{yaml.text()}" cannot be the type of a column of a mirror', hint)
+    return text
+
+
+def _has_history(yaml: Yaml) -> bool:
+    return _choice(yaml, "history") == "true"
+
+
+def _own_columns(shows: str) -> dict[str, str]:
+    return {**(HISTORY_COLUMNS if shows == "history" else STATE_COLUMNS), **OWN_COLUMNS}
+
+
+def _taken(with_history: bool) -> set[str]:
+    """The names that columns of the table cannot have."""
+    return {*_own_columns("state"), *(HISTORY_COLUMNS if with_history else ()), KNOWN_UNTIL}
+
+
+def _choice(yaml: Yaml, name: str) -> str:
+    values = CHOICES[name]
+    text = yaml[name].text() if yaml.get(name) else values[0]
+    if text not in values:
+        raise yaml[name].error("mirror-setting", f'"{name}" cannot be "{text}"', nearest_or_all(text, values))
+    return text
+
+
+def _check_key(yaml: Yaml, key: tuple[str, ...], without_key: str, columns: Iterable[str]) -> None:
+    if not key and without_key == "reject":
+        hint = "without_key: whole_row or append, if the table has no key"
+        raise yaml.error("mirror-key", f'the mirror "{yaml["name"].value}" needs "key"', hint)
+    if key and without_key != "reject":
+        hint = 'remove "key" if the table has none'
+        raise yaml["key"].error("mirror-key", f'"key" has no meaning with "without_key: {without_key}"', hint)
+    known = list(columns)
+    for index, column in enumerate(key):
+        if column not in known and known:
+            message = f'the key "{column}" is not among the columns'
+            raise yaml["key"].as_list()[index].error("mirror-key", message, nearest_or_all(column, known))
+
+
+def _described(yaml: Yaml) -> dict[str, str]:
+    """Column -> its description."""
+    return {
+        name: optional_text(entry.get("description")) if isinstance(entry.value, dict) else ""
+        for name, entry in yaml["columns"].items()
+    }
+
+
+def mirror_tests(yaml: Yaml) -> Iterator[tuple[str | None, Yaml]]:
+    """Each data test of a mirror, and its column if it is the test of a column."""
+    for entry in yaml["data_tests"].as_list() if yaml.get("data_tests") else ():
+        yield None, entry
+    for name, column in yaml["columns"].items():
+        for entry in column["data_tests"].as_list() if column.get("data_tests") else ():
+            yield name, entry

@@ -1,0 +1,194 @@
+"""Mirrors: tables made of the changes of one table. Where a storage can change rows, a table takes in what is new."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from runner.compile.compiled import Compiled
+from runner.engine.errors import QueryFailed
+from runner.engine.progress import Position, Positions
+from runner.engine.tables import Tables
+from runner.project.mirrors import GONE, OWN_COLUMNS, STATE_COLUMNS
+from runner.project.nodes import Mirror, MirrorColumn, MirroredTable, MirrorQuery
+from runner.project.templates import new_rows_view
+from runner.run.landing import finishes
+from runner.run.reading import Reading, landed_again, reading_until
+
+Built = tuple[int, tuple[str, ...]]
+"""The number of a table's rows, and notes for the user."""
+
+
+@dataclass(frozen=True)
+class Mirrors:
+    """Builds the tables of mirrors."""
+
+    reading: Reading
+    compiled: Compiled
+    tables: Tables
+    run_id: str
+
+    def build(self, name: str, query: MirrorQuery) -> Built:
+        """Builds a table, or brings it up to date. Raises QueryFailed, also for columns that the mirror does not have,
+        if it is to fail then.
+        """
+        if query.shows == "state" and self.tables.storage.changes_rows and query.mirror.takes_increments:
+            return self._up_to_date(name, query.mirror)
+        begun = self.tables.refreshes.unfinished(name)
+        self._check_whole(name, query.mirror, begun)
+        mirror, notes = self._looked_at(query.mirror)
+        count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror))
+        self.tables.refreshes.done(name)
+        return count, (*finishes(begun, self.run_id), *(notes if query.shows == "state" else ()))
+
+    def _up_to_date(self, name: str, mirror: Mirror) -> Built:
+        begun, seen = self.tables.refreshes.unfinished(name), self.reading.changelogs(name)
+        since = None if begun else self._since(name, seen)
+        if since is None:
+            self._check_whole(name, mirror, begun)
+            return self._built(name, mirror, seen, finishes(begun, self.run_id))
+        until, mirror = reading_until(seen, since), self._with_added(name, mirror)
+        self.reading.show_new_rows(name, mirror.models, since, until)
+        new = replace(mirror, tables=tuple(_with_rows(name, one) for one in mirror.tables))
+        looked_at, notes = self._looked_at(new)
+        if looked_at is not new or self._number("mirror_is_emptied", new, "times"):
+            self._check_whole(name, mirror, begun)
+            return self._built(name, mirror, seen, ())
+        with self.tables.progress(name).writing(until):
+            Increment(self.tables, name, mirror, new, lambda: self._check_whole(name, mirror, begun)).apply()
+        return self.tables.count(name), notes
+
+    def _check_whole(self, name: str, mirror: Mirror, begun: str | None) -> None:
+        """Raises QueryFailed if changes that made a table are no longer there, unless a full refresh was asked for."""
+        removed = [model for model in mirror.models if self.tables.checkpoint(model).kept_since()]
+        if removed and not begun and self.tables.storage.has_table(name):
+            raise QueryFailed(
+                f'"{name}" must look at all changes of "{removed[0]}" again, and maintain --keep-days has removed old '
+                f"ones: --full-refresh -s {name} makes it of those that are left"
+            )
+
+    def _with_added(self, name: str, mirror: Mirror) -> Mirror:
+        """The mirror with the columns that earlier runs have added."""
+        if mirror.on_drift != "add":
+            return mirror
+        known = {*(column.name for column in mirror.columns), *OWN_COLUMNS, *STATE_COLUMNS}
+        self.tables.table_view(name)
+        return _with_texts(mirror, [one for one in self.tables.types(name) if one not in known])
+
+    def _since(self, name: str, seen: Mapping[str, Position | None]) -> Positions | None:
+        """How far the table has read; None if it is not this mirror of these changelogs, and must be built again."""
+        if not self.tables.storage.has_table(name) or not self.tables.storage.has_table(f"{name}{GONE}"):
+            return None
+        since = self.tables.progress(name).read()
+        is_this = self.tables.mark(name) == self._meaning(name)
+        return since if is_this and since is not None and not landed_again(since, seen) else None
+
+    def _built(self, name: str, mirror: Mirror, seen: Mapping[str, Position | None], notes: tuple[str, ...]) -> Built:
+        """Builds the table and that of rows that are gone, from all changes."""
+        self.tables.write_mark(name, "")
+        whole, more = self._looked_at(mirror)
+        with self.tables.progress(name).writing(reading_until(seen, {})):
+            self.tables.storage.replace(f"{name}{GONE}", self.tables.macro("mirror_gone", whole), True)
+            count = self.tables.replace(name, self.tables.macro("mirror_state", whole), True)
+        self.tables.write_mark(name, self._meaning(name))
+        self.tables.refreshes.done(name)
+        return count, (*notes, *more)
+
+    def _meaning(self, name: str) -> str:
+        return hashlib.sha256(self.compiled.nodes[name].meaning.encode()).hexdigest()
+
+    def _looked_at(self, mirror: Mirror) -> tuple[Mirror, tuple[str, ...]]:
+        """The mirror, with columns that were added to it, and notes on what it is without; raises QueryFailed."""
+        found = self.tables.spark.rows(self.tables.macro("mirror_findings", mirror))[1][0]
+        unknown = found["unknown_columns"]
+        if unknown and mirror.on_drift == "fail":
+            raise QueryFailed(f"on_drift is fail, and {_not_here(unknown)}")
+        notes = tuple(_notes(mirror, unknown, found["without_key"]))
+        if unknown and mirror.on_drift == "add":
+            return _with_texts(mirror, unknown), notes
+        return mirror, notes
+
+    def _number(self, macro: str, mirror: Mirror, column: str) -> int:
+        found: int = self.tables.spark.rows(self.tables.macro(macro, mirror))[1][0][column]
+        return found
+
+
+@dataclass(frozen=True)
+class Increment:
+    """New changes of a mirror. `new` is the mirror as it reads only these. What they say of each row is merged, again
+    if a run dies in between: it is the same the second time. `check_whole` raises QueryFailed if old ones are missing.
+    """
+
+    tables: Tables
+    name: str
+    mirror: Mirror
+    new: Mirror
+    check_whole: Callable[[], None]
+
+    def apply(self) -> None:
+        with self._kept("told", "mirror_told", self.new) as told:
+            bounds = self._row("mirror_bounds", self.mirror, told)
+            if bounds["rows"]:
+                with self._kept("decided", "mirror_decided", self.mirror, told, *self._own_tables, bounds) as decided:
+                    self._merge(decided)
+
+    def _merge(self, decided: str) -> None:
+        counts = self._row("mirror_decisions", decided)
+        if not counts["taken"] and not counts["again"]:
+            return
+        if counts["again"]:
+            self.check_whole()
+        with self._kept("changed", "mirror_changed", self.mirror, decided, counts["again"] > 0) as changed:
+            bounds = self._row("mirror_bounds", self.mirror, changed, "`row key`")
+            table, gone = self._own_tables
+            # Rows that come back leave this table first: without either, the next run looks at all of their changes.
+            self.tables.spark.do(self.tables.macro("gone_merged", self.mirror, gone, changed, bounds))
+            self.tables.spark.do(self.tables.macro("mirror_merged", self.mirror, table, changed, bounds))
+
+    @cached_property
+    def _own_tables(self) -> tuple[str, str]:
+        return self.tables.storage.table(self.name), self.tables.storage.table(f"{self.name}{GONE}")
+
+    @contextmanager
+    def _kept(self, what: str, macro: str, *arguments: Any) -> Iterator[str]:
+        """A view of what a macro selects, which is computed once."""
+        view = f"{self.name}__{what}"
+        self.tables.spark.do(self.tables.macro("memory_freed", view))
+        self.tables.spark.do(self.tables.macro("kept_in_memory", view, self.tables.macro(macro, *arguments)))
+        try:
+            yield view
+        finally:
+            self.tables.spark.do(self.tables.macro("memory_freed", view))
+
+    def _row(self, macro: str, *arguments: Any) -> dict[str, Any]:
+        return self.tables.spark.rows(self.tables.macro(macro, *arguments))[1][0]
+
+
+def _with_texts(mirror: Mirror, columns: Iterable[str]) -> Mirror:
+    return replace(mirror, columns=(*mirror.columns, *(MirrorColumn(one, "string") for one in columns)))
+
+
+def _with_rows(name: str, table: MirroredTable) -> MirroredTable:
+    return replace(table, rows=new_rows_view(name, table.source.model))
+
+
+def _notes(mirror: Mirror, unknown: list[str], without_key: int) -> Iterator[str]:
+    if unknown and mirror.on_drift == "add":
+        yield f"added as text: {_quoted(unknown)}; give them a type under columns"
+    if unknown and mirror.on_drift == "warn":
+        yield f"{_not_here(unknown)}: give them a type under columns, or name them under left_out"
+    if without_key:
+        changes = "1 change does" if without_key == 1 else f"{without_key} changes do"
+        yield f"{changes} not tell the key ({', '.join(mirror.key)}), and the mirror is without them"
+
+
+def _not_here(unknown: Iterable[str]) -> str:
+    return f"the table has columns that the mirror does not have: {_quoted(unknown)}"
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

@@ -1,0 +1,53 @@
+"""How far a model has read the changelogs above it, and the views of what it has not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from runner.engine.progress import Position, Positions
+from runner.engine.tables import Tables
+from runner.project.graph import Graph
+from runner.project.templates import new_rows_view
+
+NOTHING = Position(None, -1)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model reads of the changelogs above it."""
+
+    graph: Graph
+    tables: Tables
+
+    def changelogs(self, name: str) -> Mapping[str, Position | None]:
+        """How far the changelogs go that a model reads, directly or not; None for one whose rows cannot be seen."""
+        return {changelog: self.tables.position(changelog) for changelog in self._sources(name)}
+
+    def _sources(self, name: str) -> dict[str, str]:
+        """The changelogs that a model reads, directly or not -> the names of their sources."""
+        above = [self.graph.nodes[one] for one in sorted(self.graph.upstream({name}))]
+        return {node.name: node.model.source.name for node in above if node.model and node.model.source}
+
+    def show_new_rows(self, name: str, parents: Iterable[str], since: Positions, until: Positions) -> None:
+        """Creates the views of those rows of parents that a model has not read."""
+        read = [
+            {"name": source, "since": since.get(changelog, NOTHING).batch, "until": until[changelog].batch}
+            for changelog, source in self._sources(name).items()
+        ]
+        for parent in parents:
+            self.tables.view(new_rows_view(name, parent), self.tables.macro("rows_between", parent, read))
+
+
+def landed_again(since: Positions, seen: Mapping[str, Position | None]) -> str | None:
+    """A changelog that has landed everything again since a model has read it."""
+    for changelog, position in since.items():
+        now = seen.get(changelog)
+        if position.table and now and position.table != now.table:
+            return changelog
+    return None
+
+
+def reading_until(seen: Mapping[str, Position | None], since: Positions) -> Positions:
+    """How far the table has read after it was written: no further than before where rows cannot be seen."""
+    return {changelog: position or since.get(changelog, NOTHING) for changelog, position in seen.items()}

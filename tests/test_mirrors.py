@@ -1,0 +1,307 @@
+"""Mirrors (runner/project/mirrors.py, macros/mirrors.sql): tables as they are in their databases. Expected rows are
+those that a simulated table held, and for the history those of a plain reference (tests/lives.py).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import lives, pages
+from tests.spark_fixtures import rows
+
+pytestmark = pytest.mark.usefixtures("spark", "interpreted")
+PROJECT = """
+name: mirrored
+target: {storage}
+targets:
+  parquet: {{path: lake/parquet}}
+  delta: {{storage: delta, path: lake/delta}}
+  iceberg: {{storage: iceberg, path: lake/iceberg, catalog: {{type: hadoop}}}}
+sources:
+  - {{name: shop, format: everything, files: in/*}}
+"""
+MIRROR = """
+  - name: {name}
+    of: {{source: shop, table: {name}}}
+    key: [life, id]
+    columns: {{life: int, id: bigint, a: string, b: "decimal(10,2)", c: string}}
+    history: true
+"""
+TABLES = ("many", "emptied")
+
+
+def random_messages(seed: int, steps: int) -> dict[str, tuple[list[lives.Life], list[str]]]:
+    """Table -> its lives, and their messages: some of them twice, in any order."""
+    chance = random.Random(seed)
+    told = {}
+    for name in TABLES:
+        may_be_emptied = name != "many"
+        lived = [lives.Life(n, chance, may_be_emptied).live(steps) for n in range(1 if may_be_emptied else 12)]
+        texts = [message.text(name) for life in lived for message in life.messages]
+        texts += chance.sample(texts, len(texts) // 4)
+        chance.shuffle(texts)
+        told[name] = (lived, texts)
+    return told
+
+
+@pytest.mark.parametrize(
+    "storage", ["iceberg", *(pytest.param(other, marks=pytest.mark.soak) for other in ("parquet", "delta"))]
+)
+def test_random_lives(project, runner, capsys, storage: str) -> None:
+    mirrors = "".join(MIRROR.format(name=name) for name in TABLES)
+    folder = project(
+        {
+            "project.yml": PROJECT.format(storage=storage),
+            "formats/everything.yml": lives.FORMAT,
+            "models/mirrors/tables.yml": f"mirrors:{mirrors}",
+        }
+    )
+    told = random_messages(20261123, steps=40)
+    texts = [text for _, told_texts in told.values() for text in told_texts]
+    (folder / "in").mkdir()
+    for part, begin in enumerate(range(0, len(texts), len(texts) // 2 + 1)):
+        (folder / f"in/{part}.jsonl").write_text("\n".join(texts[begin : begin + len(texts) // 2 + 1]))
+        ran = runner("run", "-s", "shop_to_changelog+")
+        assert ran.code == 0, ran.err
+    for name, (lived, _) in told.items():
+        held = [as_mirrored(row) for life in lived for row in life.rows.values()]
+        assert sorted(held, key=str) == sorted(shown(capsys, f"select life, id, a, b, c from {name}"), key=str)
+        expected = [version(one) for life in lived for one in lives.versions(life.messages)]
+        found = shown(capsys, f"select life, id, a, b, c, valid_from, valid_to, is_current from {name}_history")
+        assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+def shown(capsys: Any, sql: str) -> list[dict[str, Any]]:
+    return rows(capsys, sql)
+
+
+def as_mirrored(row: lives.Row) -> dict[str, Any]:
+    amount = row["b"]
+    return {
+        "life": int(row["life"] or 0),
+        "id": int(row["id"] or 0),
+        "a": row["a"],
+        "b": None if amount is None else str(Decimal(amount).quantize(Decimal("0.01"))),
+        "c": row["c"],
+    }
+
+
+def version(one: lives.Version) -> dict[str, Any]:
+    begins, ends = moment(one.valid_from), moment(one.valid_to)
+    return {**as_mirrored(dict(one.row)), "valid_from": begins, "valid_to": ends, "is_current": one.is_current}
+
+
+def moment(milliseconds: int | None) -> str | None:
+    """An instant as results show it."""
+    if milliseconds is None:
+        return None
+    text = datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return text.rstrip("0").rstrip(".") + "Z"
+
+
+# --- settings, values, names: told by hand
+
+SETTINGS = """
+mirrors:
+  - name: plain
+    of: {source: shop, table: t}
+    key: [id]
+    columns:
+      {id: int, a: string, n: "decimal(6,2)", at: timestamp, local: timestamp_ntz, day: date, flag: boolean,
+       bytes: binary, x: double}
+    left_out: [unwanted]
+  - name: kept
+    of: {source: shop, table: t}
+    key: [id]
+    on_truncate: keep
+    columns: {id: int, A: {type: string, sent_as: [a2, "a.3"]}}
+    left_out: [n, at, local, day, flag, bytes, x, unwanted, new]
+  - name: added
+    of: {source: shop, table: t}
+    key: [id]
+    on_drift: add
+    where: id > 1
+    columns: {id: int}
+    history: true
+  - {name: refused, of: {source: shop, table: t}, key: [id], on_drift: fail, columns: {id: int}}
+  - {name: rows, of: {source: shop, table: k}, without_key: whole_row, columns: {a: string, b: string}}
+  - {name: log, of: {source: shop, table: k}, without_key: append, columns: {a: string, b: string}}
+  - name: moved
+    of: [{source: shop, table: t}, {source: later, table: orders.t}]
+    key: [id]
+    columns: {id: int, a: string}
+    left_out: [n, at, local, day, flag, bytes, x, unwanted, new, a2, a.3]
+  - name: odd
+    of: {source: shop, table: names}
+    key: ["i.d"]
+    columns: {"i.d": int, "it's `q`": string, "列": string, told: string, place: int, row: string}
+    history: true
+"""
+
+
+def told(op: str, n: int, table: str = "t", old: Any = None, new: Any = None, at: int = 0, **more: Any) -> str:
+    """A message of the format `everything`."""
+    at = at or lives.FIRST_MOMENT + n * 1000
+    return json.dumps({"op": op, "n": n, "at": at, "table": table, "key": ["id"], "old": old, "new": new, **more})
+
+
+GOOD = {
+    "id": "1",
+    "a": "x",
+    "n": "12.50",
+    "at": "2024-05-01T10:00:00.5Z",
+    "local": "2024-05-01 10:00:00",
+    "day": "2024-05-01",
+    "flag": "true",
+    "bytes": "/wA=",
+    "x": "1.5",
+}
+MISFITS = {
+    "n": "12.505",
+    "at": "2024-05-01 10:00:00",
+    "local": "2024-05-01T10:00:00Z",
+    "day": "2024-02-30",
+    "flag": "perhaps",
+    "bytes": "?",
+    "x": "1e400",
+}
+MESSAGES = [
+    told("I", 1, new={"id": "9", "a": "gone"}),
+    told("T", 2),
+    told("I", 3, new=GOOD),
+    told("I", 4, new={"id": "2", "a": None, **MISFITS, "unwanted": "u", "new": "1"}),
+    told("U", 5, new={"id": "2", "a2": "renamed", **MISFITS}),
+    told("I", 6, new={"id": "no number", "a": "y"}),
+    told("D", 7, old={"a": "y"}, key=None),
+    told("I", 8, new={"ID": "3", "a.3": "z"}, key=["ID"]),
+    *(told("I", n, "k", new={"a": "x", "b": None}, key=None) for n in (10, 11)),
+    told("U", 12, "k", {"a": "x", "b": None}, {"a": "y", "b": "1"}, key=None),
+    told("I", 13, "k", new={"a": "z", "b": "2"}, key=None),
+    told("D", 14, "k", {"a": "z", "b": "2"}, key=None),
+    told(
+        "I",
+        20,
+        "names",
+        new={"i.d": "1", "it's `q`": "a", "列": "b", "told": "c", "place": "5", "row": "d"},
+        key=["i.d"],
+    ),
+    told("U", 21, "names", {"i.d": "1"}, {"i.d": "1", "列": "e"}, key=["i.d"]),
+]
+OF_LATER = [
+    told("S", 1, new={"id": "1", "a": "from the new tool"}, at=lives.FIRST_MOMENT),
+    told("D", 2, old={"id": "3", "a": None}, at=lives.FIRST_MOMENT + 1),
+]
+LATER = "  - {{name: later, format: everything, files: later/*}}\n"
+
+
+def test_settings_and_values(project, runner, capsys) -> None:
+    folder = project(
+        {
+            "project.yml": (PROJECT + LATER).format(storage="parquet"),
+            "formats/everything.yml": lives.FORMAT,
+            "models/mirrors.yml": SETTINGS,
+            "in/1.jsonl": "\n".join(MESSAGES),
+            "later/1.jsonl": "\n".join(OF_LATER).replace('"table": "t"', '"table": "t", "db": "orders"'),
+        }
+    )
+    (folder / "formats/everything.yml").write_text(lives.FORMAT + "db_name: db\n")
+    ran = runner("build", "--exclude", "conserved_*")
+    assert ran.code == 1
+    said = json.loads((folder / "target/run_results.json").read_text())["results"]
+    by_name = {one["unique_id"].split(".")[-1]: one for one in said}
+    unknown = "the table has columns that the mirror does not have: "
+    assert by_name["plain"]["message"].splitlines() == [
+        f'{unknown}"a.3", "a2", "new": give them a type under columns, or name them under left_out',
+        "2 changes do not tell the key (id), and the mirror is without them",
+    ]
+    assert by_name["refused"]["message"] == (
+        f'on_drift is fail, and {unknown}"a", "a.3", "a2", "at", "bytes", "day", "flag", "local", "n", "new", '
+        '"unwanted", "x"'
+    )
+    assert by_name["fits_plain"]["failures"] == len(MISFITS)
+    assert {name: one["status"] for name, one in by_name.items() if one["status"] in ("fail", "error")} == {
+        "fits_plain": "fail",
+        "refused": "error",
+    }
+    first = {**GOOD, "id": 1, "n": "12.50", "local": "2024-05-01T10:00:00", "flag": True, "bytes": "ff00", "x": 1.5}
+    nothing = dict.fromkeys(GOOD)
+    assert shown(capsys, "select * except (_changed_at, _seq, _source) from plain order by id") == [
+        {**first, "_unfit": None},
+        {**nothing, "id": 2, "_unfit": MISFITS},
+        {**nothing, "id": 3, "_unfit": None},
+    ]
+    assert shown(capsys, "select id, A as a from kept order by id") == [
+        {"id": 1, "a": "x"},
+        {"id": 2, "a": "renamed"},
+        {"id": 3, "a": "z"},
+        {"id": 9, "a": "gone"},
+    ]
+    assert shown(capsys, "select id, a2, day, unwanted from added_history order by id, valid_from") == [
+        {"id": 2, "a2": None, "day": "2024-02-30", "unwanted": "u"},
+        {"id": 2, "a2": "renamed", "day": "2024-02-30", "unwanted": None},
+        {"id": 3, "a2": None, "day": None, "unwanted": None},
+        {"id": 9, "a2": None, "day": None, "unwanted": None},
+    ]
+    assert shown(capsys, "select a, b from rows order by a") == [{"a": "y", "b": "1"}]
+    assert shown(capsys, "select a, b from log order by a, b") == [
+        {"a": "x", "b": None},
+        {"a": "x", "b": None},
+        {"a": "y", "b": "1"},
+        {"a": "z", "b": "2"},
+    ]
+    assert shown(capsys, "select id, a, _source from moved order by id") == [
+        {"id": 1, "a": "from the new tool", "_source": "later"},
+        {"id": 2, "a": None, "_source": "shop"},
+    ]
+    assert shown(capsys, "select * except (_changed_at, _seq, _source, _unfit) from odd") == [
+        {"i.d": 1, "it's `q`": None, "列": "e", "told": None, "place": None, "row": None}
+    ]
+    assert shown(capsys, "select count(*) as n, count_if(is_current) as current from odd_history") == [
+        {"n": 2, "current": 1}
+    ]
+
+
+# --- the page, on the sample that `init` creates
+
+
+def test_the_page(tmp_path: Path, monkeypatch, runner) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert runner("init", "demo").code == 0
+    monkeypatch.chdir(tmp_path / "demo")
+    page = pages.blocks(pages.ROOT / "docs/mirrors.md")
+    out, suggested = "", Path("models/mirrors/orders.yml")
+    for block in page:
+        if block.kind == "yaml":
+            assert suggested.read_text().replace("history: false", "history: true") == block.text
+            suggested.write_text(block.text)
+            assert runner("build", "-s", "orders orders_history").code == 0
+        elif block.kind == "text":
+            assert out.strip() == block.text.strip()
+        for words in pages.commands([block]):
+            ran = runner(*words)
+            assert ran.code == 0, ran.err
+            out = ran.out
+    ran = runner("mirrors", "suggest", "--source", "shop", "--table", "orders")
+    assert ran.out == "models/mirrors/orders.yml: as the data is\n"
+    suggested.write_text(
+        suggested.read_text()
+        .replace("      note: string  # varchar(200)\n", "")
+        .replace("decimal(10,2)", "decimal(4,2)")
+        .replace("paid_at: timestamp ", "paid_at: string ")
+    )
+    assert runner("mirrors", "suggest", "--table", "orders").out.splitlines() == [
+        "models/mirrors/orders.yml: the data has",
+        '  - amount: "decimal(4,2)"',
+        '  + amount: "decimal(10,2)"  # decimal(10,2)',
+        "  + note: string  # varchar(200)",
+    ]
+    assert "error[mirror-nothing]" in runner("mirrors", "suggest", "--table", "ordrs").err
+    Path("models/mirrors/customers.yml").write_text("mirrors: []\n")
+    assert "error[mirror-exists]" in runner("mirrors", "suggest", "--table", "customers").err
