@@ -27,7 +27,9 @@ known as (
     row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
     max(place) filter (where is_whole) as since,
-    coalesce(max(place) filter (where not is_whole) > max(place) filter (where is_whole), max(place) filter (where not is_whole) is not null) as in_parts,
+    coalesce(
+      max(place) filter (where not is_whole) > max(place) filter (where is_whole),
+      max(place) filter (where not is_whole) is not null) as in_parts,
     known_columns(
       max_by(told, place) filter (where is_whole),
       max(place) filter (where is_whole),
@@ -61,7 +63,8 @@ typed as (
   from (
     select * except (told),
       reduce(
-        collect_list(told) over (partition by {{ life }}, beginning order by place rows between unbounded preceding and current row),
+        collect_list(told) over (
+          partition by {{ life }}, beginning order by place rows between unbounded preceding and current row),
         cast(map() as map<string,string>), (image, one) -> map_concat(image, one)) as told
     from begun
   )
@@ -83,7 +86,8 @@ versions as (
 ended as (
   select *,
     least(
-      min(valid_from) over (partition by {{ life }} order by place desc rows between unbounded preceding and 1 preceding)
+      min(valid_from) over (
+        partition by {{ life }} order by place desc rows between unbounded preceding and 1 preceding)
       {%- if mirror.on_truncate == 'delete' %}, get(emptied, times_emptied).at{% endif %}) as valid_to,
     row_number() over (partition by {{ life }} order by place desc) = 1{{ ' and times_emptied = times' if mirror.on_truncate == 'delete' }} as is_current
   from versions
@@ -127,7 +131,8 @@ sent as (
     select {{ loop.index0 }} as rank, *, {{ known_time() }} as valid_from,
       map({{ names_of(mirror) }}) as names
     from {{ rows_of_table(table) }}
-    where kind = 'row' and {{ is_of_table(table.name) }} and not (op = 'update' and after_image = 'none')
+    where kind = 'row' and {{ is_of_table(table.name) }}
+      and not (op = 'update' and after_image = 'none')
     {%- if not loop.last %}
     union all
     {%- endif %}

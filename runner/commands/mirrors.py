@@ -31,7 +31,13 @@ def suggest(arguments: MirrorsArguments, report: Report) -> int:
     if arguments.source is not None and arguments.source not in sources:
         hint = nearest_or_all(arguments.source, sources)
         raise RunnerError("source-unknown", f'there is no source "{arguments.source}"', hint=hint)
-    seen = [table for table in _seen(workspace, report) if _is_asked_for(table, arguments)]
+    from runner.engine.errors import QueryFailed
+
+    try:
+        seen = [table for table in _seen(workspace, report) if _is_asked_for(table, arguments)]
+    except QueryFailed as failure:
+        report.query_failed(failure.message)
+        return 1
     if not seen:
         hint = "runner run lands messages, and runner show -s freshness_by_table shows the tables"
         raise RunnerError("mirror-nothing", "no change of such a table has landed", hint=hint)

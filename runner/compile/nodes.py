@@ -81,7 +81,7 @@ class Compiler:
             case SourcesView(name=name, sources=sources):
                 return CompiledNode(folded(self.templates.call(f"view_{name}", sources)))
             case MirrorQuery(mirror=mirror, shows=shows):
-                return CompiledNode(self.templates.call(f"mirror_{shows}", mirror))
+                return CompiledNode(folded(self.templates.call(f"mirror_{shows}", mirror)))
             case SqlText(text=text):
                 return CompiledNode(text)
             case SqlFile(path=path):

@@ -144,10 +144,13 @@ class Increment:
             self.check_whole()
         with self._kept("changed", "mirror_changed", self.mirror, decided, counts["again"] > 0) as changed:
             bounds = self._row("mirror_bounds", self.mirror, changed, "`row key`")
-            table, gone = self._own_tables
-            # Rows that come back leave this table first: without either, the next run looks at all of their changes.
-            self.tables.spark.do(self.tables.macro("gone_merged", self.mirror, gone, changed, bounds))
-            self.tables.spark.do(self.tables.macro("mirror_merged", self.mirror, table, changed, bounds))
+            # Rows that come back leave the gone ones first: with neither, the next run looks at all of their changes.
+            self._write("gone_merged", f"{self.name}{GONE}", changed, bounds)
+            self._write("mirror_merged", self.name, changed, bounds)
+
+    def _write(self, macro: str, table: str, changed: str, bounds: Mapping[str, Any]) -> None:
+        sql = self.tables.macro(macro, self.mirror, self.tables.storage.table(table), changed, bounds)
+        self.tables.spark.do(sql)
 
     @cached_property
     def _own_tables(self) -> tuple[str, str]:

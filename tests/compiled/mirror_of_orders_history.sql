@@ -1,0 +1,100 @@
+-- mirror_of_orders_history: shop.orders of source canal, each row as it was from one change to the next
+with
+-- The changes of the table, with the names that its columns have here.
+sent as (
+  select rank, source, op, seq, event_time, valid_from, after_image, changed,
+    named_as(key, names) as key, named_as(old_key, names) as old_key, named_as(before, names) as before, named_as(after, names) as after
+  from (
+    select 0 as rank, *, coalesce(event_time, produced_at, origin.timestamp) as valid_from,
+      map('id', 'id', 'status', 'status', 'amount', 'amount', 'paid_at', 'paid_at', 'paid', 'paid_at') as names
+    from `canal_to_changelog`
+    where kind = 'row' and table_name = 'orders' and coalesce(schema_name, db_name) = 'shop'
+      and not (op = 'update' and after_image = 'none')
+  )
+),
+
+-- When the table was emptied.
+emptied as (
+  select array_sort(collect_list(struct(rank, seq.generation, seq.phase, event_time, seq.arrival, at))) as emptied
+  from (
+    select 0 as rank, seq, event_time, coalesce(event_time, produced_at, origin.timestamp) as at from `canal_to_changelog`
+    where kind = 'ddl' and op in ('truncate', 'drop') and table_name = 'orders' and coalesce(schema_name, db_name) = 'shop'
+  )
+),
+
+-- The row that each change is of. A change of the key is of two rows.
+keyed as (
+  select *, struct(try_cast(coalesce(key['id'], if(op = 'delete', before, after)['id'], before['id']) as bigint) as `id`) as key_after,
+    struct(coalesce(try_cast(coalesce(old_key['id'], before['id']) as bigint), key_after.`id`) as `id`) as key_before,
+    op = 'update' and key_before <> key_after as moved
+  from sent
+),
+
+-- What each change does to a row: it removes it, or tells all of its columns, or some.
+changes as (
+  select
+    source, op, event_time as changed_at, valid_from, removes,
+    named_struct('rank', rank, 'seq', seq) as place,
+    if(removes, key_before, key_after) as row_key,
+    removes or op <> 'update' or after_image = 'full' or moved as is_whole,
+    case
+      when removes then map()
+      when moved then map_concat(coalesce(before, map()), after)
+      when after_image = 'patch' then told_columns(after, changed)
+      else coalesce(after, map()) end as told,
+    emptied, times_emptied(emptied, rank, seq, event_time) as times_emptied, size(emptied) as times
+  from keyed cross join emptied
+  lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
+  where if(removes, key_before, key_after).`id` is not null
+),
+
+-- Each change tells single columns of a row, or begins it anew.
+begun as (
+  select *, count_if(is_whole) over (partition by row_key, times_emptied order by place) as beginning from changes
+),
+
+-- What is known of a row after each change, typed.
+typed as (
+  select *, struct(
+    row_key.`id` as `id`, told['status'] as `status`,
+    if(told['amount'] rlike '^[+-]?[0-9]*([.][0-9]{0,2}0*)?$', try_cast(told['amount'] as decimal(10,2)), null) as `amount`,
+    as_timestamp(told['paid_at']) as `paid_at`) as row
+  from (
+    select * except (told),
+      reduce(
+        collect_list(told) over (
+          partition by row_key, times_emptied, beginning order by place rows between unbounded preceding and current row),
+        cast(map() as map<string,string>), (image, one) -> map_concat(image, one)) as told
+    from begun
+  )
+),
+
+-- Changes that change nothing, such as those that are told twice, make no version.
+compared as (
+  select *, struct(removes, row, to_json(unfit) as unfit) as version
+  from (select *, unfit_columns(told, array(
+    if(row.`amount` is null, 'amount', null), if(row.`paid_at` is null, 'paid_at', null))) as unfit from typed)
+),
+versions as (
+  select * from (
+    select *, lag(version) over (partition by row_key, times_emptied order by place) as version_before from compared
+  )
+  where not version <=> version_before
+),
+
+-- A version ends when one of those after it begins: of two with times that contradict their order the later one counts.
+ended as (
+  select *,
+    least(
+      min(valid_from) over (
+        partition by row_key, times_emptied order by place desc rows between unbounded preceding and 1 preceding),
+          get(emptied, times_emptied).at) as valid_to,
+    row_number() over (partition by row_key, times_emptied order by place desc) = 1 and times_emptied = times as is_current
+  from versions
+)
+
+select
+  row.`id`, row.`status`, row.`amount`, row.`paid_at`, valid_from, valid_to, is_current, op, changed_at as _changed_at,
+  place.seq as _seq, source as _source, unfit as _unfit
+from ended
+where not removes

@@ -1,0 +1,145 @@
+-- mirror_without_key: shop.log of source dataworks, then shop.log of source canal, each row as it is now
+select * from (
+with
+-- The changes of the table, with the names that its columns have here.
+sent as (
+  select rank, source, op, seq, event_time, valid_from, after_image, changed,
+    named_as(key, names) as key, named_as(old_key, names) as old_key, named_as(before, names) as before, named_as(after, names) as after
+  from (
+    select 0 as rank, *, coalesce(event_time, produced_at, origin.timestamp) as valid_from,
+      map('level', 'level', 'text', 'text') as names
+    from (select * from (
+      select `kind`, 'dataworks' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
+        `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
+        `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
+        `dataworks_to_changelog`
+    )
+    where kind = 'row'
+      and pair_id is null
+    union all
+    select `kind`, `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`, `before`,
+      `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`, `origin`,
+      `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from (
+      select
+        own.*
+          except (before, before_image, after_image, old_key, changed, batch),
+        if(other is null, own.before, other.before) as before,
+        if(other is null, own.before_image, case
+      when other.before is null then 'none'
+      when coalesce(map_keys(other.before) = map_keys(own.types), own.types is null)
+        and coalesce(map_keys(other.before) = map_keys(own.after), own.after is null) then 'full'
+      when not (exists(map_keys(own.after), c -> not map_contains_key(other.before, c)) is true
+        or exists(map_keys(own.types), c -> not map_contains_key(other.before, c)) is true) then 'full'
+      when size(other.before) > 0 and coalesce(forall(map_keys(other.before), c -> array_contains(map_keys(own.key), c)), false) then 'key'
+      else 'partial' end) as before_image,
+        if(other is null, own.after_image, case
+      when own.after is null then 'none'
+      when coalesce(map_keys(own.after) = map_keys(own.types), own.types is null)
+        and coalesce(map_keys(own.after) = map_keys(other.before), other.before is null) then 'full'
+      when not (exists(map_keys(other.before), c -> not map_contains_key(own.after, c)) is true
+        or exists(map_keys(own.types), c -> not map_contains_key(own.after, c)) is true) then 'full'
+      when size(own.after) > 0 and coalesce(forall(map_keys(own.after), c -> array_contains(map_keys(own.key), c)), false) then 'key'
+      else 'partial' end) as after_image,
+        if(other is null, own.old_key, if(not map_values(other.key) <=> map_values(own.key), other.key, null)) as old_key,
+        if(other is null, own.changed, case
+      when map_keys(other.before) = map_keys(own.after)
+        then sort_array(filter(map_keys(own.after), (c, i) -> not get(map_values(other.before), i) <=> get(map_values(own.after), i)))
+      when (exists(map_keys(own.after), c -> not map_contains_key(other.before, c)) is true
+        or exists(map_keys(own.types), c -> not map_contains_key(other.before, c)) is true) =
+        (exists(map_keys(other.before), c -> not map_contains_key(own.after, c)) is true
+        or exists(map_keys(own.types), c -> not map_contains_key(own.after, c)) is true)
+        then sort_array(filter(array_intersect(map_keys(other.before), map_keys(own.after)), c -> not other.before[c] <=> own.after[c]))
+          end) as changed,
+        if(other is null, own.batch, greatest(own.batch, other.batch)) as batch
+      from (
+        select
+          coalesce(after_half, before_half) as own,
+          if(after_half is null, null, before_half) as other
+        from (
+          select
+            min_by(half, half.seq) filter (where half.after_image = 'none') as before_half,
+            min_by(half, half.seq) filter (where half.after_image <> 'none') as after_half
+          from (
+            select struct(`kind`, `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
+              `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`,
+              `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on`) as half from (
+              select `kind`, 'dataworks' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
+                `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`,
+                `seq`, `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
+                `dataworks_to_changelog`
+            )
+            where kind = 'row' and pair_id is not null
+          )
+          group by half.source, half.tenant, half.db_name, half.schema_name, half.table_name, half.pair_id, half.seq.row
+        )
+      )
+    ))
+    where kind = 'row' and table_name = 'log' and coalesce(schema_name, db_name) = 'shop'
+      and not (op = 'update' and after_image = 'none')
+    union all
+    select 1 as rank, *, coalesce(event_time, produced_at, origin.timestamp) as valid_from,
+      map('level', 'level', 'text', 'text') as names
+    from `canal_to_changelog`
+    where kind = 'row' and table_name = 'log' and coalesce(schema_name, db_name) = 'shop'
+      and not (op = 'update' and after_image = 'none')
+  )
+),
+
+-- The row that each change is of. A change of the key is of two rows.
+keyed as (
+  select *, struct(key_text(map_filter(if(op = 'delete', before, after), (c, v) -> c in ('level', 'text'))) as row) as key_after,
+    struct(key_text(map_filter(before, (c, v) -> c in ('level', 'text'))) as row) as key_before,
+    op = 'update' and coalesce(key_before <> key_after, false) as moved
+  from sent
+),
+
+-- What each change does to a row: it removes it, or tells all of its columns, or some.
+changes as (
+  select
+    source, op, event_time as changed_at, valid_from, removes,
+    named_struct('rank', rank, 'seq', seq) as place,
+    if(removes, key_before, key_after) as row_key,
+    removes or op <> 'update' or after_image = 'full' or moved as is_whole,
+    case
+      when removes then map()
+      when moved then map_concat(coalesce(before, map()), after)
+      when after_image = 'patch' then told_columns(after, changed)
+      else coalesce(after, map()) end as told
+  from keyed
+  lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
+  where if(removes, key_before, key_after).`row` is not null
+),
+
+-- What is known of each row that was ever there.
+known as (
+  select
+    row_key,
+    max_by(struct(place, source, changed_at, removes), place) as newest,
+    max(place) filter (where is_whole) as since,
+    coalesce(
+      max(place) filter (where not is_whole) > max(place) filter (where is_whole),
+      max(place) filter (where not is_whole) is not null) as in_parts,
+    known_columns(
+      max_by(told, place) filter (where is_whole),
+      max(place) filter (where is_whole),
+      collect_list(struct(place, told)) filter (where not is_whole)) as told
+  from changes
+  group by row_key
+),
+
+-- The rows that are there, typed.
+typed as (
+  select newest, in_parts, told, struct(
+    try_cast(told['level'] as int) as `level`, told['text'] as `text`) as row
+  from known
+  where not newest.removes
+)
+
+select
+  row.`level`, row.`text`, newest.changed_at as _changed_at, newest.place.seq as _seq, newest.source as _source,
+  in_parts as _in_parts,
+  unfit_columns(told, array(
+    if(row.`level` is null, 'level', null))) as _unfit
+from typed
+)
+where level > 2
