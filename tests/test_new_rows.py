@@ -117,8 +117,7 @@ def shop(
     return Shop(tmp_path, storage, capsys)
 
 
-on_all = pytest.mark.parametrize("storage", ["parquet", "delta", pytest.param("iceberg", marks=pytest.mark.soak)])
-# What is the same code on all storages runs on the others only in the long tests.
+# On the others only in the long tests.
 on_parquet_first = pytest.mark.parametrize(
     "storage", ["parquet", *(pytest.param(other, marks=pytest.mark.soak) for other in ("delta", "iceberg"))]
 )
@@ -173,7 +172,7 @@ def test_each_row_is_taken_in_once(shop: Shop) -> None:
 
 
 @pytest.mark.soak
-@on_all
+@on_parquet_first
 @pytest.mark.parametrize("seed", range(5))
 def test_each_row_is_taken_in_once_in_long_lives(shop: Shop, seed: int) -> None:
     live(shop, 20, seed)
@@ -186,7 +185,7 @@ def dies(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-@on_all
+@on_parquet_first
 def test_a_write_that_is_killed_before_or_after_its_commit(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a", 3)
     shop.build("-s", "+taken")
@@ -241,7 +240,7 @@ def test_a_full_refresh_that_is_killed_is_finished(shop: Shop, monkeypatch: pyte
 # --- what is restored
 
 
-@on_all
+@on_parquet_first
 def test_a_table_and_a_checkpoint_of_different_moments(shop: Shop) -> None:
     places = {"table": shop.table("a_to_changelog"), "checkpoint": shop.checkpoint("a_to_changelog")}
     only = ("-s", "a_to_changelog")
