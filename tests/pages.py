@@ -53,9 +53,26 @@ def write_files(found: list[Block], folder: Path) -> None:
 
 def commands(found: list[Block]) -> list[list[str]]:
     """The words behind `runner` of each command that the blocks give; other commands are left out."""
-    lines = [line for block in found if block.kind == "sh" for line in block.text.replace("\\\n", " ").splitlines()]
-    split = [shlex.split(line, comments=True) for line in lines]
+    split = [words for block in found if block.kind == "sh" for words in statements(block.text)]
     return [words[1:] for words in split if words and Path(words[0]).name == "runner"]
+
+
+def statements(text: str) -> list[list[str]]:
+    """The words of each command; a quote may go on over several lines.
+
+    >>> statements("a 'b  # c\\nd'  # it's\\ne \\\\\\n f")
+    [['a', 'b  # c\\nd'], ['e', 'f']]
+    """
+    found, begun = [], ""
+    for line in text.replace("\\\n", " ").splitlines():
+        begun += line
+        try:
+            found.append(shlex.split(begun, comments=True))
+            begun = ""
+        except ValueError:  # the quote is still open
+            begun += "\n"
+    assert not begun, f"a quote is not closed: {begun}"
+    return found
 
 
 def run_block(block: Block, folder: Path, **environment: str) -> str:
