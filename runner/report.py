@@ -123,6 +123,20 @@ class Report:
         }
         self._line(event, text)
 
+    def followed(self, name: str, result: Result, behind: int) -> None:
+        """Reports that a mirror was brought up to date, and how many messages have landed since this began."""
+        if self.quiet:
+            return
+        counts = ", ".join(f"{grouped(count)} {kind}" for kind, count in result.rows.items())
+        event = {
+            "event": "followed",
+            "name": name,
+            "rows": dict(result.rows),
+            "seconds": round(result.seconds, 3),
+            "behind": behind,
+        }
+        self._line(event, f"{name}: {counts} in {result.seconds:.1f}s{_behind(behind)}")
+
     def idle(self, busy: Iterable[str], behind: int | None) -> None:
         """Reports that no batch has ended for a while."""
         names = list(busy)

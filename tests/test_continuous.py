@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ from runner.engine.errors import QueryFailed
 from runner.project.nodes import Model, Node, SqlText
 from runner.run import continuous
 from runner.run.continuous import Continuous, Stream
+from runner.run.following import Follower, Following, following
 from runner.run.landing import Landing
 from runner.run.results import Result
 from tests.engines import Broker, Message
@@ -280,6 +283,69 @@ def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(
     ]
 
 
+# --- mirrors
+
+
+MIRRORS = """
+mirrors:
+  - {name: rows, of: {source: good, table: t}, key: [id], columns: {id: int}}
+  - {name: refused, of: {source: bad, table: t}, key: [id], on_drift: fail, columns: {id: int}}
+"""
+
+
+def test_mirrors_follow(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]) -> None:
+    """Of what has landed before, and of what lands then; one that fails stops nothing, and is tried again."""
+    (folder / "project.yml").write_text(TWO)
+    (folder / "models").mkdir()
+    (folder / "models/mirrors.yml").write_text(MIRRORS)
+    write(folder / "good/1.jsonl", message(1).encode())
+    write(folder / "bad/1.jsonl", message(1).encode())
+    assert main(["run", "-q", "-s", "config.materialized:streaming"]) == 0
+
+    def script(running: Running) -> None:
+        running.wait_for("rows: 1 rows in")
+        running.wait_for("refused: 1 rows in")
+        write(folder / "bad/2.jsonl", message(2).replace('"id": "2"', '"id": "2", "new": "x"').encode())
+        running.wait_for("ERROR table model refused")
+        write(folder / "good/2.jsonl", message(2).encode())
+        running.wait_for("rows: 2 rows in")
+        running.send()
+
+    ran = run(script)
+    assert ran.code == 1, ran.err
+    assert 'on_drift is fail, and the table has columns that the mirror does not have: "new"' in ran.err
+    assert re.search(r"rows: 2 rows in [0-9.]+s, 0 behind", ran.err)
+    assert "OK table model rows [2 rows in" in ran.err
+    assert rows(capsys, "select id from {{ ref('rows') }} order by id") == [{"id": 1}, {"id": 2}]
+
+
+def test_what_lands_while_a_mirror_is_built_is_behind_and_then_follows() -> None:
+    built, may_end = [], Event()
+    mirror: Any = SimpleNamespace(models=("app_to_changelog",))
+    other: Any = SimpleNamespace(models=("other_to_changelog",))
+
+    def build(node: Node) -> Result:
+        built.append(node.name)
+        assert may_end.wait(10)
+        return Result(node.name, "model", "success")
+
+    def ended() -> list[tuple[str, int]]:
+        deadline = time.monotonic() + 10
+        while not (found := list(follows.look())) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return [(one.node.name, one.behind) for one in found]
+
+    nodes = [replace(NODE, name=name) for name in ("first", "second")]
+    follows = Following(build, [Follower(nodes[0], 2, mirror), Follower(nodes[1], 3, other)])
+    follows.landed("app_to_changelog", 5)
+    assert not list(follows.look()) and not list(follows.look())
+    follows.landed("app_to_changelog", 7)
+    may_end.set()
+    assert [*ended(), *ended(), *ended()] == [("first", 7), ("first", 0), ("second", 0)]
+    assert not list(follows.look()) and not list(follows.end())
+    assert built == ["first", "first", "second"]
+
+
 # --- what Spark says of a stream, without Spark
 
 
@@ -381,7 +447,8 @@ def test_a_stream_that_fails_is_started_again_after_longer_and_longer_pauses() -
 
     landing: Any = SimpleNamespace(start=start, explained=lambda _: nullcontext())
     watcher: Any = SimpleNamespace(started=lambda *_: None, finished=lambda *_: None, say=lambda _: None)
-    watched = Continuous(NOTHING, landing, NOTHING, lambda _: Path("a.sql"), watcher, "1 second")
+    alone = following(NOTHING, [], 2)
+    watched = Continuous(NOTHING, landing, NOTHING, lambda _: Path("a.sql"), alone, watcher, "1 second")
     watched.total, pauses = 1, []
     watched._start(NODE, SOURCE, 1)
     while watched.paused:
@@ -402,8 +469,9 @@ def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
     def result(signals: int) -> Result:
         landing = Landing(compiled=NOTHING, spark=NOTHING, tables=NOTHING, reads=dict, run_id="")
         watcher: Any = SimpleNamespace(finished=lambda *_: None)
+        alone, path = following(NOTHING, [], 2), Path("a.sql")
         watched = Continuous(
-            NOTHING, landing, NOTHING, lambda _: Path("a.sql"), watcher, "1 second", running=[stream_of(Gone())]
+            NOTHING, landing, NOTHING, lambda _: path, alone, watcher, "1 second", running=[stream_of(Gone())]
         )
         watched.total, watched.signals.count = 1, signals
         watched._look()

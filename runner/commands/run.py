@@ -103,19 +103,22 @@ def _is_test(node: Node) -> bool:
 
 
 def _run_continuously(arguments: RunArguments, report: Report) -> int:
-    """Lands the selected sources until a signal comes."""
+    """Lands the selected sources until a signal comes; the selected mirrors follow."""
     interval = spark_interval(arguments.trigger or TRIGGER)
     workspace = _workspace(arguments, report)
     models = workspace.chosen(arguments.selection, lambda node: node.model is not None)
     sources = [(node, node.model.source) for node in models if node.model and node.model.source]
-    others = [node.name for node in models if not (node.model and node.model.source)]
-    nodes = workspace.chosen(arguments.selection, lambda node: bool(node.model and node.model.source))
+    mirrors = [node for node in models if node.model and node.model.mirror]
+    others = [node.name for node in models if node.model and not node.model.source and not node.model.mirror]
+    workspace.chosen(arguments.selection, lambda node: bool(node.model and node.model.source))
     if others:
-        report.say(f"only sources are landed continuously; left out: {', '.join(others)}")
+        report.say(f"only sources are landed continuously, and mirrors of them follow; left out: {', '.join(others)}")
+    nodes = [*(node for node, _ in sources), *mirrors]
     job = Job.of(workspace, "run --continuous", nodes, arguments.full_refresh)
 
     def land(parts: Parts) -> list[Result]:
-        return parts.continuous(job.compiled_path, report, interval, arguments.fail_fast).run(sources)
+        path, fail_fast = job.compiled_path, arguments.fail_fast
+        return parts.continuous(path, report, interval, fail_fast, len(sources), mirrors).run(sources)
 
     return run_locked(job, report, land)
 

@@ -1,5 +1,5 @@
 """Streams that land messages as they arrive until they are stopped: one batch per interval, and a line of output for
-each batch that has landed messages.
+each batch that has landed messages. Mirrors of what they land follow.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from runner.engine.session import Spark
 from runner.engine.streams import landed
 from runner.project.nodes import Node, Source
 from runner.run.execute import PathOf, failed
+from runner.run.following import Followed, Following
 from runner.run.landing import Landing
 from runner.run.results import Batch, Result
 from runner.run.schedule import Listener
@@ -37,6 +38,7 @@ PROGRESS_SETTING = "spark.sql.streaming.numRecentProgressUpdates"
 class Watcher(Listener, Protocol):
     def say(self, text: str) -> None: ...
     def progress(self, name: str, batch: Batch) -> None: ...
+    def followed(self, name: str, result: Result, behind: int) -> None: ...
     def idle(self, busy: Iterable[str], behind: int | None) -> None: ...
 
 
@@ -97,13 +99,14 @@ class Stream:
 @dataclass
 class Continuous:
     """One run of streams in one session. `interval` is the time from batch to batch, such as `10 seconds`; `paused` are
-    models whose stream has failed, with the time at which it is started again, and how.
+    models whose stream has failed, with the time at which it is started again, and how. `following` are the mirrors.
     """
 
     spark: Spark
     landing: Landing
     publisher: CatalogPublisher
     compiled_path: PathOf
+    following: Following
     watcher: Watcher
     interval: str
     fail_fast: bool = False
@@ -114,8 +117,10 @@ class Continuous:
     reported_at: float = 0.0
 
     def run(self, nodes: list[tuple[Node, Source]]) -> list[Result]:
-        """Lands the sources of models until a signal comes or none of them runs; returns one result per model."""
-        self.total, self.reported_at = len(nodes), time.monotonic()
+        """Lands the sources of models until a signal comes or none of them runs; returns one result per model and
+        mirror.
+        """
+        self.total, self.reported_at = len(nodes) + len(self.following.followers), time.monotonic()
         # Spark reads the setting again with each batch.
         with self._limited_progress():
             for number, (node, source) in enumerate(nodes, 1):
@@ -127,12 +132,14 @@ class Continuous:
                     self._look()
             while self.running:
                 self._look()
+                self._follow()
                 if self._must_stop():
                     self._stop(at_once=self.signals.count > 1)
                 else:
                     self._start_again()
                 self._report_if_idle()
                 time.sleep(POLL_SECONDS if self.running else 0)
+            self._end_following()
         return self.results
 
     @contextmanager
@@ -198,6 +205,7 @@ class Continuous:
         if not batch.landed.messages:
             return
         self.landing.remember(stream.source, batch.number)
+        self.following.landed(stream.node.name, batch.landed.messages)
         stream.pause = FIRST_PAUSE_SECONDS
         self.watcher.progress(stream.node.name, batch)
         self.reported_at = time.monotonic()
@@ -212,6 +220,37 @@ class Continuous:
         except QueryFailed as failure:
             stream.notes += (failure.message,)
             self.watcher.say(f"{stream.node.name}: {failure.message}")
+
+    def _follow(self) -> None:
+        """Reports the mirror that has been brought up to date; unless the run ends, the next one begins."""
+        for followed in self.following.look() if not self._must_stop() else ():
+            self._followed(followed)
+
+    def _end_following(self) -> None:
+        """Waits for the mirror that is being built, and reports all of them."""
+        for followed in self.following.end():
+            # The second signal has ended Spark, and with it what ran there.
+            if not (followed.result.has_failed and self.signals.count > 1):
+                self._followed(followed)
+        for follower in self.following.followers:
+            result = self._last(follower.node.name)
+            if not result:
+                result = Result(follower.node.name, "model", "skipped", "because the run was stopped")
+            if not result.has_failed:
+                more = (f"{follower.behind} messages behind: the next run brings them",) if follower.behind else ()
+                self._finish(follower.node, follower.number, replace(result, notes=(*result.notes, *more)))
+
+    def _followed(self, followed: Followed) -> None:
+        name, result, before = followed.node.name, followed.result, self._last(followed.node.name)
+        if result.has_failed:
+            self._finish(followed.node, followed.number, result)
+            return
+        for note in result.notes:
+            if not before or note not in before.notes:
+                self.watcher.say(f"{name}: {note}")
+        self._keep(result)
+        self.watcher.followed(name, result, followed.behind)
+        self.reported_at = time.monotonic()
 
     def _report_if_idle(self) -> None:
         if time.monotonic() - self.reported_at < QUIET_SECONDS:
@@ -260,9 +299,15 @@ class Continuous:
         )
 
     def _finish(self, node: Node, number: int, result: Result) -> None:
-        self.results = [*(one for one in self.results if one.name != result.name), result]
+        self._keep(result)
         self.watcher.finished(node, result, number, self.total)
         self.reported_at = time.monotonic()
+
+    def _last(self, name: str) -> Result | None:
+        return next((one for one in self.results if one.name == name), None)
+
+    def _keep(self, result: Result) -> None:
+        self.results = [*(one for one in self.results if one.name != result.name), result]
 
 
 def has_run(progress: Any) -> bool:

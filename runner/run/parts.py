@@ -12,16 +12,18 @@ from runner.engine.maintenance import Maintenance
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.graph import Graph
-from runner.project.nodes import Messages, Model
+from runner.project.nodes import Messages, Model, Node
 from runner.project.sql_functions import SqlFunction, distinct
 from runner.run.continuous import Continuous, Watcher
 from runner.run.execute import Execution, PathOf
+from runner.run.following import following
 from runner.run.increments import Increments
 from runner.run.landing import Landing
 from runner.run.mirrors import Mirrors
 from runner.run.models import Models
 from runner.run.reading import Reading
 from runner.run.recount import Recount
+from runner.run.results import Result
 from runner.run.signals import StopSignals
 from runner.run.tests import TestRuns
 from runner.run.views import Views
@@ -87,10 +89,27 @@ class Parts:
         models = Models(self.compiled, self.tables, self.views, self.landing, increments, mirrors, self.publisher)
         return Execution(models, TestRuns(self.compiled, self.spark, self.views, recount, self.macro), compiled_path)
 
-    def continuous(self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool) -> Continuous:
-        """What lands sources until a signal comes."""
+    def continuous(
+        self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool, streams: int, mirrors: list[Node]
+    ) -> Continuous:
+        """What lands sources until a signal comes, of which there are `streams`, and keeps mirrors up to date."""
+        build = self.execution(compiled_path).run
+
+        def rebuilt(node: Node) -> Result:
+            self.views.are_outdated(node.parents)
+            return build(node)
+
+        follows = following(rebuilt, mirrors, streams + 1)
         return Continuous(
-            self.spark, self.landing, self.publisher, compiled_path, watcher, interval, fail_fast, signals=self.signals
+            self.spark,
+            self.landing,
+            self.publisher,
+            compiled_path,
+            follows,
+            watcher,
+            interval,
+            fail_fast,
+            signals=self.signals,
         )
 
     def maintenance(self, keep_days: int | None, history_days: int) -> Maintenance:

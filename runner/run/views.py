@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from runner.compile.compiled import Compiled
@@ -57,6 +57,13 @@ class Views:
         with self.making:
             self.made.add(name)
             self.unreadable.pop(name, None)
+
+    def are_outdated(self, changelogs: Iterable[str]) -> None:
+        """Records that changelogs may have new rows: their views are made again when they are next needed."""
+        with self.making:
+            for name in changelogs:
+                self.made.discard(name)
+                self.unreadable.pop(name, None)
 
     def _make_all(self, name: str, is_query: Callable[[Model], bool], make: Callable[[Node], None]) -> tuple[str, ...]:
         needed = self._needed(name, is_query)
