@@ -1,9 +1,10 @@
 {#- Mirrors: a table as it is in its database, made of its changes. -#}
 
-{%- macro mirror_state(mirror) -%}
+{#- With a `share` less than 1 only some of all keys. -#}
+{%- macro mirror_state(mirror, share=1) -%}
 -- {{ mirror.name }}: {{ tables_of(mirror) }}, each row as it is now
 {{ where_begins(mirror) }}with
-{{ changes_of(mirror) }},
+{{ changes_of(mirror, share) }},
 
 {{ known_rows(mirror) }},
 
@@ -46,11 +47,11 @@ known as (
 {{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place.seq as _seq', 'newest.source as _source', 'in_parts as _in_parts', unfit(mirror) ~ ' as _unfit']) }}
 {%- endmacro -%}
 
-{%- macro mirror_history(mirror) -%}
+{%- macro mirror_history(mirror, share=1) -%}
 {%- set life = 'row_key, times_emptied' if mirror.on_truncate == 'delete' else 'row_key' -%}
 -- {{ mirror.name }}_history: {{ tables_of(mirror) }}, each row as it was from one change to the next
 {{ where_begins(mirror) }}with
-{{ changes_of(mirror) }},
+{{ changes_of(mirror, share) }},
 
 -- Each change tells single columns of a row, or begins it anew.
 begun as (
@@ -141,7 +142,7 @@ sent as (
 )
 {%- endmacro -%}
 
-{%- macro changes_of(mirror) -%}
+{%- macro changes_of(mirror, share=1) -%}
 {{ told_of(mirror) }},
 {%- if mirror.on_truncate == 'delete' %}
 
@@ -184,6 +185,9 @@ changes as (
   from keyed{{ ' cross join emptied' if mirror.on_truncate == 'delete' }}
   lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
   where {{ has_key(mirror) }}
+  {%- if mirror.key and share != 1 %}
+    and {{ is_sampled('if(removes, key_before, key_after)', share) }}
+  {%- endif %}
 )
 {%- endmacro -%}
 
@@ -256,6 +260,9 @@ map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name'
 {% for column in (mirror.key or ['row']) %}if(removes, key_before, key_after).{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
 {%- endif -%}
 {%- endmacro -%}
+
+{#- Whether a key is among those that are looked at today. -#}
+{%- macro is_sampled(key, share) -%} pmod(xxhash64({{ key }}, current_date()), 1000000) < {{ share }} * 1000000 {%- endmacro -%}
 
 {#- The columns of the table, typed, in one column: their names may be those of other columns of a step. -#}
 {%- macro typed_row(mirror, key) -%}

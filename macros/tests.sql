@@ -30,6 +30,36 @@ select * from {{ model }} where not coalesce({{ expression }}, false)
 select {% for column in key %}{{ name(column) }}, {% endfor %}unfit_column, unfit_value from {{ model }} lateral view explode(_unfit) as unfit_column, unfit_value
 {%- endmacro -%}
 
+{#- The rows of a mirror that its changes do not make, and those that they make and it does not have. Of a mirror with a key, `share` is the part of all keys
+    that are compared: others on each day. -#}
+{%- macro test_mirrored(model, query, share=1) -%}
+{%- set mirror = query.mirror -%}
+{%- set columns = columns_compared(query) -%}
+with
+{%- for parent in mirror.models %}
+{{ name(parent) }} as (select * from {{ name(read_rows_view(query.model, parent)) }}),
+{%- endfor %}
+expected as (
+  select {{ columns }} from (
+    {{ (mirror_history(mirror, share) if query.shows == 'history' else mirror_state(mirror, share)) | indent(4) }}
+  )
+),
+found as (
+  select {{ columns }} from {{ model }}
+  {%- if mirror.key and share != 1 %} where {{ is_sampled('struct(' ~ (mirror.key | map('name') | join(', ')) ~ ')', share) }}{% endif %}
+)
+select 'not in the mirror' as difference, * from (select * from expected except all select * from found)
+union all
+select 'only in the mirror', * from (select * from found except all select * from expected)
+order by {% for column in mirror.key %}{{ name(column) }}, {% endfor %}difference
+{%- endmacro -%}
+
+{#- The columns of a mirror, in a form in which rows can be compared. -#}
+{%- macro columns_compared(query) -%}
+{%- set own = ['valid_from', 'valid_to', 'is_current', 'op'] if query.shows == 'history' else ['_in_parts'] -%}
+{{ ((query.mirror.columns | map(attribute='name') | list) + own + ['_changed_at', '_seq', '_source']) | map('name') | join(', ') }}, array_sort(map_entries(_unfit)) as _unfit
+{%- endmacro -%}
+
 {#- Messages read = messages landed. The view `<source>_read_again` has the places that were read, with a new count of their messages; `<source>_gone`
     has the files that are not there any more and cannot be counted again, `<source>_changed` those whose content is not what was read. -#}
 {%- macro test_conserved(source) -%}

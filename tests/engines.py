@@ -115,6 +115,7 @@ class Broker:
 
     def __init__(self, folder: Path, properties: Mapping[str, str] = {}) -> None:
         self.folder, self.log, self.properties = folder, folder / "broker.log", properties
+        self._cluster = ""
 
     def __enter__(self) -> Broker:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -176,7 +177,8 @@ class Broker:
         java, kafka = self._gateway.jvm.java, self._gateway.jvm.kafka
         path = self.folder / "server.properties"
         path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-        words = ["format", "-t", self._kafka.common.Uuid.randomUuid().toString(), "-c", str(path), "-g"]
+        self._cluster = self._cluster or self._kafka.common.Uuid.randomUuid().toString()
+        words = ["format", "-t", self._cluster, "-c", str(path), "-g"]
         array = self._gateway.new_array(java.lang.String, len(words))
         for index, word in enumerate(words):
             array[index] = word

@@ -49,6 +49,8 @@ def shown(folder: Path, sql: str) -> list[dict[str, Any]]:
 MINUTES = float(os.environ.get("MINUTES", "60"))
 SECONDS_DOWN = 30
 STREAMS = """
+target: here
+targets: {{here: {{jars: {jars}/.jars/spark/*.jar}}}}
 sources:
   - {{name: canal, format: canal, kafka: {{servers: '{servers}', topics: canal}}}}
   - {{name: dataworks, format: dataworks, kafka: {{servers: '{servers}', pattern: 'dataworks.*'}}}}
@@ -121,13 +123,13 @@ def test_streams_for_an_hour(tmp_path: Path, capsys: pytest.CaptureFixture[str])
             broker.create_topic(topic)
         folder = tmp_path / "project"
         folder.mkdir()
-        (folder / "project.yml").write_text(STREAMS.format(servers=broker.servers))
+        (folder / "project.yml").write_text(STREAMS.format(servers=broker.servers, jars=ROOT))
         with (tmp_path / "log.txt").open("wb") as log:
             words = command(folder, "run", "--continuous", "--trigger", "2s", "-s", "config.materialized:streaming")
             run = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
         try:
             feed = Feed(broker)
-            memory = fed(feed, run)
+            memory = fed(feed, run, tmp_path / "log.txt")
             caught_up(folder, run, feed, tmp_path / "log.txt")
         finally:
             stop_group(run)
@@ -144,11 +146,11 @@ def test_streams_for_an_hour(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert last < 1.25 * middle, memory
 
 
-def fed(feed: Feed, run: subprocess.Popen[bytes]) -> list[int]:
+def fed(feed: Feed, run: subprocess.Popen[bytes], log: Path) -> list[int]:
     """Sends messages until the time is over, while things happen; returns the memory of the run, a number a minute."""
     began, waiting, memory, number = time.monotonic(), list(events(feed)), [], 0
     while (passed := time.monotonic() - began) < MINUTES * 60:
-        assert run.poll() is None
+        assert run.poll() is None, log.read_text()[-3_000:]
         if waiting and passed > waiting[0][0] * MINUTES * 60:
             waiting.pop(0)[1]()
         for _ in range(10):

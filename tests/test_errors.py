@@ -192,6 +192,13 @@ CASES = [
         OF + ", key: [a], without_key: append, columns: {a: int}",
     ),
     in_mirror(
+        "test-arguments",
+        "models/m.yml:2:100",
+        "such as 0.01",
+        '"2"',
+        OF + ", key: [a], columns: {a: int}, data_tests: [mirrored: {share: 2}]",
+    ),
+    in_mirror(
         "mirror-setting",
         "models/m.yml:2:57",
         'did you mean "delete"?',
@@ -727,7 +734,7 @@ CASES = [
     in_properties(
         "test-unknown",
         "models/m.yml:1:33",
-        "known: accepted_values, expression_is_true, not_null, relationships, unique",
+        "known: accepted_values, expression_is_true, mirrored, not_null, relationships, unique",
         '"conserved"',
         "models: [{name: m, data_tests: [conserved]}]",
     ),
@@ -737,6 +744,13 @@ CASES = [
         None,
         "takes column, values, not value, column",
         "models: [{name: m, columns: [{name: a, data_tests: [accepted_values: {value: [x]}]}]}]",
+    ),
+    in_properties(
+        "test-arguments",
+        "models/m.yml:1:33",
+        None,
+        '"mirrored" is only for mirrors',
+        "models: [{name: m, data_tests: [mirrored]}]",
     ),
     in_properties(
         "test-arguments",

@@ -35,6 +35,7 @@ MIRROR = """
     key: [life, id]
     columns: {{life: int, id: bigint, a: string, b: "decimal(10,2)", c: string}}
     history: true
+    data_tests: [mirrored]
 """
 TABLES = ("many", "emptied")
 
@@ -92,6 +93,28 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str) -> Non
         expected_versions = [version(one) for life in lived for one in lives.versions(life.messages)]
         found = shown(capsys, f"select life, id, a, b, c, valid_from, valid_to, is_current from {name}_history")
         assert sorted(found, key=str) == sorted(expected_versions, key=str)
+    check_mirrored(folder, runner)
+
+
+def check_mirrored(folder: Path, runner) -> None:
+    """The test `mirrored`: also of some keys, also when more has landed; it finds a mirror that is not what it says."""
+    (folder / "in/later.jsonl").write_text(
+        "\n".join(m.text("many") for m in lives.Life(99, random.Random(1)).live(9).messages)
+    )
+    assert runner("run", "-s", "shop_to_changelog").code == 0
+    path = folder / "models/mirrors/tables.yml"
+    path.write_text(path.read_text().replace("[mirrored]", "[mirrored, {mirrored: {share: 0.5}}]", 1))
+    ran = runner("test", "--data", "-s", "many+ many_history+ emptied+ emptied_history+")
+    assert ran.code == 0, ran.err
+    names = [
+        f"mirrored_{name}"
+        for name in ("many", "many_2", "many_history", "many_history_2", "emptied", "emptied_history")
+    ]
+    assert all(f"PASS test {name} [" in ran.err for name in names), ran.err
+    path.write_text(path.read_text().replace("c: string", "c: {type: string, sent_as: [a]}"))
+    ran = runner("test", "--data", "-s", "many+ many_history+")
+    assert ran.code == 1 and ran.err.count("FAIL test mirrored_many") == 4, ran.err
+    assert "difference: only in the mirror, life: " in ran.err and "difference: not in the mirror, life: " in ran.err
 
 
 def test_a_mirror_is_not_made_of_the_changes_that_are_left(project, runner, capsys) -> None:

@@ -6,7 +6,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from runner.errors import Problems, nearest_or_all
-from runner.project.nodes import DataTest, Mirror, MirrorColumn, MirroredTable, MirrorQuery, Model, Node, Source
+from runner.project.nodes import (
+    HISTORY,
+    DataTest,
+    Mirror,
+    MirrorColumn,
+    MirroredTable,
+    MirrorQuery,
+    Model,
+    Node,
+    Source,
+)
 from runner.project.properties import optional_text
 from runner.project.sources import read_table_name
 from runner.yaml_text import Yaml, whole_number
@@ -41,7 +51,6 @@ TYPES = (
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MOST_DIGITS = 38
-HISTORY = "_history"
 # What the name of the table of rows that are gone ends with.
 GONE = "__gone"
 
@@ -77,20 +86,19 @@ def mirror_names(file: Yaml) -> Iterator[str]:
 def mirror_nodes(yaml: Yaml, sources: Mapping[str, Source], path: str) -> Iterator[Node]:
     """The models of one mirror: its rows as they are and, if it has one, its history; raises all mistakes at once."""
     mirror = _read(yaml, sources)
-    shown = {"state": "", **({"history": HISTORY} if _has_history(yaml) else {})}
     described = _described(yaml)
     tags = frozenset(_texts(yaml, "tags"))
-    for shows, suffix in shown.items():
+    for query in (MirrorQuery(mirror, shows) for shows in ("state", "history")[: 1 + _has_history(yaml)]):
         yield Node(
-            f"{mirror.name}{suffix}",
+            query.model,
             "model",
-            Model(MirrorQuery(mirror, shows), "table"),
+            Model(query, "table"),
             mirror.models,
             tags,
             path,
             optional_text(yaml.get("description")),
             {"materialized": "table"},
-            {**described, **_own_columns(shows)},
+            {**described, **_own_columns(query.shows)},
             where=yaml.where(),
         )
 

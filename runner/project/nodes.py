@@ -16,6 +16,7 @@ from runner.yaml_text import Yaml
 
 MATERIALIZATIONS = ("view", "table", "incremental")
 STREAMING = "streaming"
+HISTORY = "_history"
 SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 
@@ -201,6 +202,11 @@ class MirrorQuery:
     mirror: Mirror
     shows: str
 
+    @property
+    def model(self) -> str:
+        """The name of the model that has these rows."""
+        return f"{self.mirror.name}{HISTORY}" if self.shows == "history" else self.mirror.name
+
 
 # --- what a node is
 
@@ -247,7 +253,7 @@ class Model:
 @dataclass(frozen=True)
 class DataTest:
     """The macro `test_<kind>` returns the rows of `model` that fail. `source` is set for a test of what was read from
-    a source.
+    a source, `mirror` for one of what a mirror has read.
     """
 
     kind: str
@@ -255,6 +261,7 @@ class DataTest:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     severity: str = "error"
     source: Source | None = None
+    mirror: Mirror | None = None
 
 
 @dataclass(frozen=True)
@@ -310,6 +317,11 @@ class Node:
     def model(self) -> Model | None:
         """The subject, if it is a model."""
         return self.subject if isinstance(self.subject, Model) else None
+
+    @property
+    def data_test(self) -> DataTest | None:
+        """The subject, if it is a data test."""
+        return self.subject if isinstance(self.subject, DataTest) else None
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,11 @@ def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
         nodes.add(fits_test(state, state.model.mirror))
     for column, test in mirror_tests(entry):
         with nodes.problems.gathered():
-            nodes.add(tests.data_test(state, column, test))
+            found = tests.data_test(state, column, test)
+            nodes.add(found)
+            # What is read again for the one is read again for the other.
+            for node in history if found.data_test and found.data_test.mirror else ():
+                nodes.add(tests.data_test(node, column, test))
 
 
 # --- models

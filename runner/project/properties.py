@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -66,6 +67,8 @@ def test_call(entry: Yaml, models: Iterable[str]) -> tuple[str, dict[str, Any], 
             "test-severity", f'unknown severity "{severity}"', nearest_or_all(severity, SEVERITIES)
         )
     given |= {key: arguments[key].text() for key in TEXT_ARGUMENTS if key in given}
+    if "share" in given:
+        given["share"] = _share(arguments["share"])
     if "values" in given:
         given["values"] = [value.text() for value in arguments["values"].list().elements()]
     if "to" in given:
@@ -75,6 +78,14 @@ def test_call(entry: Yaml, models: Iterable[str]) -> tuple[str, dict[str, Any], 
                 "ref-unknown", f'there is no model "{given["to"]}"', nearest_or_all(given["to"], models)
             )
     return kind, given, severity
+
+
+def _share(yaml: Yaml) -> float:
+    """A part of all keys: more than 0, and 1 at most."""
+    with contextlib.suppress(ValueError):
+        if 0 < (share := float(yaml.text())) <= 1:
+            return share
+    raise yaml.error("test-arguments", f'"share" must be a number from 0 to 1, not "{yaml.value}"', "such as 0.01")
 
 
 def ref_name(yaml: Yaml) -> str:

@@ -42,7 +42,11 @@ class Templates:
             "var": lambda key, default=None: variable(project.vars, key, default),
             "env_var": public_env_var,
         }
-        scope = {"target": project.target, "is_incremental": lambda: self.is_incremental}
+        scope = {
+            "target": project.target,
+            "is_incremental": lambda: self.is_incremental,
+            "read_rows_view": read_rows_view,
+        }
         self.renderer = Renderer(project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope})
 
     # --- what a template says about its node
@@ -145,6 +149,16 @@ class Templates:
             check_setting(key, value)
         self.reading.config |= settings
         return ""
+
+
+def read_rows_view(model: str, read: str) -> str:
+    """
+    The name of the view of those rows of a model that another has read.
+
+    >>> read_rows_view("orders", "shop_to_changelog")
+    'orders__rows_read_of__shop_to_changelog'
+    """
+    return f"{model}__rows_read_of__{read}"
 
 
 def new_rows_view(model: str, read: str) -> str:

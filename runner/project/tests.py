@@ -7,13 +7,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from runner.errors import nearest_or_all
-from runner.project.nodes import DataTest, FunctionTest, Node, UnitTest
+from runner.project.nodes import DataTest, FunctionTest, MirrorQuery, Node, UnitTest
 from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref_name, rows, test_call
 from runner.project.templates import Templates
 from runner.yaml_text import Yaml, read_yaml
 
 # The data tests that are generated, for each source and for each mirror; models cannot have them.
 GENERATED = ("conserved", "fits")
+# Arguments that a test has without being given them: its model, and the query of a mirror.
+GIVEN = ("model", "query")
 
 
 class Tests:
@@ -31,16 +33,29 @@ class Tests:
             raise entry.error("test-unknown", f'there is no data test "{kind}"', hint)
         named = {**arguments, **({"column": column} if column else {})}
         self._check_arguments(kind, named, column, entry)
+        query = self._recounted(kind, node, entry)
+        if query:
+            named["query"] = query
         reading = self.templates.read_test(kind, node.name, named)
         label = self._free("_".join([kind, node.name, *([column] if column else [])]))
-        test = DataTest(kind, node.name, named, severity)
+        mirror = query.mirror if query else None
+        test = DataTest(kind, node.name, named, severity, mirror=mirror)
+        parents = (node.name, *(mirror.models if mirror else ()), *reading.parents)
         where = entry.where()
-        return Node(label, "test", test, (node.name, *reading.parents), path=self.relative(where.path), where=where)
+        return Node(label, "test", test, parents, path=self.relative(where.path), where=where)
+
+    def _recounted(self, kind: str, node: Node, entry: Yaml) -> MirrorQuery | None:
+        """The query of a mirror, of the rows that it has read, for a test that runs it again."""
+        if "query" not in self.signatures[kind].arguments:
+            return None
+        if not node.model or not isinstance(node.model.query, MirrorQuery):
+            raise entry.error("test-arguments", f'the data test "{kind}" is only for mirrors')
+        return node.model.query
 
     def _check_arguments(self, kind: str, named: Mapping[str, object], column: str | None, entry: Yaml) -> None:
         signature = self.signatures[kind]
-        expected = [argument for argument in signature.arguments if argument != "model"]
-        if named.keys() - set(expected) or signature.required - {"model", *named}:
+        expected = [argument for argument in signature.arguments if argument not in GIVEN]
+        if named.keys() - set(expected) or signature.required - {*GIVEN, *named}:
             hint = (
                 'name the column, or put the test under it in "columns"' if "column" in expected and not column else ""
             )

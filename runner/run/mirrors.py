@@ -38,10 +38,11 @@ class Mirrors:
         """
         if query.shows == "state" and self.tables.storage.changes_rows and query.mirror.takes_increments:
             return self._up_to_date(name, query.mirror)
-        begun = self.tables.refreshes.unfinished(name)
+        begun, seen = self.tables.refreshes.unfinished(name), self.reading.changelogs(name)
         self._check_whole(name, query.mirror, begun)
         mirror, notes = self._looked_at(query.mirror)
-        count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror))
+        with self.tables.progress(name).writing(reading_until(seen, {})):
+            count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror))
         self.tables.refreshes.done(name)
         return count, (*finishes(begun, self.run_id), *(notes if query.shows == "state" else ()))
 

@@ -87,7 +87,8 @@ class Parts:
         increments = Increments(reading, self.compiled, self.tables, self.run_id)
         mirrors = Mirrors(reading, self.compiled, self.tables, self.run_id)
         models = Models(self.compiled, self.tables, self.views, self.landing, increments, mirrors, self.publisher)
-        return Execution(models, TestRuns(self.compiled, self.spark, self.views, recount, self.macro), compiled_path)
+        tests = TestRuns(self.compiled, self.spark, self.views, recount, reading, self.macro)
+        return Execution(models, tests, compiled_path)
 
     def continuous(
         self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool, streams: int, mirrors: list[Node]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions
 from runner.engine.tables import Tables
 from runner.project.graph import Graph
-from runner.project.templates import new_rows_view
+from runner.project.templates import new_rows_view, read_rows_view
 
 NOTHING = Position(None, -1)
 
@@ -31,12 +32,27 @@ class Reading:
 
     def show_new_rows(self, name: str, parents: Iterable[str], since: Positions, until: Positions) -> None:
         """Creates the views of those rows of parents that a model has not read."""
+        for parent in parents:
+            self._show(new_rows_view(name, parent), name, parent, since, until)
+
+    def show_read_rows(self, name: str, parents: Iterable[str]) -> None:
+        """Creates the views of those rows of parents that a model has read; raises QueryFailed if that is not known."""
+        until = self.tables.progress(name).read()
+        if until is None:
+            raise QueryFailed(f'it is not known what "{name}" has read: runner run -s {name}')
+        for parent in parents:
+            self._show(read_rows_view(name, parent), name, parent, {}, until)
+
+    def _show(self, view: str, name: str, parent: str, since: Positions, until: Positions) -> None:
         read = [
-            {"name": source, "since": since.get(changelog, NOTHING).batch, "until": until[changelog].batch}
+            {
+                "name": source,
+                "since": since.get(changelog, NOTHING).batch,
+                "until": until.get(changelog, NOTHING).batch,
+            }
             for changelog, source in self._sources(name).items()
         ]
-        for parent in parents:
-            self.tables.view(new_rows_view(name, parent), self.tables.macro("rows_between", parent, read))
+        self.tables.view(view, self.tables.macro("rows_between", parent, read))
 
 
 def landed_again(since: Positions, seen: Mapping[str, Position | None]) -> str | None:

@@ -19,6 +19,7 @@ from runner.project.templates import new_rows_view
 from runner.render import name as quoted
 from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order
 from runner.run.documents import messages_of
+from runner.run.reading import Reading
 from runner.run.recount import Recount
 from runner.run.results import Result
 from runner.run.views import Views
@@ -38,6 +39,7 @@ class TestRuns:
     spark: Spark
     views: Views
     recount: Recount
+    reading: Reading
     macro: Callable[..., str]
     case_rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
     function_rows: dict[Path, list[Row]] = field(default_factory=dict)
@@ -46,6 +48,8 @@ class TestRuns:
         """Passes if its query returns no rows."""
         notes = self.views.prepare(node.name)
         notes += self.recount.views(test.source) if test.source else ()
+        if test.mirror:
+            self.reading.show_read_rows(test.model, test.mirror.models)
         sql = self.compiled.nodes[node.name].sql
         columns, failing = self.spark.rows(sql, SHOWN_FAILURES)
         failures = self.spark.count(sql) if len(failing) == SHOWN_FAILURES else len(failing)
