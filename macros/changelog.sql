@@ -169,7 +169,7 @@ from keyed
 {%- do parts.extend([changed(plan.images) ~ ' as changed', types_of_message(plan) ~ ' as types']) -%}
 {%- for column in ('event_time', 'produced_at', 'tx_id') -%} {%- do parts.append(column_value(plan.columns[column], plan.zone) ~ ' as ' ~ column) -%} {%- endfor -%}
 {%- set order -%}
-named_struct('generation', 0, 'phase', {{ phase(plan.verdicts.snapshots) }},
+named_struct('generation', {{ plan.generation }}, 'phase', {{ phase(plan.verdicts.snapshots) }},
     'position', {{ position(plan.order, plan.zone) }}, 'arrival', arrival, 'row', row_index) as seq
 {%- endset -%}
 {%- do parts.extend([order, pair_id(plan) ~ ' as pair_id', meta(plan) ~ ' as meta', 'origin']) -%}

@@ -27,7 +27,8 @@ known as (
   select
     row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
-    max(place) filter (where is_whole) as since,
+    max(place) filter (where is_whole) as newest_whole,
+    min(place) filter (where not is_whole) as first_part,
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
@@ -37,18 +38,19 @@ known as (
       collect_list(struct(place, told)) filter (where not is_whole)) as told
   from changes
   {%- if mirror.on_truncate == 'delete' %}
-  where times_emptied = times
+  where size(emptied) = 0
   {%- endif %}
   group by row_key
 )
 {%- endmacro -%}
 
-{%- macro shown_state(mirror) -%}
-{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place.seq as _seq', 'newest.source as _source', 'in_parts as _in_parts', unfit(mirror) ~ ' as _unfit']) }}
+{%- macro shown_state(mirror, over=false) -%}
+{%- set misfits = "if(decision = 'over', unfit_then(own_row._unfit, told, " ~ unfit(mirror) ~ '), ' ~ unfit(mirror) ~ ')' if over else unfit(mirror) -%}
+{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place.seq as _seq', 'newest.source as _source', 'in_parts as _in_parts', misfits ~ ' as _unfit']) }}
 {%- endmacro -%}
 
 {%- macro mirror_history(mirror, share=1) -%}
-{%- set life = 'row_key, times_emptied' if mirror.on_truncate == 'delete' else 'row_key' -%}
+{%- set life = 'row_key, size(emptied)' if mirror.on_truncate == 'delete' else 'row_key' -%}
 -- {{ mirror.name }}_history: {{ tables_of(mirror) }}, each row as it was from one change to the next
 {{ where_begins(mirror) }}with
 {{ changes_of(mirror, share) }},
@@ -89,8 +91,8 @@ ended as (
     least(
       min(valid_from) over (
         partition by {{ life }} order by place desc rows between unbounded preceding and 1 preceding)
-      {%- if mirror.on_truncate == 'delete' %}, get(emptied, times_emptied).at{% endif %}) as valid_to,
-    row_number() over (partition by {{ life }} order by place desc) = 1{{ ' and times_emptied = times' if mirror.on_truncate == 'delete' }} as is_current
+      {%- if mirror.on_truncate == 'delete' %}, array_min(emptied){% endif %}) as valid_to,
+    row_number() over (partition by {{ life }} order by place desc) = 1{{ ' and size(emptied) = 0' if mirror.on_truncate == 'delete' }} as is_current
   from versions
 )
 
@@ -101,16 +103,51 @@ where not removes
 {{- where_ends(mirror) }}
 {%- endmacro -%}
 
-{#- What must be looked at before a mirror is built: one row with the columns that it does not have, and how many changes do not tell the key. -#}
-{%- macro mirror_findings(mirror) -%}
+{#- What must be looked at before a mirror is built: one row with the columns that it does not have, whatever the case of their letters, how many changes do
+    not tell the key, and whether the table was emptied, which matters only to the rows that `table` has. -#}
+{%- macro mirror_findings(mirror, table='') -%}
 {%- set known = (mirror.columns | map(attribute='name') | list) + (mirror.left_out | list) -%}
 with
 {{ told_of(mirror) }}
 select
-  array_sort(array_except(array_distinct(flatten(collect_set(map_keys(coalesce(after, before))))), array({{ known | map('sql_text') | join(', ') }}))) as unknown_columns,
-  {% if mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key
-from sent
+  filter(
+    columns,
+    (c, i) -> not array_contains(array({{ known | map('lower') | map('sql_text') | join(', ') }}), lower(c))
+      and not exists(slice(columns, 1, i), d -> lower(d) = lower(c))) as unknown_columns,
+  without_key,
+  {{ is_emptied(mirror, table) if table and mirror.on_truncate == 'delete' else 'false' }} as is_emptied
+from (
+  select
+    array_sort(array_distinct(flatten(collect_set(map_keys(coalesce(after, before)))))) as columns,
+    {% if mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key
+  from sent
+)
 {%- endmacro -%}
+
+{%- macro is_emptied(mirror, table) -%}
+(select count(*) from ({{ times_emptied(mirror, 'new') }}
+  )) > 0
+  {%- if mirror.tables | selectattr('source.generation') | list %} or coalesce(
+    (select max(seq.generation) from sent where op = 'snapshot') > (select min(_seq.generation) from {{ table }}), false)
+  {%- endif -%}
+{%- endmacro -%}
+
+{#- When the table was emptied by a statement: among `all` changes, or only those that are to be read. -#}
+{%- macro times_emptied(mirror, among) -%}
+{%- for table in mirror.tables %}
+    select
+      {{ loop.index0 }} as rank, seq.generation, seq.phase, event_time, {{ log_of_origin() }} as log, origin.timestamp as sent_at, seq.arrival,
+      {{ known_time() }} as at
+    from {{ name(table.source.model if among == 'all' else table.rows) }}
+    where kind = 'ddl' and op in ('truncate', 'drop') and {{ is_of_table(table.name) }}
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+{%- endfor %}
+{%- endmacro -%}
+
+{#- What has messages in the order in which they were sent; null for files, of which all are in one order. -#}
+{%- macro log_of_origin() -%} concat(origin.topic, '/', origin.partition) {%- endmacro -%}
 
 {%- macro tells_key(mirror) -%}
 {% for column in mirror.key %}{{ typed(sent_key_after(column), type_of(mirror, column)) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
@@ -125,7 +162,8 @@ from sent
 {%- macro told_of(mirror) -%}
 -- The changes of the table, with the names that its columns have here.
 sent as (
-  select rank, source, op, seq, event_time, valid_from, after_image, changed,
+  select rank, source, op, seq, origin, event_time, valid_from, after_image,
+    transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     {% for image in ['key', 'old_key', 'before', 'after'] %}named_as({{ image }}, names) as {{ image }}{{ ', ' if not loop.last }}{% endfor %}
   from (
     {%- for table in mirror.tables %}
@@ -143,20 +181,21 @@ sent as (
 {%- endmacro -%}
 
 {%- macro changes_of(mirror, share=1) -%}
+{%- set anew = mirror.tables | selectattr('source.generation') | list -%}
 {{ told_of(mirror) }},
 {%- if mirror.on_truncate == 'delete' %}
 
--- When the table was emptied.
+-- When the table was emptied{{ ', or loaded anew' if anew }}.
 emptied as (
-  select array_sort(collect_list(struct(rank, seq.generation, seq.phase, event_time, seq.arrival, at))) as emptied
+  select collect_list(struct(rank, generation, phase, event_time, log, sent_at, arrival, at)) as times
   from (
-    {%- for table in mirror.tables %}
-    select {{ loop.index0 }} as rank, seq, event_time, {{ known_time() }} as at from {{ name(table.source.model) }}
-    where kind = 'ddl' and op in ('truncate', 'drop') and {{ is_of_table(table.name) }}
-    {%- if not loop.last %}
+    {{- times_emptied(mirror, 'all') }}
+    {%- if anew %}
     union all
+    select rank, seq.generation, -1, null, null, null, null, min(valid_from) from sent
+    where op = 'snapshot' and seq.generation > 0
+    group by rank, seq.generation
     {%- endif %}
-    {%- endfor %}
   )
 ),
 {%- endif %}
@@ -180,7 +219,7 @@ changes as (
       when after_image = 'patch' then told_columns(after, changed)
       else coalesce(after, map()) end as told
     {%- if mirror.on_truncate == 'delete' %},
-    emptied, times_emptied(emptied, rank, seq, event_time) as times_emptied, size(emptied) as times
+    emptied_after(times, rank, seq, event_time, {{ log_of_origin() }}, origin.timestamp) as emptied
     {%- endif %}
   from keyed{{ ' cross join emptied' if mirror.on_truncate == 'delete' }}
   lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
@@ -265,10 +304,11 @@ map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name'
 {%- macro is_sampled(key, share) -%} pmod(xxhash64({{ key }}, current_date()), 1000000) < {{ share }} * 1000000 {%- endmacro -%}
 
 {#- The columns of the table, typed, in one column: their names may be those of other columns of a step. -#}
-{%- macro typed_row(mirror, key) -%}
+{%- macro typed_row(mirror, key, over=false) -%}
 {%- set parts = [] -%}
 {%- for column in mirror.columns -%}
 {%- set value = key ~ '.' ~ name(column.name) if column.name in mirror.key else typed('told[' ~ text(column.name) ~ ']', column.type) -%}
+{%- set value = "if(decision = 'over' and not map_contains_key(told, " ~ text(column.name) ~ '), own_row.' ~ name(column.name) ~ ', ' ~ value ~ ')' if over and column.name not in mirror.key else value -%}
 {%- do parts.append(value ~ ' as ' ~ name(column.name)) -%}
 {%- endfor -%}
 struct(
@@ -310,69 +350,67 @@ if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ scale }}}0*)?$', try_cast({{ va
 {%- endmacro -%}
 
 {#- A mirror that takes in new changes. Beside its table is one of the rows that are gone, or that `where` leaves out: their keys, and up to which place they
-    are known. -#}
-{%- macro mirror_gone(mirror) -%}
+    are known. A row that comes back stays there: what the mirror has of it counts. -#}
+
+{#- Each row that was ever there, as all changes make it. -#}
+{%- macro mirror_whole(mirror) -%}
 with
 {{ changes_of(mirror) }},
 
 {{ known_rows(mirror) }}
 
-select {{ key_columns_of(mirror, '`row key`') }}, `newest change`.place as _known_until, `in parts` as _in_parts
-from ({{ with_fate(mirror, 'known') }})
-where `is gone`
+{{ with_fate(mirror, 'known') }}
+{%- endmacro -%}
+
+{%- macro rows_gone(mirror, whole) -%}
+select {{ key_columns_of(mirror, '_row_key') }}, _newest.place as _known_until, _in_parts from {{ name(whole) }} where _is_gone
+{%- endmacro -%}
+
+{%- macro rows_there(mirror, whole) -%}
+select {{ mirror.state_columns | map('name') | join(', ') }} from {{ name(whole) }} where not _is_gone
 {%- endmacro -%}
 
 {#- What new changes say of each row. `new` is the mirror as it reads only these. -#}
-{%- macro mirror_told(mirror) -%}
+{%- macro mirror_told(new) -%}
 with
-{{ changes_of(mirror) }},
+{{ changes_of(new) }},
 
-{{ known_rows(mirror) }}
+{{ known_rows(new) }}
 
 select * from known
 {%- endmacro -%}
 
-{#- Whether the table was emptied among new changes. -#}
-{%- macro mirror_is_emptied(mirror) -%}
-select count(*) as times
-from (
-  {%- for table in mirror.tables %}
-  select 1 from {{ name(table.rows) }} where kind = 'ddl' and op in ('truncate', 'drop') and {{ is_of_table(table.name) }}
-  {%- if not loop.last %}
-  union all
-  {%- endif %}
-  {%- endfor %}
-)
-{%- endmacro -%}
-
 {#- The first and the last value of each key column in what was told. -#}
-{%- macro mirror_bounds(mirror, told, key='row_key') -%}
-select {% for column in mirror.key %}cast(min({{ key }}.{{ name(column) }}) as string) as first_{{ loop.index0 }}, cast(max({{ key }}.{{ name(column) }}) as string) as last_{{ loop.index0 }}, {% endfor %}count(*) as rows
+{%- macro mirror_bounds(mirror, told) -%}
+select {% for column in mirror.key %}cast(min(row_key.{{ name(column) }}) as string) as first_{{ loop.index0 }}, cast(max(row_key.{{ name(column) }}) as string) as last_{{ loop.index0 }}, {% endfor %}count(*) as rows
 from {{ name(told) }}
 {%- endmacro -%}
 
-{#- What is to be done with each row: `take` it as new changes say, since they tell all of it and come after what is known; `leave` it, since they come before;
-    or look at all of its changes `again`, since they tell only columns, or come before others that do. -#}
+{#- What is to be done with each row: `take` it as new changes say, since they tell all of it and come after what is known; lay the columns that they tell
+    `over` it; `leave` it, since they come before; or look at all of its changes `again`, since they tell columns of a row that is gone, or come before others
+    that do. -#}
 {%- macro mirror_decided(mirror, told, table, gone, bounds) -%}
-select one.*,
+select *,
   case
-    when since > had or (had is null and since is not null) then 'take'
-    when newest.place <= had and not had_in_parts then 'leave'
-    else 'again' end as doing
+    when newest_whole > known_until or (known_until is null and newest_whole is not null) then 'take'
+    when own_row is not null and newest_whole is null and first_part > known_until then 'over'
+    when newest.place <= known_until and not known_in_parts then 'leave'
+    else 'again' end as decision
 from (
   select one.*,
+    if(own._source is null, null, struct(own.*)) as own_row,
     coalesce(
       if(own._source is null, null, named_struct('rank', {{ rank_of(mirror, 'own._source') }}, 'seq', own._seq)),
-      gone._known_until) as had,
-    coalesce(own._in_parts, gone._in_parts, false) as had_in_parts
+      gone._known_until) as known_until,
+    coalesce(own._in_parts, gone._in_parts, false) as known_in_parts
   from {{ name(told) }} as one
   left join {{ table }} as own on {{ key_matches(mirror, 'own', bounds, 'one.row_key') }}
   left join {{ gone }} as gone on {{ key_matches(mirror, 'gone', bounds, 'one.row_key') }}
-) as one
+)
 {%- endmacro -%}
 
 {%- macro mirror_decisions(decided) -%}
-select count_if(doing = 'take') as taken, count_if(doing = 'again') as again from {{ name(decided) }}
+select count_if(decision <> 'leave') as changed, count_if(decision = 'again') as again from {{ name(decided) }}
 {%- endmacro -%}
 
 {%- macro rank_of(mirror, source) -%}
@@ -388,23 +426,23 @@ with
 {{ known_rows(mirror) }},
 
 decided as (
-  select row_key, newest, in_parts, told from {{ name(decided) }} where doing = 'take'
+  select row_key, newest, in_parts, told, own_row, decision from {{ name(decided) }} where decision in ('take', 'over')
   union all
-  select known.row_key, known.newest, known.in_parts, known.told
-  from known left semi join {{ name(decided) }} as one on known.row_key = one.row_key and one.doing = 'again'
+  select known.row_key, known.newest, known.in_parts, known.told, null, 'again'
+  from known left semi join {{ name(decided) }} as one on known.row_key = one.row_key and one.decision = 'again'
 )
-{{ with_fate(mirror, 'decided') }}
+{{ with_fate(mirror, 'decided', true) }}
 {%- else -%}
-{{ with_fate(mirror, '(select * from ' ~ name(decided) ~ " where doing = 'take')") }}
+{{ with_fate(mirror, '(select * from ' ~ name(decided) ~ " where decision in ('take', 'over'))", true) }}
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Rows with all columns of the mirror, and whether it is not to have them. Their own names have blanks, which keeps them apart from those of a table. -#}
-{%- macro with_fate(mirror, rows) -%}
-select *, `newest change`.removes or not coalesce({{ mirror.where or 'true' }}, false) as `is gone`
+{#- Rows with all columns of the mirror, and whether it is not to have them. With `over`, columns that a change does not tell are those of its row. -#}
+{%- macro with_fate(mirror, rows, over=false) -%}
+select *, _newest.removes or not coalesce({{ mirror.where or 'true' }}, false) as _is_gone
 from (
-  select row_key as `row key`, newest as `newest change`, in_parts as `in parts`, {{ shown_state(mirror) }}
-  from (select *, {{ typed_row(mirror, 'row_key') }} as row from {{ rows }})
+  select row_key as _row_key, newest as _newest, {{ shown_state(mirror, over) }}
+  from (select *, {{ typed_row(mirror, 'row_key', over) }} as row from {{ rows }})
 )
 {%- endmacro -%}
 
@@ -422,31 +460,23 @@ from (
 {%- macro bound(mirror, column, value) -%} cast({{ text(value) }} as {{ type_of(mirror, column) }}) {%- endmacro -%}
 
 {%- macro gone_merged(mirror, gone, changed, bounds) -%}
-merge into {{ gone }} as gone using {{ name(changed) }} as new
-on {{ key_matches(mirror, 'gone', bounds, 'new.`row key`') }}
-when matched and not new.`is gone` then delete
-when matched then update set gone._known_until = new.`newest change`.place, gone._in_parts = new.`in parts`
-when not matched and new.`is gone` then insert ({{ mirror.key | map('name') | join(', ') }}, _known_until, _in_parts)
-  values ({{ key_columns_of(mirror, 'new.`row key`') }}, new.`newest change`.place, new.`in parts`)
+merge into {{ gone }} as gone using (select * from {{ name(changed) }} where _is_gone) as new
+on {{ key_matches(mirror, 'gone', bounds, 'new._row_key') }}
+when matched then update set gone._known_until = new._newest.place, gone._in_parts = new._in_parts
+when not matched then insert ({{ mirror.key | map('name') | join(', ') }}, _known_until, _in_parts)
+  values ({{ key_columns_of(mirror, 'new._row_key') }}, new._newest.place, new._in_parts)
 {%- endmacro -%}
 
 {%- macro mirror_merged(mirror, table, changed, bounds) -%}
-{%- set columns = (mirror.columns | map(attribute='name') | list) + ['_changed_at', '_seq', '_source', '_in_parts', '_unfit'] -%}
+{%- set columns = mirror.state_columns -%}
 merge into {{ table }} as own using {{ name(changed) }} as new
-on {{ key_matches(mirror, 'own', bounds, 'new.`row key`') }}
-when matched and new.`is gone` then delete
+on {{ key_matches(mirror, 'own', bounds, 'new._row_key') }}
+when matched and new._is_gone then delete
 when matched then update set {% for column in columns %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
 
-when not matched and not new.`is gone` then insert ({{ columns | map('name') | join(', ') }})
+when not matched and not new._is_gone then insert ({{ columns | map('name') | join(', ') }})
   values ({% for column in columns %}new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro -%}
-
-{%- macro kept_in_memory(view, sql) -%}
-cache table {{ name(view) }}
-{{ sql }}
-{%- endmacro -%}
-
-{%- macro memory_freed(view) -%} drop view if exists {{ name(view) }} {%- endmacro -%}
 
 {#- The tables of which changes have landed: their keys, and how much changes tell. -#}
 {%- macro tables_seen(changelog) -%}

@@ -279,6 +279,7 @@ CASES = [
         "template", "project.yml:1:36", None, "unexpected end", 'sources: [{name: a, format: canal, files: "{{ x"}]'
     ),
     in_project("unknown-key", "project.yml:1:46", 'did you mean "zone"?', '"zon"', SOURCE % ", zon: y"),
+    in_project("source-generation", "project.yml:1:46", None, '"-1"', SOURCE % ", generation: -1"),
     in_project("source-missing", "project.yml:1:11", None, '"name"', "sources: [{format: canal, files: x}]"),
     in_project(
         "source-name",

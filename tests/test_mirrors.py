@@ -117,30 +117,6 @@ def check_mirrored(folder: Path, runner) -> None:
     assert "difference: only in the mirror, life: " in ran.err and "difference: not in the mirror, life: " in ran.err
 
 
-def test_a_mirror_is_not_made_of_the_changes_that_are_left(project, runner, capsys) -> None:
-    mirror = "mirrors:\n  - {name: m, of: {source: shop, table: t}, key: [id], columns: {id: int, a: string}}\n"
-    changed = mirror.replace("a: string", "a: string, b: string")
-    folder = project(
-        {
-            "project.yml": PROJECT.format(storage="iceberg"),
-            "formats/everything.yml": lives.FORMAT,
-            "models/m.yml": mirror,
-            "in/1.jsonl": told("I", 1, new={"id": "1", "a": "x"}),
-        }
-    )
-    assert runner("run", "-s", "shop_to_changelog m").code == 0
-    assert runner("maintain", "-s", "shop_to_changelog m", "--keep-days", "0").code == 0
-    (folder / "in/2.jsonl").write_text(told("D", 2, old={"id": "1"}) + "\n" + told("I", 3, new={"id": "2", "a": "y"}))
-    assert runner("run", "-s", "shop_to_changelog m").code == 0
-    assert shown(capsys, "select id, a from m") == [{"id": 2, "a": "y"}]
-    (folder / "models/m.yml").write_text(changed)
-    ran = runner("run", "-s", "m")
-    assert ran.code == 1 and "maintain --keep-days has removed old ones: --full-refresh -s m makes it" in ran.err
-    assert shown(capsys, "select id, a from m") == [{"id": 2, "a": "y"}]
-    assert runner("run", "-s", "m", "--full-refresh").code == 0
-    assert shown(capsys, "select id, a, b from m") == [{"id": 2, "a": "y", "b": None}]
-
-
 def shown(capsys: Any, sql: str) -> list[dict[str, Any]]:
     return rows(capsys, sql)
 
@@ -215,6 +191,142 @@ def told(op: str, n: int, table: str = "t", old: Any = None, new: Any = None, at
     return json.dumps({"op": op, "n": n, "at": at, "table": table, "key": ["id"], "old": old, "new": new, **more})
 
 
+BY_HAND = """
+mirrors:
+  - name: seen
+    of: {source: shop, table: t}
+    key: [id]
+    columns: {id: int, a: string, b: string, n: "decimal(4,1)"}
+    left_out: [new]
+    where: a <> 'hidden'
+    data_tests: [mirrored]
+  - {name: kept, of: {source: shop, table: k}, key: [id], on_truncate: keep, columns: {id: int}}
+  - {name: loaded, of: {source: loads, table: t}, key: [id], columns: {id: int}, history: true}
+  - name: documents
+    of: {source: documents, table: t}
+    key: [_id]
+    columns: {_id: string, value: {type: string, sent_as: [v]}, other: {type: string, sent_as: [W]}}
+"""
+MORE = """
+  - {{name: loads, format: everything, files: loads/*}}
+  - {{name: documents, format: drs_mongodb, files: documents/*}}
+"""
+
+
+def part(n: int, new: dict[str, str]) -> str:
+    """A message that tells only some columns."""
+    return told("U", n, new=new, types={"id": "int", "a": "text", "b": "text", "n": "decimal(9,3)"})
+
+
+def document(op: str, value: Any, at: int) -> str:
+    """A message about the document 1."""
+    header = {"op": op, "dbType": "MongoDB", "db": "d", "coll": "t", "recordType": op.lower(), "es": at, "ts": at}
+    where = json.dumps({"_id": 1}) if op != "INSERT" else None
+    return json.dumps({**header, "value": json.dumps(value), "where": where, "clusterTime": f"{at // 1000}:1"})
+
+
+PARTS = [
+    {  # `where` leaves out a row
+        "in": [
+            told("I", 20, new={"id": "1", "a": "hidden", "b": "20"}),
+            told("I", 21, new={"id": "2", "a": "x", "n": "1000"}),
+        ],
+        "loads": [told("S", 1, new={"id": "1"}), told("S", 2, new={"id": "2"})],
+        "documents": [document("INSERT", {"_id": 1, "V": "x", "w": "y"}, 1714528800000)],
+        "kept": [told("I", 1, "k", new={"id": "1"})],
+    },
+    {  # A late image of all columns does not count beside a newer one, and a part after it does.
+        "in": [
+            told("I", 15, new={"id": "1", "a": "15", "b": "15"}),
+            part(30, {"id": "1", "a": "30"}),
+            part(31, {"id": "2", "b": "z"}),
+        ],
+        "loads": [told("S", 3, new={"id": "1"})],
+        "documents": [document("UPDATE", {"$set": {"w": "z"}, "$unset": {"v": True}}, 1714528801000)],
+        "kept": [told("T", 2, "k")],
+    },
+    {
+        "in": [part(32, {"id": "2", "n": "7.5"})],
+        "loads": [told("S", 4, new={"id": "3"})],
+        "kept": [told("I", 3, "k", new={"id": "2"})],
+    },
+    {"in": [part(33, {"id": "2", "a": "w"}), part(34, {"id": "2", "n": "x"})]},
+]
+
+
+def test_what_runs_take_in(project, runner, capsys) -> None:
+    """A row that comes back, parts, a table that is emptied and one that is loaded anew, in four runs. After the third
+    one the changes that it read are removed: what comes then must do without them.
+    """
+    settings = (PROJECT + MORE).format(storage="delta")
+    files = {"formats/everything.yml": lives.FORMAT, "models/mirrors.yml": BY_HAND, "project.yml": settings}
+    folder = project(files)
+    for name in ("in", "loads", "documents"):
+        (folder / name).mkdir()
+    models = "seen kept loaded loaded_history documents"
+    for number, landing in enumerate(PARTS):
+        if number == 1:
+            loads = settings.replace("files: loads/*", "files: loads/*, generation: 1")
+            (folder / "project.yml").write_text(loads)
+        if number == 3:
+            assert runner("maintain", "-s", "shop_to_changelog", "--keep-days", "0").code == 0
+        landing = {**landing, "in": landing["in"] + landing.get("kept", [])}
+        for name in ("in", "loads", "documents"):
+            if landing.get(name):
+                (folder / name / f"{number}.jsonl").write_text("\n".join(landing[name]))
+        ran = runner("run", "-s", f"config.materialized:streaming {models}")
+        assert ran.code == 0, ran.err
+    own = "_unfit, _in_parts, _seq.position[0] as n_of"
+    assert shown(capsys, f"select id, a, b, n, {own} from seen order by id") == [
+        {"id": 1, "a": "30", "b": "20", "n": None, "_unfit": None, "_in_parts": True, "n_of": 30},
+        {"id": 2, "a": "w", "b": "z", "n": None, "_unfit": {"n": "x"}, "_in_parts": True, "n_of": 34},
+    ]
+    assert shown(capsys, "select id from kept order by id") == [{"id": 1}, {"id": 2}]
+    assert shown(capsys, "select id, _seq.generation as load from loaded order by id") == [
+        {"id": 1, "load": 1},
+        {"id": 3, "load": 1},
+    ]
+    assert shown(capsys, "select id, is_current, _seq.generation as load from loaded_history order by id, load") == [
+        {"id": 1, "is_current": False, "load": 0},
+        {"id": 1, "is_current": True, "load": 1},
+        {"id": 2, "is_current": False, "load": 0},
+        {"id": 3, "is_current": True, "load": 1},
+    ]
+    assert shown(capsys, "select _id, value, other from documents") == [{"_id": "1", "value": None, "other": "z"}]
+    # A mirror of other columns must be made of all changes, and these are not there any more.
+    (folder / "models/mirrors.yml").write_text(BY_HAND.replace("left_out: [new]", "left_out: []"))
+    ran = runner("run", "-s", "seen")
+    assert ran.code == 1 and "maintain --keep-days has removed old ones: --full-refresh -s seen makes it" in ran.err
+    assert [row["id"] for row in shown(capsys, "select id from seen order by id")] == [1, 2]
+    assert runner("run", "-s", "seen", "--full-refresh").code == 0
+    assert shown(capsys, "select id, a, b from seen") == [{"id": 2, "a": "w", "b": None}]
+
+
+def test_what_becomes_of_added_columns(project, runner, capsys) -> None:
+    """A mirror that no longer adds columns, or is not to have one, is built again."""
+    mirror = "mirrors:\n  - {name: m, of: {source: shop, table: t}, key: [id], on_drift: add, columns: {id: int}}\n"
+    new = {"id": "1", "x": "a", "X": "b", "_seq": "c", "Y": "d"}
+    folder = project(
+        {
+            "project.yml": PROJECT.format(storage="delta"),
+            "formats/everything.yml": lives.FORMAT,
+            "models/m.yml": mirror,
+            "in/1.jsonl": told("I", 1, new=new),
+        }
+    )
+    ran = runner("run", "-s", "shop_to_changelog m")
+    assert ran.code == 0, ran.err
+    assert 'added as text: "X", "Y"; give them a type' in ran.err
+    assert 'not added, since a mirror has columns of these names itself: "_seq"' in ran.err
+    assert shown(capsys, "select id, X, Y, _seq.position[0] as n from m") == [{"id": 1, "X": "b", "Y": "d", "n": 1}]
+    (folder / "models/m.yml").write_text(mirror.replace("on_drift: add", "on_drift: add, left_out: [y]"))
+    (folder / "in/2.jsonl").write_text(told("U", 2, new={**new, "X": "e"}))
+    assert runner("run", "-s", "shop_to_changelog m").code == 0
+    assert shown(capsys, "select * except (_changed_at, _seq, _source, _in_parts, _unfit) from m") == [
+        {"id": 1, "X": "e"}
+    ]
+
+
 GOOD = {
     "id": "1",
     "a": "x",
@@ -282,7 +394,7 @@ def test_settings_and_values(project, runner, capsys) -> None:
     unknown = "the table has columns that the mirror does not have: "
     assert by_name["plain"]["message"].splitlines() == [
         f'{unknown}"a.3", "a2", "new": give them a type under columns, or name them under left_out',
-        "2 changes do not tell the key (id), and the mirror is without them",
+        "2 changes tell no key of its type (id), and the mirror is without them",
     ]
     assert by_name["refused"]["message"] == (
         f'on_drift is fail, and {unknown}"a", "a.3", "a2", "at", "bytes", "day", "flag", "local", "n", "new", '

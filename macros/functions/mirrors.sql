@@ -1,7 +1,9 @@
 -- Mirrors: what a change tells of a row, and texts in the types that columns have. Each gives null for what does not fit.
 {%- set place = 'struct<rank int, seq ' ~ contract.seq ~ '>' -%}
-{%- set zone = '(Z|[+-][0-9]{2}:?[0-9]{2})(\\\\[[^\\\\]]*\\\\])?$' -%}
-{%- set in_micros = '[.][0-9]{6}[0-9]*[1-9]' %}
+{%- set day = '[+-]?[0-9]{4,}-[0-9]{1,2}-[0-9]{1,2}' -%}
+{%- set time_of_day = '[ T][0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.][0-9]*)?)?' -%}
+{%- set zone = ' ?(Z|[+-][0-9]{2}(:?[0-9]{2})?)' -%}
+{%- set beyond_micros = '[.][0-9]{6}[0-9]*[1-9]' %}
 
 create function named_as(
   image map<string,string> comment 'an image',
@@ -32,6 +34,16 @@ return if(size(parts) = 0,
     coalesce(whole, map()),
     (image, p) -> map_concat(image, p.told)));
 
+create function unfit_then(
+  before map<string,string> comment 'the values that did not fit, or null',
+  told map<string,string> comment 'the columns that a change tells, among others',
+  now map<string,string> comment 'those of its values that do not fit, or null')
+returns map<string,string>
+comment 'The values that do not fit after a change that tells single columns; null if there are none.'
+return get(filter(
+  array(map_concat(map_filter(coalesce(before, map()), (c, v) -> not coalesce(map_contains_key(told, c), false)), coalesce(now, map()))),
+  m -> size(m) > 0), 0);
+
 create function unfit_columns(
   told map<string,string> comment 'what is known of a row, as texts',
   missing array<string> comment 'the columns that are null in the row; nulls among them do not count')
@@ -39,19 +51,24 @@ returns map<string,string>
 comment 'The texts of those of these columns that are not null: values that do not fit the types of their columns; null if there are none.'
 return if(exists(missing, c -> told[c] is not null), map_filter(told, (c, v) -> v is not null and coalesce(array_contains(missing, c), false)), null);
 
-create function times_emptied(
-  emptied array<struct<rank int, generation int, phase int, event_time timestamp, arrival array<bigint>, at timestamp>> comment 'when a table was emptied',
+create function emptied_after(
+  times array<struct<rank int, generation int, phase int, event_time timestamp, log string, sent_at timestamp, arrival array<bigint>, at timestamp>> comment 'when a table was emptied',
   rank int comment 'the rank of the source that tells of a change: changes of a higher one come later',
   seq {{ contract.seq }} comment 'the place of the change among those of its source',
-  event_time timestamp comment 'when the change was made, or null')
-returns int
-comment 'How often the table had been emptied before a change: order numbers of rows and of statements cannot be compared, so their times are, and if these do not differ, their arrival.'
-return size(filter(emptied, e -> not case
-  when e.rank <> rank then e.rank > rank
-  when e.generation <> seq.generation then e.generation > seq.generation
-  when e.phase <> seq.phase then e.phase > seq.phase
-  when e.event_time <> event_time then e.event_time > event_time
-  else e.arrival > seq.arrival end));
+  event_time timestamp comment 'when the change was made, or null',
+  log string comment 'the partition of a topic that has its message, or null',
+  sent_at timestamp comment 'when its message was sent, or null')
+returns array<timestamp>
+comment 'When the table was emptied after a change: order numbers of rows and of statements cannot be compared, so their times are. If these do not differ, messages of one partition, or of files, are compared by their arrival, others by when they were sent; what then is even comes before the change.'
+return transform(
+  filter(times, e -> case
+    when e.rank <> rank then e.rank > rank
+    when e.generation <> seq.generation then e.generation > seq.generation
+    when e.phase <> seq.phase then e.phase > seq.phase
+    when e.event_time <> event_time then e.event_time > event_time
+    when e.log <> log then coalesce(e.sent_at > sent_at, false)
+    else e.arrival > seq.arrival end),
+  e -> e.at);
 
 create function as_double(value string comment 'a text')
 returns double
@@ -66,17 +83,18 @@ return if(abs(try_cast(value as float)) = float('infinity') and value not rlike 
 create function as_date(value string comment 'a text')
 returns date
 comment 'The day, if there is no time of day beside it, or midnight.'
-return if(value rlike '^[+-]?[0-9]{4,}-[0-9]{1,2}-[0-9]{1,2}( 00:00:00)?$', try_cast(value as date), null);
+return if(value rlike '^{{ day }}( 00:00:00)?$', try_cast(value as date), null);
 
 create function as_timestamp(value string comment 'a text')
 returns timestamp
-comment 'The instant, if the text has a zone and no digits after microseconds.'
-return if(value rlike '{{ zone }}' and value not rlike '{{ in_micros }}', try_cast(regexp_replace(value, '\\[.*', '') as timestamp), null);
+comment 'The instant, if the text has a day, a time of day and a zone, and no digits after microseconds.'
+return if(value rlike '^{{ day }}{{ time_of_day }}{{ zone }}(\\[[^\\]]*\\])?$' and value not rlike '{{ beyond_micros }}',
+  try_cast(regexp_replace(regexp_replace(value, '\\[.*', ''), '([+-][0-9]{2})$', '$1:00') as timestamp), null);
 
 create function as_timestamp_ntz(value string comment 'a text')
 returns timestamp_ntz
-comment 'Day and time of day, if the text has no zone and no digits after microseconds.'
-return if(value rlike '{{ zone }}|{{ in_micros }}', null, try_cast(value as timestamp_ntz));
+comment 'Day and time of day, midnight if there is none, if the text has no zone and no digits after microseconds.'
+return if(value rlike '^{{ day }}({{ time_of_day }})?$' and value not rlike '{{ beyond_micros }}', try_cast(value as timestamp_ntz), null);
 
 create function as_binary(value string comment 'a text')
 returns binary

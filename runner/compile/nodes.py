@@ -73,8 +73,8 @@ class Compiler:
     def model(self, model: Model, node: Node) -> CompiledNode:
         """The SQL of a model; raises `model-empty` for a file without any."""
         match model.query:
-            case Source(format=spec, name=name, zone=zone, tables=tables):
-                query = compile_format(self.templates.call, spec, name, zone, tables)
+            case Source(format=spec, name=name, zone=zone, tables=tables, generation=generation):
+                query = compile_format(self.templates.call, spec, name, zone, tables, None, generation)
                 return CompiledNode(
                     query.sql, query.functions, sql_functions=query.sql_functions, promises=query.promises
                 )

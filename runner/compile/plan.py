@@ -109,6 +109,7 @@ class Plan:
     types_places: tuple[TypesPlace, ...]
     values: Values
     tables: Tables
+    generation: int
 
 
 def make_plan(
@@ -117,14 +118,14 @@ def make_plan(
     zone_name: str | None,
     settings: Iterable[TableSettings] = (),
     prefix: str | None = None,
+    generation: int = 0,
 ) -> Plan:
     """The plan for one source; its zone overrides the format's, and the `prefix` is the source if it is not given.
     Raises `types-unknown`, `schema-field` and `spec-conflict`.
     """
     zone = make_zone(zone_name or spec.zone)
     avro = avro_function(source, spec) if spec.message.encoding == "avro" else None
-    images = make_images(spec)
-    columns = make_columns(spec)
+    images, columns = make_images(spec), make_columns(spec)
     tables = _tables(declared_table(table, spec, zone) for table in settings)
     values = _values(type_readers(spec, zone), tables)
     functions = [*(image.function for image in images.texts), *(reader.function for reader in values.python)]
@@ -149,6 +150,7 @@ def make_plan(
         types_places=tuple(types_places(spec)),
         values=values,
         tables=tables,
+        generation=generation,
     )
 
 

@@ -24,11 +24,12 @@ def compile_format(
     zone: str | None,
     tables: Sequence[TableSettings] = (),
     prefix: str | None = None,
+    generation: int = 0,
 ) -> FormatQuery:
     """The query that makes changelog rows of the view `<source>_messages`, and the functions that only it calls; their
     names begin with the `prefix`, which is the source if it is not given.
     """
-    plan = make_plan(source, spec, zone, tables, prefix)
+    plan = make_plan(source, spec, zone, tables, prefix, generation)
     sql = folded(macro("header", plan) + macro("changelog", plan))
     functions = printed_functions(folded(macro("functions_of_source", plan)), "functions_of_source")
     promises = make_promises(spec, zone, tables)

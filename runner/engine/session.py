@@ -190,6 +190,19 @@ class Spark:
         with query_errors():
             self.query(sql).createOrReplaceTempView(name)
 
+    @contextmanager
+    def computed_view(self, name: str, sql: str) -> Iterator[None]:
+        """In the block there is a view of a query that was computed once: it stays as it is when tables change that the
+        query reads. A cached view would be computed again then.
+        """
+        with query_errors():
+            self.query(sql).localCheckpoint().createOrReplaceTempView(name)
+        try:
+            yield
+        finally:
+            with query_errors():
+                self.session.catalog.dropTempView(name)
+
     def parquet_view(self, name: str, folder: str, columns: Mapping[str, str]) -> None:
         """Creates a view of a folder of Parquet files with these columns and types."""
         with query_errors():

@@ -55,7 +55,8 @@ MOST_DIGITS = 38
 GONE = "__gone"
 
 # A column of the table of rows that are gone.
-KNOWN_UNTIL = "_known_until"
+# Columns of the table of rows that are gone, and of steps on the way to a mirror.
+STEPS = {"_known_until", "_row_key", "_newest", "_is_gone"}
 # The columns that mirrors have beside those of their table, with what they say.
 OWN_COLUMNS = {
     "_changed_at": "when the database made the change that the row comes from",
@@ -119,7 +120,7 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     with problems.gathered():
         tables = tuple(_table(one, sources) for one in _needed(yaml, "of").as_list())
     with problems.gathered():
-        columns = tuple(_columns(_needed(yaml, "columns"), _taken(_has_history(yaml))))
+        columns = tuple(_columns(_needed(yaml, "columns"), taken_columns(_has_history(yaml))))
     for name in CHOICES:
         with problems.gathered():
             chosen[name] = _choice(yaml, name)
@@ -208,9 +209,9 @@ def _own_columns(shows: str) -> dict[str, str]:
     return {**(HISTORY_COLUMNS if shows == "history" else STATE_COLUMNS), **OWN_COLUMNS}
 
 
-def _taken(with_history: bool) -> set[str]:
+def taken_columns(with_history: bool) -> set[str]:
     """The names that columns of the table cannot have."""
-    return {*_own_columns("state"), *(HISTORY_COLUMNS if with_history else ()), KNOWN_UNTIL}
+    return {*_own_columns("state"), *(HISTORY_COLUMNS if with_history else ()), *STEPS}
 
 
 def _choice(yaml: Yaml, name: str) -> str:

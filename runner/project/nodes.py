@@ -97,7 +97,9 @@ class TableSettings:
 
 @dataclass(frozen=True)
 class Source:
-    """Messages of one format, and where they come from. `zone` is the time zone of their local times."""
+    """Messages of one format, and where they come from. `zone` is the time zone of their local times. `generation` is
+    the number of the full load to which what lands belongs.
+    """
 
     name: str
     format: Format
@@ -106,6 +108,7 @@ class Source:
     description: str
     where: Where
     tables: tuple[TableSettings, ...] = ()
+    generation: int = 0
 
     @property
     def model(self) -> str:
@@ -188,6 +191,17 @@ class Mirror:
         """
         has_halves = any(table.source.format.has_halves for table in self.tables)
         return bool(self.key) and not has_halves and len(self.models) == len(self.tables)
+
+    @property
+    def drift(self) -> str:
+        """What is done with columns that it does not have."""
+        return f"{self.on_drift} {json.dumps(sorted(self.left_out))}"
+
+    @property
+    def state_columns(self) -> tuple[str, ...]:
+        """The columns of the table that has its rows as they are."""
+        own = ("_changed_at", "_seq", "_source", "_in_parts", "_unfit")
+        return (*(column.name for column in self.columns), *own)
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -16,11 +16,12 @@ from runner.spec.formats import FormatFolders
 from runner.spec.messages import read_schema
 from runner.spec.values import read_path
 from runner.spec.words import Format
-from runner.yaml_text import Yaml
+from runner.yaml_text import Yaml, whole_number
 from runner.zones import read_zone
 
-SOURCE_KEYS = ("name", "description", "format", "schema", "zone", "tables", "files", "table", "kafka")
+SOURCE_KEYS = ("name", "description", "format", "schema", "zone", "generation", "tables", "files", "table", "kafka")
 MESSAGE_KEYS = ("files", "table", "kafka")
+MOST_GENERATIONS = 2**31 - 1
 TABLE_KEYS = ("name", "key", "columns", "zone")
 # Tenant, database, schema and table.
 MOST_PARTS = 4
@@ -59,7 +60,15 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
         optional_text(yaml.get("description")),
         yaml.where(),
         read_tables(yaml.get("tables")),
+        _generation(yaml.get("generation")),
     )
+
+
+def _generation(yaml: Yaml | None) -> int:
+    number = whole_number(yaml.text()) if yaml else 0
+    if yaml and (number is None or number > MOST_GENERATIONS):
+        raise yaml.error("source-generation", f'"generation" must be a number from 0, not "{yaml.value}"')
+    return number or 0
 
 
 def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler) -> Messages:

@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions
 from runner.engine.tables import Tables
-from runner.project.mirrors import GONE, OWN_COLUMNS, STATE_COLUMNS
+from runner.project.mirrors import GONE, taken_columns
 from runner.project.nodes import Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.templates import new_rows_view
 from runner.run.landing import finishes
@@ -40,7 +39,7 @@ class Mirrors:
             return self._up_to_date(name, query.mirror)
         begun, seen = self.tables.refreshes.unfinished(name), self.reading.changelogs(name)
         self._check_whole(name, query.mirror, begun)
-        mirror, notes = self._looked_at(query.mirror)
+        mirror, notes = self._looked_at(query.mirror, query.shows)
         with self.tables.progress(name).writing(reading_until(seen, {})):
             count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror))
         self.tables.refreshes.done(name)
@@ -53,10 +52,13 @@ class Mirrors:
             self._check_whole(name, mirror, begun)
             return self._built(name, mirror, seen, finishes(begun, self.run_id))
         until, mirror = reading_until(seen, since), self._with_added(name, mirror)
+        if until == since:
+            return self.tables.count(name), ()
         self.reading.show_new_rows(name, mirror.models, since, until)
         new = replace(mirror, tables=tuple(_with_rows(name, one) for one in mirror.tables))
-        looked_at, notes = self._looked_at(new)
-        if looked_at is not new or self._number("mirror_is_emptied", new, "times"):
+        found = self._findings(new, self.tables.storage.table(name))
+        found_mirror, notes = _after_findings(new, "state", found)
+        if found_mirror is not new or found["is_emptied"]:
             self._check_whole(name, mirror, begun)
             return self._built(name, mirror, seen, ())
         with self.tables.progress(name).writing(until):
@@ -76,9 +78,8 @@ class Mirrors:
         """The mirror with the columns that earlier runs have added."""
         if mirror.on_drift != "add":
             return mirror
-        known = {*(column.name for column in mirror.columns), *OWN_COLUMNS, *STATE_COLUMNS}
         self.tables.table_view(name)
-        return _with_texts(mirror, [one for one in self.tables.types(name) if one not in known])
+        return _with_texts(mirror, [one for one in self.tables.types(name) if one not in mirror.state_columns])
 
     def _since(self, name: str, seen: Mapping[str, Position | None]) -> Positions | None:
         """How far the table has read; None if it is not this mirror of these changelogs, and must be built again."""
@@ -91,31 +92,34 @@ class Mirrors:
     def _built(self, name: str, mirror: Mirror, seen: Mapping[str, Position | None], notes: tuple[str, ...]) -> Built:
         """Builds the table and that of rows that are gone, from all changes."""
         self.tables.write_mark(name, "")
-        whole, more = self._looked_at(mirror)
-        with self.tables.progress(name).writing(reading_until(seen, {})):
-            self.tables.storage.replace(f"{name}{GONE}", self.tables.macro("mirror_gone", whole), True)
-            count = self.tables.replace(name, self.tables.macro("mirror_state", whole), True)
+        whole, more = self._looked_at(mirror, "state")
+        rows, macro, storage = f"{name}__whole", self.tables.macro, self.tables.storage
+        with (
+            self.tables.progress(name).writing(reading_until(seen, {})),
+            self.tables.spark.computed_view(rows, macro("mirror_whole", whole)),
+        ):
+            storage.replace(f"{name}{GONE}", macro("rows_gone", whole, rows), True)
+            count = self.tables.replace(name, macro("rows_there", whole, rows), True)
         self.tables.write_mark(name, self._meaning(name))
         self.tables.refreshes.done(name)
         return count, (*notes, *more)
 
     def _meaning(self, name: str) -> str:
-        return hashlib.sha256(self.compiled.nodes[name].meaning.encode()).hexdigest()
+        """What a table is made by. Its SQL says nothing of columns that were added to it."""
+        node = self.compiled.nodes[name]
+        mirror = self.reading.graph.nodes[name].model
+        drift = mirror.mirror.drift if mirror and mirror.mirror else ""
+        return hashlib.sha256(f"{node.meaning}\n{drift}".encode()).hexdigest()
 
-    def _looked_at(self, mirror: Mirror) -> tuple[Mirror, tuple[str, ...]]:
+    def _looked_at(self, mirror: Mirror, shows: str) -> tuple[Mirror, tuple[str, ...]]:
         """The mirror, with columns that were added to it, and notes on what it is without; raises QueryFailed."""
-        found = self.tables.spark.rows(self.tables.macro("mirror_findings", mirror))[1][0]
-        unknown = found["unknown_columns"]
-        if unknown and mirror.on_drift == "fail":
-            raise QueryFailed(f"on_drift is fail, and {_not_here(unknown)}")
-        notes = tuple(_notes(mirror, unknown, found["without_key"]))
-        if unknown and mirror.on_drift == "add":
-            return _with_texts(mirror, unknown), notes
-        return mirror, notes
+        # The notes are those of its rows as they are; looking for them reads all changes.
+        if shows == "history" and mirror.on_drift == "warn":
+            return mirror, ()
+        return _after_findings(mirror, shows, self._findings(mirror))
 
-    def _number(self, macro: str, mirror: Mirror, column: str) -> int:
-        found: int = self.tables.spark.rows(self.tables.macro(macro, mirror))[1][0][column]
-        return found
+    def _findings(self, mirror: Mirror, table: str = "") -> dict[str, Any]:
+        return _row(self.tables, "mirror_findings", mirror, table)
 
 
 @dataclass(frozen=True)
@@ -131,45 +135,49 @@ class Increment:
     check_whole: Callable[[], None]
 
     def apply(self) -> None:
-        with self._kept("told", "mirror_told", self.new) as told:
-            bounds = self._row("mirror_bounds", self.mirror, told)
+        with self._computed("told", "mirror_told", self.new) as told:
+            bounds = _row(self.tables, "mirror_bounds", self.mirror, told)
             if bounds["rows"]:
-                with self._kept("decided", "mirror_decided", self.mirror, told, *self._own_tables, bounds) as decided:
-                    self._merge(decided)
+                own = self.tables.storage.table(self.name), self.tables.storage.table(f"{self.name}{GONE}")
+                with self._computed("decided", "mirror_decided", self.mirror, told, *own, bounds) as decided:
+                    self._merge(decided, bounds)
 
-    def _merge(self, decided: str) -> None:
-        counts = self._row("mirror_decisions", decided)
-        if not counts["taken"] and not counts["again"]:
-            return
+    def _merge(self, decided: str, bounds: Mapping[str, Any]) -> None:
+        counts = _row(self.tables, "mirror_decisions", decided)
         if counts["again"]:
             self.check_whole()
-        with self._kept("changed", "mirror_changed", self.mirror, decided, counts["again"] > 0) as changed:
-            bounds = self._row("mirror_bounds", self.mirror, changed, "`row key`")
-            # Rows that come back leave the gone ones first: with neither, the next run looks at all of their changes.
-            self._write("gone_merged", f"{self.name}{GONE}", changed, bounds)
-            self._write("mirror_merged", self.name, changed, bounds)
+        if counts["changed"]:
+            with self._computed("changed", "mirror_changed", self.mirror, decided, counts["again"] > 0) as changed:
+                self._write("gone_merged", f"{self.name}{GONE}", changed, bounds)
+                self._write("mirror_merged", self.name, changed, bounds)
 
     def _write(self, macro: str, table: str, changed: str, bounds: Mapping[str, Any]) -> None:
         sql = self.tables.macro(macro, self.mirror, self.tables.storage.table(table), changed, bounds)
         self.tables.spark.do(sql)
 
-    @cached_property
-    def _own_tables(self) -> tuple[str, str]:
-        return self.tables.storage.table(self.name), self.tables.storage.table(f"{self.name}{GONE}")
-
     @contextmanager
-    def _kept(self, what: str, macro: str, *arguments: Any) -> Iterator[str]:
-        """A view of what a macro selects, which is computed once."""
+    def _computed(self, what: str, macro: str, *arguments: Any) -> Iterator[str]:
+        """A view of what a macro selects, before its own tables change."""
         view = f"{self.name}__{what}"
-        self.tables.spark.do(self.tables.macro("memory_freed", view))
-        self.tables.spark.do(self.tables.macro("kept_in_memory", view, self.tables.macro(macro, *arguments)))
-        try:
+        with self.tables.spark.computed_view(view, self.tables.macro(macro, *arguments)):
             yield view
-        finally:
-            self.tables.spark.do(self.tables.macro("memory_freed", view))
 
-    def _row(self, macro: str, *arguments: Any) -> dict[str, Any]:
-        return self.tables.spark.rows(self.tables.macro(macro, *arguments))[1][0]
+
+def _row(tables: Tables, macro: str, *arguments: Any) -> dict[str, Any]:
+    """The one row that a macro selects."""
+    return tables.spark.rows(tables.macro(macro, *arguments))[1][0]
+
+
+def _after_findings(mirror: Mirror, shows: str, found: Mapping[str, Any]) -> tuple[Mirror, tuple[str, ...]]:
+    """The mirror, with columns that are added to it, and notes on what it is without; raises QueryFailed."""
+    unknown = found["unknown_columns"]
+    if unknown and mirror.on_drift == "fail":
+        raise QueryFailed(f"on_drift is fail, and {_not_here(unknown)}")
+    taken = taken_columns(shows == "history") if mirror.on_drift == "add" else set(unknown)
+    added = [column for column in unknown if column.lower() not in taken]
+    left = [column for column in unknown if column not in added]
+    notes = tuple(_notes(mirror, added, left, found["without_key"]))
+    return _with_texts(mirror, added) if added else mirror, notes
 
 
 def _with_texts(mirror: Mirror, columns: Iterable[str]) -> Mirror:
@@ -180,14 +188,16 @@ def _with_rows(name: str, table: MirroredTable) -> MirroredTable:
     return replace(table, rows=new_rows_view(name, table.source.model))
 
 
-def _notes(mirror: Mirror, unknown: list[str], without_key: int) -> Iterator[str]:
-    if unknown and mirror.on_drift == "add":
-        yield f"added as text: {_quoted(unknown)}; give them a type under columns"
-    if unknown and mirror.on_drift == "warn":
-        yield f"{_not_here(unknown)}: give them a type under columns, or name them under left_out"
+def _notes(mirror: Mirror, added: list[str], left: list[str], without_key: int) -> Iterator[str]:
+    if added:
+        yield f"added as text: {_quoted(added)}; give them a type under columns"
+    if left and mirror.on_drift == "add":
+        yield f"not added, since a mirror has columns of these names itself: {_quoted(left)}"
+    elif left:
+        yield f"{_not_here(left)}: give them a type under columns, or name them under left_out"
     if without_key:
-        changes = "1 change does" if without_key == 1 else f"{without_key} changes do"
-        yield f"{changes} not tell the key ({', '.join(mirror.key)}), and the mirror is without them"
+        changes = "1 change tells" if without_key == 1 else f"{without_key} changes tell"
+        yield f"{changes} no key of its type ({', '.join(mirror.key)}), and the mirror is without them"
 
 
 def _not_here(unknown: Iterable[str]) -> str:

@@ -2,7 +2,8 @@
 with
 -- The changes of the table, with the names that its columns have here.
 sent as (
-  select rank, source, op, seq, event_time, valid_from, after_image, changed,
+  select rank, source, op, seq, origin, event_time, valid_from, after_image,
+    transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     named_as(key, names) as key, named_as(old_key, names) as old_key, named_as(before, names) as before, named_as(after, names) as after
   from (
     select 0 as rank, *, coalesce(event_time, produced_at, origin.timestamp) as valid_from,
@@ -15,9 +16,13 @@ sent as (
 
 -- When the table was emptied.
 emptied as (
-  select array_sort(collect_list(struct(rank, seq.generation, seq.phase, event_time, seq.arrival, at))) as emptied
+  select collect_list(struct(rank, generation, phase, event_time, log, sent_at, arrival, at)) as times
   from (
-    select 0 as rank, seq, event_time, coalesce(event_time, produced_at, origin.timestamp) as at from `canal_to_changelog`
+    select
+      0 as rank, seq.generation, seq.phase, event_time, concat(origin.topic, '/', origin.partition) as log, origin.timestamp as sent_at,
+        seq.arrival,
+      coalesce(event_time, produced_at, origin.timestamp) as at
+    from `canal_to_changelog`
     where kind = 'ddl' and op in ('truncate', 'drop') and table_name = 'orders' and coalesce(schema_name, db_name) = 'shop'
   )
 ),
@@ -42,7 +47,7 @@ changes as (
       when moved then map_concat(coalesce(before, map()), after)
       when after_image = 'patch' then told_columns(after, changed)
       else coalesce(after, map()) end as told,
-    emptied, times_emptied(emptied, rank, seq, event_time) as times_emptied, size(emptied) as times
+    emptied_after(times, rank, seq, event_time, concat(origin.topic, '/', origin.partition), origin.timestamp) as emptied
   from keyed cross join emptied
   lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
   where if(removes, key_before, key_after).`id` is not null
@@ -53,7 +58,8 @@ known as (
   select
     row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
-    max(place) filter (where is_whole) as since,
+    max(place) filter (where is_whole) as newest_whole,
+    min(place) filter (where not is_whole) as first_part,
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
@@ -62,7 +68,7 @@ known as (
       max(place) filter (where is_whole),
       collect_list(struct(place, told)) filter (where not is_whole)) as told
   from changes
-  where times_emptied = times
+  where size(emptied) = 0
   group by row_key
 ),
 

@@ -2,7 +2,8 @@
 with
 -- The changes of the table, with the names that its columns have here.
 sent as (
-  select rank, source, op, seq, event_time, valid_from, after_image, changed,
+  select rank, source, op, seq, origin, event_time, valid_from, after_image,
+    transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     named_as(key, names) as key, named_as(old_key, names) as old_key, named_as(before, names) as before, named_as(after, names) as after
   from (
     select 0 as rank, *, coalesce(event_time, produced_at, origin.timestamp) as valid_from,
@@ -15,9 +16,13 @@ sent as (
 
 -- When the table was emptied.
 emptied as (
-  select array_sort(collect_list(struct(rank, seq.generation, seq.phase, event_time, seq.arrival, at))) as emptied
+  select collect_list(struct(rank, generation, phase, event_time, log, sent_at, arrival, at)) as times
   from (
-    select 0 as rank, seq, event_time, coalesce(event_time, produced_at, origin.timestamp) as at from `canal_to_changelog`
+    select
+      0 as rank, seq.generation, seq.phase, event_time, concat(origin.topic, '/', origin.partition) as log, origin.timestamp as sent_at,
+        seq.arrival,
+      coalesce(event_time, produced_at, origin.timestamp) as at
+    from `canal_to_changelog`
     where kind = 'ddl' and op in ('truncate', 'drop') and table_name = 'orders' and coalesce(schema_name, db_name) = 'shop'
   )
 ),
@@ -42,7 +47,7 @@ changes as (
       when moved then map_concat(coalesce(before, map()), after)
       when after_image = 'patch' then told_columns(after, changed)
       else coalesce(after, map()) end as told,
-    emptied, times_emptied(emptied, rank, seq, event_time) as times_emptied, size(emptied) as times
+    emptied_after(times, rank, seq, event_time, concat(origin.topic, '/', origin.partition), origin.timestamp) as emptied
   from keyed cross join emptied
   lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
   where if(removes, key_before, key_after).`id` is not null
@@ -50,7 +55,7 @@ changes as (
 
 -- Each change tells single columns of a row, or begins it anew.
 begun as (
-  select *, count_if(is_whole) over (partition by row_key, times_emptied order by place) as beginning from changes
+  select *, count_if(is_whole) over (partition by row_key, size(emptied) order by place) as beginning from changes
 ),
 
 -- What is known of a row after each change, typed.
@@ -63,7 +68,7 @@ typed as (
     select * except (told),
       reduce(
         collect_list(told) over (
-          partition by row_key, times_emptied, beginning order by place rows between unbounded preceding and current row),
+          partition by row_key, size(emptied), beginning order by place rows between unbounded preceding and current row),
         cast(map() as map<string,string>), (image, one) -> map_concat(image, one)) as told
     from begun
   )
@@ -77,7 +82,7 @@ compared as (
 ),
 versions as (
   select * from (
-    select *, lag(version) over (partition by row_key, times_emptied order by place) as version_before from compared
+    select *, lag(version) over (partition by row_key, size(emptied) order by place) as version_before from compared
   )
   where not version <=> version_before
 ),
@@ -87,9 +92,9 @@ ended as (
   select *,
     least(
       min(valid_from) over (
-        partition by row_key, times_emptied order by place desc rows between unbounded preceding and 1 preceding),
-          get(emptied, times_emptied).at) as valid_to,
-    row_number() over (partition by row_key, times_emptied order by place desc) = 1 and times_emptied = times as is_current
+        partition by row_key, size(emptied) order by place desc rows between unbounded preceding and 1 preceding), array_min(emptied)) as
+          valid_to,
+    row_number() over (partition by row_key, size(emptied) order by place desc) = 1 and size(emptied) = 0 as is_current
   from versions
 )
 

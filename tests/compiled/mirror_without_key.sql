@@ -3,7 +3,8 @@ select * from (
 with
 -- The changes of the table, with the names that its columns have here.
 sent as (
-  select rank, source, op, seq, event_time, valid_from, after_image, changed,
+  select rank, source, op, seq, origin, event_time, valid_from, after_image,
+    transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     named_as(key, names) as key, named_as(old_key, names) as old_key, named_as(before, names) as before, named_as(after, names) as after
   from (
     select 0 as rank, *, coalesce(event_time, produced_at, origin.timestamp) as valid_from,
@@ -115,7 +116,8 @@ known as (
   select
     row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
-    max(place) filter (where is_whole) as since,
+    max(place) filter (where is_whole) as newest_whole,
+    min(place) filter (where not is_whole) as first_part,
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
