@@ -255,8 +255,8 @@ PARTS = [
 
 
 def test_what_runs_take_in(project, runner, capsys) -> None:
-    """A row that comes back, parts, a table that is emptied and one that is loaded anew, in four runs. After the third
-    one the changes that it read are removed: what comes then must do without them.
+    """A row that comes back, parts, a table that is emptied and one that is loaded anew, in four runs. Before the last
+    one old changes are removed (none is old enough): what comes then must not look for them.
     """
     settings = (PROJECT + MORE).format(storage="delta")
     files = {"formats/everything.yml": lives.FORMAT, "models/mirrors.yml": BY_HAND, "project.yml": settings}
@@ -299,7 +299,7 @@ def test_what_runs_take_in(project, runner, capsys) -> None:
     assert ran.code == 1 and "maintain --keep-days has removed old ones: --full-refresh -s seen makes it" in ran.err
     assert [row["id"] for row in shown(capsys, "select id from seen order by id")] == [1, 2]
     assert runner("run", "-s", "seen", "--full-refresh").code == 0
-    assert shown(capsys, "select id, a, b from seen") == [{"id": 2, "a": "w", "b": None}]
+    assert [row["id"] for row in shown(capsys, "select id from seen order by id")] == [1, 2]
 
 
 def test_what_becomes_of_added_columns(project, runner, capsys) -> None:
