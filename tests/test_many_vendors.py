@@ -24,6 +24,7 @@ from tests.avro_encoders import AVRO_ENCODERS, DRS_SCHEMA_FILE, base64_lines, co
 from tests.encoders import ENCODERS as JSON_ENCODERS
 from tests.logical_changes import (
     CHANGES,
+    ORDERS,
     TABLES,
     Change,
     Column,
@@ -167,11 +168,13 @@ Rows = list[dict[str, Any]]
 
 class Landed(NamedTuple):
     """Of each vendor, with the name of the change in `change`: all rows of its table, with nothing else but kind, seq
-    and raw; and the rows of the views.
+    and raw; and the rows of the views. Of some vendors the rows of a mirror of their orders, and of its history.
     """
 
     tables: dict[str, Rows]
     views: dict[str, Rows]
+    mirrors: dict[str, Rows]
+    versions: dict[str, Rows]
 
     def by_change(self, vendor: str) -> dict[str, Rows]:
         out: dict[str, Rows] = {}
@@ -217,6 +220,8 @@ def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Landed:
     folder = tmp_path_factory.mktemp("many_vendors")
     project = {"name": "many_vendors", "sources": [source_of(source) for source in sources()]}
     (folder / "project.yml").write_text(yaml.safe_dump(project, allow_unicode=True, sort_keys=False))
+    (folder / "models").mkdir()
+    (folder / "models/mirrors.yml").write_text(yaml.safe_dump({"mirrors": [mirror_of(vendor) for vendor in MIRRORED]}))
     for source in sources():
         write_messages(source, folder / "in" / source)
     with pytest.MonkeyPatch.context() as patch:
@@ -230,7 +235,54 @@ def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Landed:
         views = " union all ".join(f"select source, seq, {', '.join(SAME_COLUMNS)} from {view}" for view in VIEWS)
         rows = list(query(tables))
         sent = by_arrival(rows)
-        return Landed(by_vendor(rows, sent), by_vendor(list(query(views)), sent))
+        mirrors = {vendor: list(query(f"select {MIRROR_ROWS} from orders_of_{vendor}")) for vendor in MIRRORED}
+        versions = {vendor: list(query(VERSIONS.format(vendor))) for vendor in MIRRORED}
+        return Landed(by_vendor(rows, sent), by_vendor(list(query(views)), sent), mirrors, versions)
+
+
+# --- one table, as several vendors tell it
+# ----------------------------------------------------------------------------------------------------------------------
+
+# With full images, patches, halves of updates; in JSON and Avro.
+MIRRORED = ("canal", "drs_json", "dataworks", "oms_default", "oceanbase_canal", "oceanbase_avro", "dts_avro")
+MIRROR_ROWS = "id, label, amount, note"
+VERSIONS = f"select {MIRROR_ROWS}, is_current from orders_of_{{}}_history"
+
+
+def mirror_of(vendor: str) -> dict[str, Any]:
+    columns = {"id": "bigint", "label": "string", "amount": "decimal(10,2)", "note": "string"}
+    of = {"source": vendor, "table": "orders"}
+    return {"name": f"orders_of_{vendor}", "of": of, "key": ["id"], "columns": columns, "history": True}
+
+
+def as_shown(row: Mapping[str, Any]) -> Row:
+    return {**row, "amount": None if row["amount"] is None else str(row["amount"])}
+
+
+def orders_then(vendor: str) -> tuple[Rows, Rows]:
+    """The rows that the database has in the end, and all versions that they had, as far as a vendor tells of them: not
+    all tell of a full load.
+    """
+    held: dict[int, Row] = {}
+    versions: Rows = []
+    for change in CHANGES:
+        if change.kind != "row" or change.table is not ORDERS or not ENCODERS[vendor](change):
+            continue
+        before, after = (as_shown(row) if row else None for row in (change.before, change.after))
+        if before and before != after and change.op != "snapshot":
+            held.pop(before["id"])
+        if after and after != held.get(after["id"]):
+            held[after["id"]] = after
+            versions.append(after)
+    return list(held.values()), [{**row, "is_current": row is held.get(row["id"])} for row in versions]
+
+
+@pytest.mark.parametrize("vendor", MIRRORED)
+def test_mirrors_of_one_table_are_the_same(landed: Landed, vendor: str) -> None:
+    held, versions = orders_then(vendor)
+    assert len(held) == 1 and len(versions) >= 5
+    assert sorted(landed.mirrors[vendor], key=str) == sorted(held, key=str)
+    assert sorted(landed.versions[vendor], key=str) == sorted(versions, key=str)
 
 
 # --- what is expected
