@@ -270,7 +270,7 @@ def orders_then(vendor: str) -> tuple[Rows, Rows]:
             continue
         before, after = (as_shown(row) if row else None for row in (change.before, change.after))
         if before and before != after and change.op != "snapshot":
-            held.pop(before["id"])
+            held.pop(before["id"], None)
         if after and after != held.get(after["id"]):
             held[after["id"]] = after
             versions.append(after)
