@@ -47,7 +47,7 @@ if({{ value }} rlike {{ parts }},
 {%- macro offset(zone) -%} if({{ zone }} = 'Z', 'Z', concat(left({{ zone }}, 3), ':', if(length({{ zone }}) > 3, right({{ zone }}, 2), '00'))) {%- endmacro -%}
 
 {%- macro zoned_without(zone) -%}
-{%- if not zone -%} concat(t.clock, t.fraction)
+{%- if not zone -%} if({{ is_possible('t.clock') }}, concat(t.clock, t.fraction), null)
 {%- else -%} concat(replace(cast({{ local_time('t.clock', zone) }} as string), ' ', 'T'), t.fraction, 'Z')
 {%- endif -%}
 {%- endmacro -%}
@@ -89,14 +89,16 @@ if({{ is_milliseconds(milliseconds) }} and {{ value }} rlike '^[^.]++(?:\\.[0-9]
 
 {#- Local times with a T between date and time, and without seconds where these are zero. -#}
 {%- macro read_iso_datetime(value, zone) -%}
-if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]++)?)?\\z',
+if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]++)?)?\\z'
+  and {{ is_possible("replace(" ~ value ~ ", 'T', ' ')") }},
   concat(replace(left({{ value }}, 16), 'T', ' '), if(length({{ value }}) = 16, ':00', substr({{ value }}, 17, 3)), {{ fraction("substr(" ~ value ~ ", 20)") }}), null)
 {%- endmacro -%}
 {%- macro read_iso_time(value, zone) -%}
-if({{ value }} rlike '^-?[0-9]++:[0-9]{2}\\z', concat({{ value }}, ':00'), {{ read_wall_clock(value, zone) }})
+if({{ value }} rlike '^-?[0-9]++:[0-5][0-9]\\z', concat({{ value }}, ':00'), {{ read_wall_clock(value, zone) }})
 {%- endmacro -%}
 {%- macro read_iso_date(value, zone) -%}
-if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T00:00(?::00)?)?\\z', left({{ value }}, 10), null)
+if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T00:00(?::00)?)?\\z'
+  and (length({{ value }}) = 10 or {{ is_possible("replace(" ~ value ~ ", 'T', ' ')") }}), left({{ value }}, 10), null)
 {%- endmacro -%}
 
 {#- Bytes in base64; the same, as one unsigned number of up to 64 bits; bytes in pairs of hexadecimal digits, which may have \x before them. -#}
@@ -112,14 +114,20 @@ if({{ value }} rlike '^(?:\\\\x)?[0-9A-Fa-f]*+\\z' and length({{ value }}) % 2 =
 {#- What a function over the whole image has read. -#}
 {%- macro read_java_bytes(value, zone) -%} java_bytes[reader.key] {%- endmacro -%}
 
-{#- Wall clock: the zeros at the end of a fraction of a second say nothing. -#}
+{#- Wall clock: the zeros at the end of a fraction of a second say nothing, unless no clock ever shows such a time. -#}
 {%- macro read_wall_clock(value, zone) -%}
-if({{ value }} rlike {{ is_wall_clock() }}, if(contains({{ value }}, '.'), rtrim('.', rtrim('0', {{ value }})), {{ value }}), null)
+if({{ value }} rlike {{ is_wall_clock() }},
+  if(contains({{ value }}, '.') and {{ is_possible(value) }}, rtrim('.', rtrim('0', {{ value }})), {{ value }}), null)
+{%- endmacro -%}
+
+{#- Whether a clock can show this text, which looks like a wall clock. Hours alone may pass 24; MySQL keeps days and months that are zero. -#}
+{%- macro is_possible(value) -%}
+({{ value }} rlike {{ is_clock_of_any_month() }} or try_cast(left({{ value }}, 19) as timestamp_ntz) is not null)
 {%- endmacro -%}
 
 {#- A time of day followed by its offset, which stays: without a day, it is no instant. -#}
 {%- macro read_zoned_time(value, zone) -%}
-{%- set parts = "'^([0-9]{2}:[0-9]{2}:[0-9]{2})(\\\\.[0-9]++)?((?:Z|[+-][0-9]{2}(?::?[0-9]{2}){0,2})?)\\\\z'" -%}
+{%- set parts = "'^((?:[01][0-9]|2[0-4]):[0-5][0-9]:[0-5][0-9])(\\\\.[0-9]++)?((?:Z|[+-][0-9]{2}(?::?[0-9]{2}){0,2})?)\\\\z'" -%}
 if({{ value }} rlike {{ parts }},
   concat(regexp_extract({{ value }}, {{ parts }}, 1), {{ fraction("regexp_extract(" ~ value ~ ", " ~ parts ~ ", 2)") }}, regexp_extract({{ value }}, {{ parts }}, 3)), null)
 {%- endmacro -%}
@@ -196,6 +204,10 @@ get(transform(array({{ labels('reader.value') }}), labels -> case
 {%- endmacro -%}
 
 {%- macro is_datetime() -%} '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?\\z' {%- endmacro -%}
+{#- A time of day, or one on the days 0 to 28 of a month: every month has these. -#}
+{%- macro is_clock_of_any_month() -%}
+'^(?:[0-9]{4}-(?!1[3-9])[01][0-9]-(?:[01][0-9]|2[0-8]) (?:[01][0-9]|2[0-3])|-?[0-9]++):[0-5][0-9](?::[0-5][0-9]|\\z)'
+{%- endmacro -%}
 {%- macro is_wall_clock() -%} '^(?:[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}|-?[0-9]++):[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?\\z' {%- endmacro -%}
 
 
