@@ -138,7 +138,7 @@ select
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
-  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(m.`timestamp`) as event_time,
+  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(nullif(m.`timestamp`, '0')) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
