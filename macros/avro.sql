@@ -61,7 +61,8 @@ case
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The columns that the images mark as `member`: `as_sent` because their values do not fit their class, or `settled` because they are no texts. -#}
+{#- The columns that the images mark as `member`: `as_sent` because their values do not fit their class,
+    `settled` because they are no texts, or `ambiguous` because their wall clock came twice in its zone. -#}
 {%- macro marked_columns(plan, member) -%}
 array_compact(flatten(array(
       {%- for path in plan.images.listed %}
@@ -77,6 +78,9 @@ array_compact(flatten(array(
 {#- What the images of a message, or of one of its rows, say of their columns. -#}
 {%- macro marks(plan) %}
     {{ marked_columns(plan, 'as_sent') }} as unfit_columns,
+    {%- if plan.images.may_be_ambiguous %}
+    {{ marked_columns(plan, 'ambiguous') }} as ambiguous_columns,
+    {%- endif %}
     {%- if plan.values.readers %}
     {{ marked_columns(plan, 'settled') }} as settled_columns,
     {%- endif %}

@@ -84,7 +84,7 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
 exploded as (
   select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', readers' if plan.values.readers and not plan.images.marked }}{{ ', removed' if plan.images.removed }}
-    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent or plan.images.texts }}, if(reason is null, null, raw) as raw,
+    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent or plan.images.texts }}{{ ', ambiguous_columns' if plan.images.sent and plan.images.may_be_ambiguous }}, if(reason is null, null, raw) as raw,
     {{- marks(plan) if plan.images.listed }}
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     {{ op_of(plan) }} as op,

@@ -78,7 +78,7 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- if plan.values.readers or plan.images.tell_unfit -%}
 {%- do parts.append("'as_sent', names_joined(" ~ columns_as_sent(plan) ~ ")") -%}
 {%- endif -%}
-{%- if plan.values.ambiguous or plan.ambiguous_columns -%} {%- do parts.append("'ambiguous_times', names_joined(" ~ ambiguous_times(plan) ~ ")") -%} {%- endif -%}
+{%- if plan.values.ambiguous or plan.ambiguous_columns or plan.images.may_be_ambiguous -%} {%- do parts.append("'ambiguous_times', names_joined(" ~ ambiguous_times(plan) ~ ")") -%} {%- endif -%}
 {%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)")) -%}
 known_entries(map({{ parts | in_lines(4) }}))
 {%- endmacro -%}
@@ -93,6 +93,7 @@ known_entries(map({{ parts | in_lines(4) }}))
 {%- if plan.values.ambiguous -%}
 {%- for side in ('before', 'after') -%} {%- do parts.append(name(plan.prefix ~ '_ambiguous') ~ '(sent_' ~ side ~ ', readers, texts_' ~ side ~ ')') -%} {%- endfor -%}
 {%- endif -%}
+{%- if plan.images.may_be_ambiguous -%} {%- do parts.append("if(kind = 'row', ambiguous_columns, array())") -%} {%- endif -%}
 concat({{ parts | join(', ') }})
 {%- endmacro -%}
 

@@ -581,7 +581,7 @@ class Table:
             if self.columns is None
             else ([name for name, _ in self.columns], [kind for _, kind in self.columns])
         )
-        return data, [self.name, names, types, self.key, self.extra["a"], self.extra, (values, (), (), ())]
+        return data, [self.name, names, types, self.key, self.extra["a"], self.extra, (values, (), (), (), ())]
 
 
 def test_what_was_read_before_means_the_same_again() -> None:
@@ -705,16 +705,16 @@ LIST, NULLABLE_LIST = {"type": "array", "items": COLUMN}, ["null", {"type": "arr
             [None, "a", 5],
             "",
             "positional",
-            ([None, "a", "5"], (), (), ()),
+            ([None, "a", "5"], (), (), (), ()),
         ),
-        ({"type": "array", "items": ["null", "string"]}, [], "", "positional", ([], (), (), ())),
+        ({"type": "array", "items": ["null", "string"]}, [], "", "positional", ([], (), (), (), ())),
         (["null", {"type": "array", "items": "string"}], None, "", "positional", None),
         (
             {"type": "map", "values": ["null", "string", "boolean"]},
             {"a": None, "b": "x", "c": True},
             "",
             "row",
-            ({"a": None, "b": "x", "c": "true"}, (), (), ()),
+            ({"a": None, "b": "x", "c": "true"}, (), (), (), ()),
         ),
         ("string", "x", "", "row", None),
     ],
@@ -743,7 +743,7 @@ def test_members_of_values_by_position() -> None:
     }
     values = [{"type": "a", "value": 1}, {"type": "b", "value": None}, {"type": "a", "value": "x" * 100}]
     for members in ({"value": "value"}, {"value": "value", "type": "type"}):
-        texts, missing, as_sent, _ = reached({"type": "array", "items": item}, values, "", "positional", **members)
+        texts, missing, as_sent, *_ = reached({"type": "array", "items": item}, values, "", "positional", **members)
         assert (texts, list(missing), list(as_sent)) == (["1", None, "x" * 100], [], [])
 
 
@@ -788,9 +788,9 @@ def test_values_that_are_records(between: int) -> None:
     data = encoded(
         fastavro.parse_schema(written), [{"type": kind, "size": "s", "value": value} for kind, value in sent]
     )
-    (texts, missing, as_sent, _), end = reach(schema_of(written), (), Slot((), "positional", "value", "type"), AMOUNTS)(
-        data, 0
-    )
+    (texts, missing, as_sent, *_), end = reach(
+        schema_of(written), (), Slot((), "positional", "value", "type"), AMOUNTS
+    )(data, 0)
     assert (texts, list(missing), list(as_sent), end) == (
         ["100", "1e2", "much", None, None, "NONE", "64", None],
         [False, False, False, True, False, False, False, False],
@@ -817,10 +817,10 @@ ROW = {"type": "map", "values": VALUES}
 def test_values_that_are_no_texts_are_settled() -> None:
     """Whatever the type of their column says: their text is not that of another value."""
     sent = {"a": b"\x00", "b": "AA==", "c": 65, "d": None, "e": [1]}
-    (texts, _, as_sent, settled), _ = image_of_row(ROW, sent, by_type=True)
+    (texts, _, as_sent, settled, _), _ = image_of_row(ROW, sent, by_type=True)
     assert texts == {"a": "AA==", "b": "AA==", "c": "65", "d": None, "e": "[1]"}
     assert (as_sent, settled) == ([], ["a", "e"])
-    assert image_of_row(ROW, sent)[0] == (texts, (), (), ())
+    assert image_of_row(ROW, sent)[0] == (texts, (), (), (), ())
     by_date = {"type": "map", "values": VALUES[4]}
     assert image_of_row(by_date, {"a": 0}, by_type=True)[0][3] == ["a"]
 
@@ -852,7 +852,7 @@ def test_rows_of_records() -> None:
     data = encoded(fastavro.parse_schema(written), sent)
     records = {**AMOUNTS, "amount": {**AMOUNTS["amount"], "classes": {"else": "decimal"}}}
     assert reach(schema_of(written), (), Slot((), "row"), records)(data, 0) == (
-        ({"a": "much", "c": None, "d": "50"}, ["b"], ["a"], ["a"]),
+        ({"a": "much", "c": None, "d": "50"}, ["b"], ["a"], ["a"], []),
         len(data),
     )
 

@@ -12,7 +12,7 @@ import pytest
 from runner.functions.avro.layout import Layout, RecordEntry, Slot
 from runner.functions.avro.messages import Found, record_decoder
 from runner.functions.avro.schema import parse_schema
-from runner.functions.avro.times import FIRST_SECOND, LAST_SECOND, instant_text
+from runner.functions.avro.times import FIRST_SECOND, LAST_SECOND, Ambiguous, instant_text
 from tests.avro_cases import encoded
 
 NOTHING = RecordEntry(
@@ -59,14 +59,14 @@ FITTING = 100_000 // 9_994
 def test_numbers_are_written_out_while_their_image_does_not_get_too_long(class_name: str) -> None:
     """Each image for itself, and all of its numbers or none."""
     found = found_in(AMOUNT, amounts(LONGEST, FITTING), amounts(LONGEST, FITTING + 1), class_name=class_name)
-    texts, _, as_sent, _ = found.values[0]
+    texts, _, as_sent, *_ = found.values[0]
     assert set(texts) == {LONGEST_WRITTEN} and not as_sent
     assert found.values[1][:3] == ([LONGEST] * (FITTING + 1), [], list(range(FITTING + 1)))
 
 
 def test_numbers_without_exponent_do_not_count() -> None:
     values = [*amounts("9" * 2_000, 1_000), *amounts("1e3", 1), *amounts("much", 1)]
-    texts, _, as_sent, _ = found_in(AMOUNT, values, []).values[0]
+    texts, _, as_sent, *_ = found_in(AMOUNT, values, []).values[0]
     assert texts == [*["9" * 2_000] * 1_000, "1000", "much"]
     assert as_sent == [1_001]
 
@@ -87,7 +87,7 @@ def test_a_small_message_stays_small(item: Any, values: list[Any], as_sent: str)
 
 
 def test_a_large_scale_is_written_out() -> None:
-    texts, _, as_sent, _ = found_in(SMALL_WITH_LARGE_SCALE, [b"\x05"] * 9, []).values[0]
+    texts, _, as_sent, *_ = found_in(SMALL_WITH_LARGE_SCALE, [b"\x05"] * 9, []).values[0]
     assert set(texts) == {"0." + "0" * 9_999 + "5"} and not as_sent
 
 
@@ -125,7 +125,7 @@ def of_class(class_name: str, kind: str, value: Any) -> tuple[list[str], list[in
     entry: RecordEntry = {**NOTHING, "classes": {"else": class_name}, "labels": ("labels",)}
     layout = Layout((), (Slot(("row",), "positional"),), {"amount": entry})
     message = encoded(fastavro.parse_schema(schema), {"row": [{"v": value, "labels": ["a", "b"]}]})
-    texts, _, as_sent, _ = record_decoder(parse_schema(json.dumps(schema)), layout)(message).values[0]
+    texts, _, as_sent, *_ = record_decoder(parse_schema(json.dumps(schema)), layout)(message).values[0]
     return texts, list(as_sent)
 
 
@@ -151,3 +151,18 @@ def of_class(class_name: str, kind: str, value: Any) -> tuple[list[str], list[in
 )
 def test_instants_have_the_years_1_to_9999(parts: dict[str, Any], text: str | None) -> None:
     assert instant_text(parts) == text
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_ambiguous"),
+    [
+        ({**clock(2021, 11, 7, 1), "zone": "America/New_York"}, True),
+        ({**clock(2021, 11, 7, 2), "zone": "America/New_York"}, False),
+        ({**clock(2021, 11, 7, 1), "zone": "-04:00"}, False),
+        ({"epoch_s": 1_636_263_000, "zone": "America/New_York"}, False),
+        ({**clock(9999, 12, 31, 23), "zone": "Asia/Shanghai"}, False),
+        ({**clock(1, 1, 1, 9), "zone": "Asia/Shanghai"}, False),
+    ],
+)
+def test_wall_clocks_that_came_twice_are_marked(parts: dict[str, Any], is_ambiguous: bool) -> None:
+    assert isinstance(instant_text(parts), Ambiguous) == is_ambiguous

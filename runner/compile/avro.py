@@ -33,10 +33,12 @@ SQL_TYPES = {
     "names": TEXTS,
     "numbers": "array<bigint>",
     "map": MAP,
-    "row": "struct<texts map<string,string>, missing array<string>, as_sent array<string>, settled array<string>>",
+    "row": "struct<texts map<string,string>, missing array<string>, as_sent array<string>, settled array<string>, "
+    "ambiguous array<string>>",
     "rows": "struct<texts array<map<string,string>>, missing array<array<string>>, as_sent array<array<string>>, "
-    "settled array<array<string>>>",
-    "positional": "struct<texts array<string>, missing array<boolean>, as_sent array<int>, settled array<int>>",
+    "settled array<array<string>>, ambiguous array<array<string>>>",
+    "positional": "struct<texts array<string>, missing array<boolean>, as_sent array<int>, settled array<int>, "
+    "ambiguous array<int>>",
 }
 # Kind of a slot -> what the schema must have at its path.
 NEEDED_TYPES: Mapping[str, tuple[type, ...]] = {

@@ -84,8 +84,9 @@ class Side:
 class Images:
     """`changes` has one entry for each verdict of a row change, `updates` those of them that have two images. `in_json`
     is verdict -> the paths of each image of it that is JSON of the message. `texts`, `sent` and `listed` are read by
-    functions: of `sent`, `positional` are lists of values without names; `listed` are lists of rows in Avro. `patches`
-    are the verdicts whose image after the change is a patch, `removed` verdict -> the column that holds the patch.
+    functions: of `sent`, `positional` are lists of values without names; `listed` are lists of rows in Avro, whose
+    values `may_be_ambiguous` if they may be wall clocks with a zone. `patches` are the verdicts whose image after the
+    change is a patch, `removed` verdict -> the column that holds the patch.
     """
 
     in_lists: bool
@@ -98,6 +99,7 @@ class Images:
     positional: tuple[SentImage, ...]
     listed: tuple[FieldPath, ...]
     may_lack_columns: bool
+    may_be_ambiguous: bool
     patches: tuple[str, ...]
     removed: Mapping[str, str]
     before: Side
@@ -150,6 +152,7 @@ def make_images(spec: Format) -> Images:
         positional=tuple(image for image in sent if image.names),
         listed=tuple(image_paths(spec)) if is_avro and spec.each else (),
         may_lack_columns=is_avro and any(entry.not_sent for entry in spec.records.values()),
+        may_be_ambiguous=is_avro and any({"zone", "year"} <= entry.parts.keys() for entry in spec.records.values()),
         patches=patches,
         removed={verdict: column for verdict, column in after.texts.items() if verdict in patches},
         before=before,

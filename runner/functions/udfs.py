@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 
 from runner.functions.avro.files import content_of, count_messages, messages_of_file
+from runner.functions.avro.images import Image
 from runner.functions.avro.layout import Layout, Slot, SlotTree
 from runner.functions.avro.messages import Found, message_decoder
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
@@ -96,7 +97,7 @@ FUNCTIONS = {
 # --- records of Avro
 
 POSITIONS, FLAGS = pa.list_(pa.int32()), pa.list_(pa.bool_())
-IMAGE_MEMBERS = ["texts", "missing", "as_sent", "settled"]
+IMAGE_MEMBERS = list(Image._fields)
 COLUMN_NAMES = pa.list_(pa.string())
 SLOT_TYPES = {
     "text": pa.string(),
@@ -155,9 +156,9 @@ def _tree_array(tree: SlotTree, slots: Sequence[pa.Array]) -> pa.Array:
 
 # Kind of an image -> the types of its members.
 IMAGE_TYPES = {
-    "positional": (pa.list_(pa.string()), FLAGS, POSITIONS, POSITIONS),
-    "row": (TEXT_MAP, COLUMN_NAMES, COLUMN_NAMES, COLUMN_NAMES),
-    "rows": (pa.list_(TEXT_MAP), pa.list_(COLUMN_NAMES), pa.list_(COLUMN_NAMES), pa.list_(COLUMN_NAMES)),
+    "positional": (pa.list_(pa.string()), FLAGS, POSITIONS, POSITIONS, POSITIONS),
+    "row": (TEXT_MAP, *[COLUMN_NAMES] * 4),
+    "rows": (pa.list_(TEXT_MAP), *[pa.list_(COLUMN_NAMES)] * 4),
 }
 
 

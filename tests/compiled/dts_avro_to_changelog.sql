@@ -84,6 +84,11 @@ checked as (
         coalesce(transform(sent_images.`afterImages`.as_sent, i -> get(m.`fields`.`name`, i)), array())),
       if(`image_beforeImages` is null, array(),
         coalesce(transform(sent_images.`beforeImages`.as_sent, i -> get(m.`fields`.`name`, i)), array()))))) as unfit_columns,
+    array_compact(flatten(array(
+      if(`image_afterImages` is null, array(),
+        coalesce(transform(sent_images.`afterImages`.ambiguous, i -> get(m.`fields`.`name`, i)), array())),
+      if(`image_beforeImages` is null, array(),
+        coalesce(transform(sent_images.`beforeImages`.ambiguous, i -> get(m.`fields`.`name`, i)), array()))))) as ambiguous_columns,
     array_distinct(flatten(array(
       coalesce(filter(m.`fields`.`name`, (c, i) -> get(sent_images.`afterImages`.missing, i)), array()),
       coalesce(filter(m.`fields`.`name`, (c, i) -> get(sent_images.`beforeImages`.missing, i)), array())))) as missing_columns,
@@ -106,7 +111,8 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, ambiguous_columns,
+    if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`afterImages`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
@@ -152,7 +158,7 @@ select
   before, after, if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
-  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(m.`sourceTimestamp`) as event_time,
+  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(nullif(m.`sourceTimestamp`, '0')) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`sourceTxid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
@@ -161,7 +167,9 @@ select
     'unique_keys', m.`tags`.`pk_uk_info`, 'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`,
     'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())),
+    'ambiguous_times', names_joined(concat(if(kind = 'row', ambiguous_columns, array()))),
+    'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`afterImages`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), found_in_message(reason, 'operation', m.`operation`, m.`afterImages`)) as detail,
   base64(raw) as raw

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from runner.functions.avro.texts import NotSent
+from runner.functions.avro.times import Ambiguous
 from runner.functions.avro.values import AsSent, Settled, written_out
 
 PLAIN_TYPES = frozenset({str, type(None)})
@@ -13,14 +14,15 @@ PLAIN_TYPES = frozenset({str, type(None)})
 
 class Image(NamedTuple):
     """The texts of a row, column -> text, with the names of columns: those that were not sent, those whose values did
-    not fit their class, and those that are settled. Or a list of texts, with positions in place of names, and with a
-    flag for each text whether it is `missing`, none if all were sent.
+    not fit their class, those that are settled, and those whose wall clock came twice in its zone. Or a list of texts,
+    with positions in place of names, and with a flag for each text whether it is `missing`, none if all were sent.
     """
 
     texts: Any
     missing: Sequence[Any] = ()
     as_sent: Sequence[Any] = ()
     settled: Sequence[Any] = ()
+    ambiguous: Sequence[Any] = ()
 
 
 def row_image(values: dict[str, Any]) -> Image:
@@ -47,10 +49,11 @@ def _marked(columns: Sequence[Any], values: list[Any]) -> Image:
     def of(kind: type) -> list[Any]:
         return [column for column, value in zip(columns, values) if value is kind or value.__class__ is kind]
 
-    missing, as_sent, settled = of(NotSent), of(AsSent), of(Settled)
-    return Image([None if value is NotSent else value for value in values], missing, as_sent, settled + as_sent)
+    missing, as_sent, settled, ambiguous = of(NotSent), of(AsSent), of(Settled), of(Ambiguous)
+    texts = [None if value is NotSent else value for value in values]
+    return Image(texts, missing, as_sent, settled + as_sent + ambiguous, ambiguous)
 
 
 def row_images(rows: list[Image | None]) -> Image:
-    """Four lists with an entry for each row."""
+    """Lists with an entry for each row."""
     return Image(*([row and row[member] for row in rows] for member in range(len(Image._fields))))

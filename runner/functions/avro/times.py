@@ -18,6 +18,10 @@ Parts = Mapping[str, Any]
 """Word of a spec for a part of a time -> its number, text or boolean, or None."""
 
 
+class Ambiguous(str):
+    """The text of the first of two instants at which a zone's clocks showed the same."""
+
+
 # --- from parts
 
 
@@ -106,8 +110,17 @@ def instant_text(parts: Parts) -> str | None:
     seconds = parts["epoch_s"] if "epoch_s" in parts else _seconds(parts, zone)
     if fraction is None or seconds is None or not FIRST_SECOND <= seconds <= LAST_SECOND:
         return None
-    text = (EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
-    return f"{text}{fraction}Z" + (f"[{zone}]" if zone and known_zone(zone) else "")
+    text = f"{(EPOCH + timedelta(seconds=seconds)).isoformat()[:19]}{fraction}Z"
+    named = known_zone(zone) if zone else None
+    if not named:
+        return text
+    return (Ambiguous if "epoch_s" not in parts and _came_twice(seconds, named) else str)(f"{text}[{zone}]")
+
+
+def _came_twice(seconds: int, zone: ZoneInfo) -> bool:
+    """Whether a zone's clocks came to show a second time what they show at this instant."""
+    clock = (EPOCH + timedelta(seconds=seconds)).astimezone(zone)
+    return clock.utcoffset() != clock.replace(fold=1).utcoffset()
 
 
 def _seconds(parts: Parts, zone: str | None) -> int | None:
