@@ -56,9 +56,12 @@
 {#- What stands in a field, or in the part of it that the pattern takes. -#}
 {%- macro sent_text(choice) -%}
 {%- call with_dots(choice) -%}
-{% if choice.pattern %}regexp_extract({{ rest_of(choice) }}, {{ text(choice.pattern) }}, 1){% else %}{{ rest_of(choice) }}{% endif %}
+{% if choice.may_lack_it %}if({{ rest_of(choice) }} rlike {{ text(choice.pattern) }}, {{ part_of(choice) }}, {{ known(field(choice.path), choice.unknown) }})
+{%- elif choice.pattern %}{{ part_of(choice) }}{% else %}{{ rest_of(choice) }}{% endif %}
 {%- endcall -%}
 {%- endmacro -%}
+
+{%- macro part_of(choice) -%} regexp_extract({{ rest_of(choice) }}, {{ text(choice.pattern) }}, 1) {%- endmacro -%}
 
 {#- A part of a name in which another character stands for a dot. The caller prints the part. -#}
 {%- macro with_dots(choice) -%}

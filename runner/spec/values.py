@@ -96,10 +96,11 @@ def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | 
             "readers are for times and order numbers",
         )
     reader = one_of(yaml["as"], readers, "spec-reader", "reader") if yaml.get("as") else "text"
-    pattern, behind = read_pattern(yaml["pattern"], column) if yaml.get("pattern") else (None, None)
+    pattern, behind, may_lack = read_pattern(yaml["pattern"], column) if yaml.get("pattern") else (None, None, False)
     count = _count(yaml.get("count"), reader)
     dot = optional_text(yaml.get("dot"))
-    return [Field(path, reader, texts(yaml.get("unknown")), pattern, behind, dot, count) for path in paths(yaml["at"])]
+    unknown = texts(yaml.get("unknown"))
+    return [Field(path, reader, unknown, pattern, behind, may_lack, dot, count) for path in paths(yaml["at"])]
 
 
 def _switch(yaml: Yaml, readers: tuple[str, ...], column: str) -> Switch:
@@ -125,29 +126,31 @@ def _count(yaml: Yaml | None, reader: str) -> int:
     return int(yaml.text())
 
 
-def read_pattern(yaml: Yaml, column: str) -> tuple[str, FieldPath | None]:
-    """The regular expression of a pattern, with a group for the column it is for, and the field whose text comes before
-    what it matches. Raises `spec-pattern`.
+def read_pattern(yaml: Yaml, column: str) -> tuple[str, FieldPath | None, bool]:
+    """The regular expression of a pattern, with a group for the column it is for, the field whose text comes before
+    what it matches, and whether this text may be missing. Raises `spec-pattern`.
 
     >>> read_pattern(Yaml("[{tenant}.]{db_name}", {}), "db_name")
-    ('^(?s)(?:.*?\\\\.)?(.*)$', None)
+    ('^(?s)(?:.*?\\\\.)?(.*)$', None, False)
     >>> from pathlib import Path
     >>> from runner.errors import Where
     >>> read_pattern(Yaml("{=meta.table}-{rowid}", {(): Where(Path("a.yml"))}), "rowid")
-    ('^(?s)\\\\-(.*)$', ('meta', 'table'))
+    ('^(?s)\\\\-(.*)$', ('meta', 'table'), False)
     """
     text, behind = yaml.text(), None
-    start = re.match(r"\{=([^{}]+)\}", text)
+    start = re.match(r"(\[?)\{=([^{}]+)\}", text)
+    may_lack = bool(start and start[1])
     if start:
-        behind, text = split_path(start[1], yaml), text[start.end() :]
+        behind, text = split_path(start[2], yaml), text[start.end() :].replace("]", "", len(start[1]))
     names = PLACEHOLDER.findall(text)
-    if names.count(column) != 1 or text.count("[") != text.count("]") or any(not name.isidentifier() for name in names):
+    uneven = yaml.text().count("[") != yaml.text().count("]")
+    if names.count(column) != 1 or uneven or any(not name.isidentifier() for name in names):
         raise yaml.error(
             "spec-pattern",
             f'the pattern "{yaml.text()}" must hold {{{column}}} once',
             "for instance [{tenant}.]{db_name}; put brackets around what may be missing",
         )
-    return f"^(?s){''.join(_pattern_parts(text, column))}$", behind
+    return f"^(?s){''.join(_pattern_parts(text, column))}$", behind, may_lack
 
 
 def _pattern_parts(text: str, column: str) -> list[str]:

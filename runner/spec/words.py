@@ -87,7 +87,8 @@ class FieldPath(tuple[str, ...]):
 class Field:
     """A field that a value may come from. `unknown` are the texts that stand for "not known". `pattern` is a regular
     expression with one group, which is the value; where `behind` is set, it applies to what follows the text of that
-    field. `dot` is the text that stands for a dot in the value. `count` is how many numbers the reader `numbers` takes.
+    field; where this `may_lack_it`, what does not begin so is the value as a whole. `dot` is the text that stands for a
+    dot in the value. `count` is how many numbers the reader `numbers` takes.
     """
 
     path: FieldPath
@@ -95,6 +96,7 @@ class Field:
     unknown: tuple[str, ...] = ()
     pattern: str | None = None
     behind: FieldPath | None = None
+    may_lack_it: bool = False
     dot: str | None = None
     count: int = 1
 

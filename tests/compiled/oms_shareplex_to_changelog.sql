@@ -109,8 +109,10 @@ select
       'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
   known_entries(map('rowid',
-    nullif(regexp_extract(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1), null),
-    '^(?s)\\-(.*)$', 1), ''),
+    nullif(if(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1), null) rlike
+    '^(?s)\\-(.*)$',
+    regexp_extract(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1), null),
+    '^(?s)\\-(.*)$', 1), m.`meta`.`rowid`), ''),
     'scn', m.`meta`.`scn`, 'sequence', m.`meta`.`seq`, 'transaction_position', m.`meta`.`idx`, 'transaction_size', m.`meta`.`size`,
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`.`ddl`, '') end as statement, reason,
