@@ -369,6 +369,18 @@ def read_decimal(text: str, _type: str, _zone) -> str | None:
     return format(Decimal(text), "f") if match[3] else text
 
 
+def read_number(text: str, _type: str, _zone) -> str | None:
+    """A whole number with the exponent written out; true is 1.
+
+    >>> [read_number(text, "", None) for text in ("-07", "true", "1E+2", "1.0", "x")]
+    ['-07', '1', '100', None, None]
+    """
+    if text in ("true", "false"):
+        return str(int(text == "true"))
+    is_number = re.fullmatch("[+-]?[0-9]+", text) or "e" in text.lower()
+    return read_decimal(text, "", None) if is_number else None
+
+
 def read_latin1(text: str, _type: str, _zone) -> str | None:
     """Base64 of the bytes that the characters stand for."""
     try:
@@ -406,9 +418,33 @@ def read_set(text: str, column_type: str, _zone) -> str | None:
 
 
 def read_wall_clock(text: str, _type: str, _zone) -> str | None:
-    """Wall clock time without the last zeros of a fraction of a second; None for another shape. No calendar is used."""
+    """Wall clock time without the last zeros of a fraction of a second; as it is if no clock shows it; None for another
+    shape.
+    """
     match = WALL_CLOCK.fullmatch(text) or TIME_OF_DAY.fullmatch(text)
-    return match[1] + without_trailing_zeros(match[2] or "") if match else None
+    return (match[1] + without_trailing_zeros(match[2] or "") if is_possible(match[1]) else text) if match else None
+
+
+def is_possible(clock: str) -> bool:
+    """Whether a clock shows this: hours alone may pass 24, and a month or a day be zero.
+
+    >>> [is_possible(clock) for clock in ("100:59:59", "100:60:00", "0000-00-00 00:00:00", "2021-09-00 10:00:00")]
+    [True, False, True, True]
+    >>> [is_possible(f"{day} 23:00:00") for day in ("2021-02-29", "2024-02-29", "0000-02-29", "2021-13-01")]
+    [False, True, True, False]
+    """
+    date, _, time = clock.rpartition(" ")
+    _, minutes, seconds = time.split(":")
+    if not date:
+        return minutes <= "59" and seconds <= "59"
+    day = f"0004{date[4:]}" if date[:4] == "0000" else date  # a leap year, which Python lacks
+    month_or_day_is_zero = "00" in (day[5:7], day[8:])
+    if month_or_day_is_zero and day[5:7] <= "12" and day[8:] <= "28":
+        day = "2000-01-01"
+    try:
+        return bool(datetime.fromisoformat(f"{day} {time}"))
+    except ValueError:
+        return False
 
 
 def read_timestamp(text: str, column_type: str, zone) -> str | None:
@@ -473,6 +509,7 @@ LATIN1_TYPES = (
     "geomcollection",
 )
 READERS = {  # types that are not here have no reader: their text is as sent
+    **dict.fromkeys(("bool", "boolean"), read_number),
     **dict.fromkeys(("decimal", "numeric", "fixed", "dec"), read_decimal),
     **dict.fromkeys(LATIN1_TYPES, read_latin1),
     "enum": read_enum,
