@@ -172,7 +172,8 @@ coalesce({{ read_at(path, 'array<map<string,string>>') }}, array_compact(array({
 {#- A bare text counts as a list of one name; any other bare value does not. -#}
 {%- macro names_at(path) -%}
 listed_names({{ read_at(path, 'array<string>') }}, {{ read_at(path, 'string') }},
-      {{ read_at(path, 'boolean') }} is not null or {{ read_at(path, 'double') }} is not null)
+      {{ read_at(path, 'boolean') }} is not null or {{ read_at(path, 'double') }} is not null
+        or startswith({{ read_at(path, 'string') }}, concat('\uFFFF', xxhash64(unusual), ':')))
 {%- endmacro -%}
 
 {#- The places of images that hold something else than an image, or than a list of images and nulls. -#}

@@ -27,9 +27,14 @@
 
 {%- macro split_names(key) -%} split(nullif({{ first_field(key.names) }}, ''), {{ split_pattern(key) }}, -1) {%- endmacro -%}
 
-{#- A list of names that is a member of the document in a text. -#}
+{#- A list of names, or one name, that is a member of the document in a text. -#}
 {%- macro names_in_text(path) -%}
-from_json({{ field(path[:-1]) }}, {{ text('struct<' ~ name(path[-1]) ~ ':array<string>>') }}, {{ json_options() }}).{{ name(path[-1]) }}
+coalesce({{ member_of_text(path, 'array<string>') }}, listed_names(null, {{ member_of_text(path, 'string') }},
+      {{ member_of_text(path, 'boolean') }} is not null or {{ member_of_text(path, 'double') }} is not null))
+{%- endmacro -%}
+
+{%- macro member_of_text(path, type) -%}
+from_json({{ field(path[:-1]) }}, {{ text('struct<' ~ name(path[-1]) ~ ':' ~ type ~ '>') }}, {{ json_options() }}).{{ name(path[-1]) }}
 {%- endmacro -%}
 
 {%- macro split_pattern(key) -%} {{ text('\\Q' ~ key.split ~ '\\E') }} {%- endmacro -%}

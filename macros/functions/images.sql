@@ -91,11 +91,11 @@ return if(size(names) = 1 and get(names, 0) is not null and not coalesce(array_c
 
 create function listed_names(
   names array<string> comment 'what was sent, if it is a list of names',
-  name string comment 'what was sent, as a text; numbers may begin with the mark of a number',
+  name string comment 'what was sent, as a text',
   is_other boolean comment 'whether it was a number, true or false')
 returns array<string>
 comment 'The names of a key: a list as it is, and a bare text as a list of one; null for any other value and for an empty text.'
-return if(names is null and left(name, 1) not in ('', '{', '\uFFFF') and not is_other, array(name), names);
+return if(names is null and left(name, 1) not in ('', '{') and not is_other, array(name), names);
 
 create function key_with_values(
   image map<string,string> comment 'an image',
