@@ -75,9 +75,7 @@ checked as (
     {%- if plan.values.readers and (plan.tables.typed or not plan.images.in_lists) %},
     {{ readers(plan) }} as readers
     {%- endif %}
-    {%- if plan.values.bytes and not plan.avro and plan.images.in_lists %},
-    {{ name(plan.prefix ~ '_in_doubt') }}(raw, rows_before, rows, readers) as rows_in_doubt
-    {%- endif %}
+    {%- if plan.values.bytes and not plan.avro and plan.images.in_lists %}, {{ name(plan.prefix ~ '_in_doubt') }}(raw, rows_before, rows, readers) as rows_in_doubt {%- endif %}
   from {{ 'classified' if plan.images.in_lists else 'message_images' }}
 ),
 
@@ -108,6 +106,9 @@ exploded as (
     {%- endif %}
     {%- if plan.values.bytes and not plan.avro %},
     {% if plan.images.in_lists %}if(rows_in_doubt is null, null, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',')){% else %}{{ name(plan.prefix ~ '_in_doubt') }}(raw, sent_before, sent_after, readers){% endif %} as json_in_doubt
+    {%- endif %}
+    {%- if plan.images.others %},
+    {{ other_image(plan) }} as other_image
     {%- endif %}
   from checked
   {%- if plan.images.in_lists %}

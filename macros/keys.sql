@@ -77,6 +77,7 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- do parts.append(text(entry.name) ~ ', ' ~ meta_value(entry)) -%}
 {%- endfor -%}
 {%- if plan.keys.image -%} {%- do parts.append("'where', if(kind = 'dead_letter', null, more_than_key)") -%} {%- endif -%}
+{%- if plan.images.others -%} {%- do parts.append("'other_image', other_image") -%} {%- endif -%}
 {%- if plan.keys.names -%}
 {%- do parts.append("'key_columns', if(" ~ ("kind in ('row', 'ddl')" if plan.keys.are_sent else "kind = 'row'") ~ " and key is null, array_join(key_names, ','), null)") -%}
 {%- endif -%}

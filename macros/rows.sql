@@ -193,6 +193,16 @@ not coalesce({{ holds_row(field(paths[0])) }}, false) and ({{ is_not_row_list(pa
 {%- endif -%}
 {%- endmacro -%}
 
+{#- An image that the change does not have and its message holds all the same. It may be the row itself, where that can stand in several places. -#}
+{%- macro other_image(plan) -%}
+case
+{%- for other in plan.images.others %} when {% if not plan.images.in_lists %}reason is null and {% endif %}verdict {{ one_of(other.verdicts) }} then other_image(
+      {%- if plan.images.in_lists -%} get({{ field(other.image.paths[0]) }}, nth), row
+      {%- else -%} {{ first_image(other.image) }}, coalesce(found_before, found_after)
+      {%- endif %}, {{ hidden(plan) }})
+{%- endfor %} end
+{%- endmacro -%}
+
 {#- The text of an entry of `meta` that is a member of the row. -#}
 {%- macro member_of_row(entry) -%}
 coalesce({% for member in entry.members %}row[{{ text(member) }}], get(rows_before, nth)[{{ text(member) }}]{{ ', ' if not loop.last }}{% endfor %})

@@ -333,7 +333,7 @@ def changed_rows(random: Random) -> dict:
         "mysqlType": known_types(random, types),
         "pkNames": list(types)[: random.choice([0, 1, 1, 1, 2])] or random.choice([None, []]),
     }
-    if type_text == "UPDATE":
+    if type_text == "UPDATE" or random.random() < 0.1:
         header["old"] = old_of(random, types, data)
     if type_text == "DELETE" and random.random() < 0.3:
         header |= {"data": random.choice([None, []]), "old": data}

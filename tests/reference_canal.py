@@ -229,6 +229,7 @@ def change(header: dict, op: str, zone, row: int, data: dict, old: dict | None) 
             "as_sent": ",".join(sorted({*before_kept, *after_kept})),
             "ambiguous_times": ",".join(sorted(ambiguous_columns(images(op, data, old), types or {}, zone))),
             "rowid": hidden_row_id(data, old),
+            "other_image": None if op == "update" else other_image(as_array(header.get("old")), row, data),
             "key_columns": ",".join(names) if key is None else None,
         },
     )
@@ -241,6 +242,14 @@ def images(op: str, data: dict, old: dict | None) -> tuple:
     if op == "update" and old is not None:
         return visible(data | old), visible(data)
     return None, visible(data)
+
+
+def other_image(old: list, row: int, data: dict) -> str | None:
+    """What stands in `old` beside a row that has no image before, in JSON; None if it is the row itself."""
+    if row >= len(old) or not all(isinstance(one, (dict, type(None))) for one in old):
+        return None
+    other, own = ({name: text_of(value) for name, value in (one or {}).items()} for one in (old[row], data))
+    return compact(visible(other)) if visible(other) and list(other.items()) != list(own.items()) else None
 
 
 def visible(columns: dict) -> dict:

@@ -51,6 +51,14 @@ return case
     then map_filter(map_from_entries(map_entries(members)), (c, v) -> not coalesce(array_contains(hidden, c), false))
   else members end;
 
+create function other_image(
+  image map<string,string> comment 'an image that a change does not have',
+  row map<string,string> comment 'the image that it has',
+  hidden array<string> comment 'names of members that are no columns; nulls among them do not count')
+returns string
+comment 'The columns of the first image in JSON; null if it has none, or if both are the same.'
+return if(size(image) > 0 and not map_entries(image) <=> map_entries(row), nullif(to_json(table_columns(image, null, hidden)), '{}'), null);
+
 create function with_texts(
   image map<string,string> comment 'an image as it was sent',
   texts map<string,string> comment 'the canonical text of those values that needed to be read and could be')

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -61,6 +61,14 @@ class RowChange:
 
 
 @dataclass(frozen=True)
+class OtherImage:
+    """An image that changes with these `verdicts` do not have, unless they have no other."""
+
+    image: RowImage
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Side:
     """The images before or after row changes, by verdict: all `images`, the columns of those that are `texts`, the
     verdicts for which this is the side of the `own` image, those whose image here is laid over the other side's, and
@@ -87,6 +95,7 @@ class Images:
     functions: of `sent`, `positional` are lists of values without names; `listed` are lists of rows in Avro, whose
     values `may_be_ambiguous` if they may be wall clocks with a zone. `patches` are the verdicts whose image after the
     change is a patch, `removed` verdict -> the column that holds the patch.
+    `others` are the images that inserted and deleted rows do not have.
     """
 
     in_lists: bool
@@ -102,6 +111,7 @@ class Images:
     may_be_ambiguous: bool
     patches: tuple[str, ...]
     removed: Mapping[str, str]
+    others: tuple[OtherImage, ...]
     before: Side
     after: Side
 
@@ -155,6 +165,7 @@ def make_images(spec: Format) -> Images:
         may_be_ambiguous=is_avro and any({"zone", "year"} <= entry.parts.keys() for entry in spec.records.values()),
         patches=patches,
         removed={verdict: column for verdict, column in after.texts.items() if verdict in patches},
+        others=tuple(_other_images(tuple(lines.values()), find)),
         before=before,
         after=after,
     )
@@ -192,6 +203,15 @@ def _side(name: str, lines: Mapping[str, Line], find: Callable[[Image], RowImage
         tuple(verdict for verdict, image in images.items() if image.over),
         incomplete,
     )
+
+
+def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> Iterator[OtherImage]:
+    images = [image for line in lines for image in (line.before, line.after) if image and not image.text]
+    places = {path: find(replace(image, at=(path,))) for image in images for path in image.at}
+    own = {line.verdict: line.own for line in lines if line.op != "update" and line.own and not line.own.text}
+    found = [(place, verdict) for verdict, one in own.items() for path, place in places.items() if path != one.at[0]]
+    for image, verdicts in grouped(found):
+        yield OtherImage(image, tuple(verdicts))
 
 
 def _in_json(change: RowChange) -> tuple[tuple[FieldPath, ...], ...]:

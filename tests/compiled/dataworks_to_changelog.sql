@@ -111,7 +111,11 @@ exploded as (
     0 as row_index,
     table_columns(if(reason is null, found_before, null), types, hidden) as sent_before,
     table_columns(if(reason is null, found_after, null), types, hidden) as sent_after,
-    `dataworks_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt
+    `dataworks_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
+    case when reason is null and verdict in ('row snapshot', 'row insert')
+      then other_image(m.`payload`.`before`.`dataColumn`, coalesce(found_before, found_after), hidden) when reason is null
+      and verdict = 'row delete' then other_image(m.`payload`.`after`.`dataColumn`, coalesce(found_before, found_after), hidden)
+      end as other_image
   from checked
 ),
 
@@ -171,7 +175,7 @@ select
       then coalesce(nullif(m.`payload`.`after`.`dataColumn`.`rowid`, ''), nullif(m.`payload`.`before`.`dataColumn`.`rowid`, ''))
     else cast(null as string) end)),
     'ddl_meta', m.`payload`.`ddl`.`ddlMeta`, 'db_type', m.`schema`.`source`.`dbType`, 'db_version', m.`schema`.`source`.`dbVersion`,
-    'checkpoint', m.`payload`.`timestamp`.`checkpointTime`, 'protocol_version', m.`version`,
+    'checkpoint', m.`payload`.`timestamp`.`checkpointTime`, 'protocol_version', m.`version`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

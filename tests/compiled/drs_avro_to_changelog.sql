@@ -89,7 +89,9 @@ exploded as (
     coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       get(rows_before, nth)['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end, types, hidden) as sent_before,
-    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after
+    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
+    case when verdict in ('row insert', 'row snapshot') then other_image(get(m.`old`.`texts`, nth), row, hidden) when verdict = 'row delete'
+      then other_image(get(m.`data`.`texts`, nth), row, hidden) end as other_image
   from checked
   lateral view outer posexplode(if(reason is null and verdict like 'row %', rows, null)) as nth, row
 ),
@@ -150,7 +152,7 @@ select
     'previous_commit_time', case
     when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')
     else cast(null as string) end,
-    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
+    'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent',
       names_joined(concat(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)),
       if(kind = 'row', unfit_columns, array()))),

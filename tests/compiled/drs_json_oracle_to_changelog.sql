@@ -78,7 +78,9 @@ exploded as (
     coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       get(rows_before, nth)['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end, types, hidden) as sent_before,
-    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after
+    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
+    case when verdict in ('row insert', 'row snapshot') then other_image(get(m.`old`, nth), row, hidden) when verdict = 'row delete'
+      then other_image(get(m.`data`, nth), row, hidden) end as other_image
   from checked
   lateral view outer posexplode(if(reason is null and verdict like 'row %', rows, null)) as nth, row
 ),
@@ -120,7 +122,7 @@ select
   named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement 2'), 0, 1),
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`,
+  known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'ambiguous_times',

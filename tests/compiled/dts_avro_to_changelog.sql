@@ -101,9 +101,19 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then if(nullif(m.`afterImages`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
-    key_columns(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>',
+    key_columns(coalesce(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
-      '2147483647')).`PRIMARY`, array()) as key_names,
+      '2147483647')).`PRIMARY`,
+      listed_names(null,
+      from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:string>',
+      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
+      '2147483647')).`PRIMARY`,
+      from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:boolean>',
+        map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
+        '2147483647')).`PRIMARY` is not null
+        or from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:double>',
+        map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
+        '2147483647')).`PRIMARY` is not null)), array()) as key_names,
     if(size(m.`fields`.`name`) = size(m.`fields`.`dataTypeNumber`), map_from_arrays(m.`fields`.`name`, m.`fields`.`dataTypeNumber`), null)
       as types
   from message_images
@@ -120,7 +130,10 @@ exploded as (
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after,
     if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as
-      named_columns
+      named_columns,
+    case when reason is null and verdict in ('row insert', 'row snapshot')
+      then other_image(`image_beforeImages`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
+      then other_image(`image_afterImages`, coalesce(found_before, found_after), array()) end as other_image
   from checked
 ),
 
@@ -165,7 +178,7 @@ select
   cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'log_position', m.`sourcePosition`, 'checkpoint', m.`safeSourcePosition`,
     'unique_keys', m.`tags`.`pk_uk_info`, 'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`,
-    'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
+    'protocol_version', m.`version`, 'tags', m.`tags`.`*`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(if(kind = 'row', unfit_columns, array())),
     'ambiguous_times', names_joined(concat(if(kind = 'row', ambiguous_columns, array()))),

@@ -104,7 +104,10 @@ exploded as (
       then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
     if(reason is null, found_before, null) as sent_before,
-    if(reason is null, found_after, null) as sent_after
+    if(reason is null, found_after, null) as sent_after,
+    case when reason is null and verdict = 'row insert' then other_image(`image_beforeImages`, coalesce(found_before, found_after), array())
+      when reason is null and verdict = 'row delete' then other_image(`image_afterImages`, coalesce(found_before, found_after), array())
+      end as other_image
   from checked
 ),
 
@@ -145,7 +148,7 @@ select
   cast(null as string) as pair_id,
   known_entries(map('log_position', m.`position`, 'transaction_position', m.`txind`, 'unique_keys', m.`ukIndexes`,
     'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`, 'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
-    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
+    'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), case reason

@@ -86,7 +86,11 @@ exploded as (
     0 as row_index,
     table_columns(if(reason is null, found_before, null), types, array()) as sent_before,
     table_columns(if(reason is null, found_after, null), types, array()) as sent_after,
-    `oms_dataworks_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt
+    `oms_dataworks_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
+    case when reason is null and verdict = 'row insert'
+      then other_image(m.`payload`.`before`.`data`, coalesce(found_before, found_after), array()) when reason is null
+      and verdict = 'row delete' then other_image(m.`payload`.`after`.`data`, coalesce(found_before, found_after), array())
+      end as other_image
   from checked
 ),
 
@@ -132,7 +136,7 @@ select
   known_entries(map('scn', m.`payload`.`scn`, 'db_type', m.`schema`.`source`.`dbType`, 'checkpoint',
     m.`payload`.`timestamp`.`checkpointTime`,
     'source_system', m.`extend`.`load_fm`, 'db_version', m.`schema`.`source`.`dbVersion`, 'protocol_version', m.`version`,
-    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
+    'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'ambiguous_times',
       names_joined(concat(`oms_dataworks_ambiguous`(sent_before, readers, texts_before),

@@ -98,7 +98,10 @@ exploded as (
     0 as row_index,
     table_columns(if(reason is null, found_before, null), types, hidden) as sent_before,
     table_columns(if(reason is null, found_after, null), types, hidden) as sent_after,
-    `oms_default_extend_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt
+    `oms_default_extend_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
+    case when reason is null and verdict in ('row snapshot', 'row insert')
+      then other_image(m.`prevStruct`, coalesce(found_before, found_after), hidden) when reason is null and verdict = 'row delete'
+      then other_image(m.`postStruct`, coalesce(found_before, found_after), hidden) end as other_image
   from checked
 ),
 
@@ -169,7 +172,7 @@ select
     'transaction_sequence', case
     when startswith(lower(m.`allMetaData`.`transId`), '') then nullif(m.`allMetaData`.`uniqueId`, '')
     else cast(null as string) end,
-    'checkpoint', m.`allMetaData`.`checkpoint`, 'source_identity', m.`allMetaData`.`source_identity`,
+    'checkpoint', m.`allMetaData`.`checkpoint`, 'source_identity', m.`allMetaData`.`source_identity`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'ambiguous_times',

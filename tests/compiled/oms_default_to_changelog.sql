@@ -88,7 +88,10 @@ exploded as (
           then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
     table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), null, array()) as sent_after
+    table_columns(if(reason is null, found_after, null), null, array()) as sent_after,
+    case when reason is null and verdict in ('row snapshot', 'row insert')
+      then other_image(m.`prevStruct`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
+      then other_image(m.`postStruct`, coalesce(found_before, found_after), array()) end as other_image
   from checked
 ),
 
@@ -151,7 +154,7 @@ select
     'transaction_sequence', case
     when startswith(lower(m.`allMetaData`.`transId`), '') then nullif(m.`allMetaData`.`uniqueId`, '')
     else cast(null as string) end,
-    'checkpoint', m.`allMetaData`.`checkpoint`, 'source_identity', m.`allMetaData`.`source_identity`,
+    'checkpoint', m.`allMetaData`.`checkpoint`, 'source_identity', m.`allMetaData`.`source_identity`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, '')) end as statement,

@@ -71,7 +71,9 @@ exploded as (
       then split_part(verdict, ' ', 2) end as op,
     0 as row_index,
     table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), null, array()) as sent_after
+    table_columns(if(reason is null, found_after, null), null, array()) as sent_after,
+    case when reason is null and verdict in ('row insert', 'row delete')
+      then other_image(m.`key`, coalesce(found_before, found_after), array()) end as other_image
   from checked
 ),
 
@@ -114,7 +116,7 @@ select
     regexp_extract(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1), null),
     '^(?s)\\-(.*)$', 1), m.`meta`.`rowid`), ''),
     'scn', m.`meta`.`scn`, 'sequence', m.`meta`.`seq`, 'transaction_position', m.`meta`.`idx`, 'transaction_size', m.`meta`.`size`,
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'other_image', other_image, 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`.`ddl`, '') end as statement, reason,
   found_in_message(reason, 'meta.op', m.`meta`.`op`, m.`sql`.`ddl`) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
