@@ -86,9 +86,8 @@ class FieldPath(tuple[str, ...]):
 @dataclass(frozen=True)
 class Field:
     """A field that a value may come from. `unknown` are the texts that stand for "not known". `pattern` is a regular
-    expression with one group, which is the value; where `behind` is set, it applies to what follows the text of that
-    field; where this `may_lack_it`, what does not begin so is the value as a whole. `dot` is the text that stands for a
-    dot in the value. `count` is how many numbers the reader `numbers` takes.
+    expression with one group, which is the value; it applies to what follows the text of the field `behind`, and where
+    a text `may_lack_it`, to no other. `dot` stands for a dot in the value. `count` numbers are what `numbers` takes.
     """
 
     path: FieldPath
