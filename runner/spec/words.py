@@ -86,8 +86,8 @@ class FieldPath(tuple[str, ...]):
 @dataclass(frozen=True)
 class Field:
     """A field that a value may come from. `unknown` are the texts that stand for "not known". `pattern` is a regular
-    expression with one group, which is the value; it applies to what follows the text of the field `behind`, and where
-    a text `may_lack_it`, to no other. `dot` stands for a dot in the value. `count` numbers are what `numbers` takes.
+    expression with one group, which is the value, for what follows the text of the field `behind`; a text that lacks it
+    is the value if it `may_lack_it`. `dot` stands for a dot in the value; the reader `numbers` takes `count` numbers.
     """
 
     path: FieldPath
