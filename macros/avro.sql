@@ -66,7 +66,7 @@ case
 {%- macro marked_columns(plan, member) -%}
 array_compact(flatten(array(
       {%- for path in plan.images.listed %}
-      coalesce(get({{ field(path) }}.{{ member }}, nth), array()){{ ',' if not loop.last }}
+      coalesce(get({{ listed(path) }}.{{ member }}, nth), array()){{ ',' if not loop.last }}
       {%- endfor %}
       {%- for image in plan.images.sent %}
       {% if image.names %}if({{ name(image.column) }} is null, array(), coalesce(transform({{ sent_image(image.path) }}.{{ member }}, i -> get({{ field(image.names) }}, i)), array()))
@@ -75,25 +75,22 @@ array_compact(flatten(array(
       {%- endfor %})))
 {%- endmacro -%}
 
-{#- What the images of a message, or of one of its rows, say of their columns. -#}
-{%- macro marks(plan) %}
-    {{ marked_columns(plan, 'as_sent') }} as unfit_columns,
-    {%- if plan.images.may_be_ambiguous %}
-    {{ marked_columns(plan, 'ambiguous') }} as ambiguous_columns,
-    {%- endif %}
-    {%- if plan.values.readers %}
-    {{ marked_columns(plan, 'settled') }} as settled_columns,
-    {%- endif %}
-    {%- if plan.images.may_lack_columns %}
-    {{ missing_columns(plan) }} as missing_columns,
-    {%- endif %}
+{#- What the images of a message, or of one of its rows, say of their columns: names and expressions. -#}
+{%- macro marks(plan) -%}
+{%- set marks = [marked_columns(plan, 'as_sent') ~ ' as unfit_columns'] -%}
+{%- if plan.images.may_be_ambiguous -%} {%- do marks.append(marked_columns(plan, 'ambiguous') ~ ' as ambiguous_columns') -%} {%- endif -%}
+{%- if plan.values.readers -%} {%- do marks.append(marked_columns(plan, 'settled') ~ ' as settled_columns') -%} {%- endif -%}
+{%- if plan.images.may_lack_columns -%} {%- do marks.append(missing_columns(plan) ~ ' as missing_columns') -%} {%- endif -%}
+{{ marks | join(',\n    ') }}
 {%- endmacro -%}
+
+{%- macro listed(path) -%} {{ name((['listed'] + (path | list)) | join('_')) }} {%- endmacro -%}
 
 {#- The columns that one of the images names and says that it was not sent. -#}
 {%- macro missing_columns(plan) -%}
 array_distinct(flatten(array(
       {%- for path in plan.images.listed %}
-      coalesce(get({{ field(path) }}.missing, nth), array()){{ ',' if not loop.last }}
+      coalesce(get({{ listed(path) }}.missing, nth), array()){{ ',' if not loop.last }}
       {%- endfor %}
       {%- for image in plan.images.sent %}
       {% set missing = sent_image(image.path) ~ '.missing' -%}

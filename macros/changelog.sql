@@ -49,7 +49,9 @@ checked as (
   select *,
     {%- if plan.avro %}
     {{ error_detail(plan) }} as error_detail,
-    {{- marks(plan) if plan.images.sent }}
+    {%- if plan.images.sent %}
+    {{ marks(plan) }},
+    {%- endif %}
     {%- elif plan.images.texts %}
     {{ unfit_in_texts(plan) }} as unfit_columns,
     {%- endif %}
@@ -82,8 +84,8 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
 exploded as (
   select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', readers' if plan.values.readers and not plan.images.marked }}{{ ', removed' if plan.images.removed }}
-    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.sent or plan.images.texts }}{{ ', ambiguous_columns' if plan.images.sent and plan.images.may_be_ambiguous }}, if(reason is null, null, raw) as raw,
-    {{- marks(plan) if plan.images.listed }}
+    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.tell_unfit }}{{ ', ambiguous_columns' if plan.images.marked and plan.images.may_be_ambiguous }}{{ ', settled_columns' if plan.images.listed and plan.values.readers }}{{ ', missing_columns' if plan.images.listed and plan.images.may_lack_columns }}
+    {{- ', json_in_doubt' if plan.images.in_lists and plan.values.bytes and not plan.avro }}, {{ 'raw' if plan.images.in_lists else 'if(reason is null, null, raw) as raw' }},
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     {{ op_of(plan) }} as op,
     {%- if plan.values.readers and plan.images.marked %}
@@ -104,16 +106,13 @@ exploded as (
     {%- if plan.images.may_lack_columns %},
     if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as named_columns
     {%- endif %}
-    {%- if plan.values.bytes and not plan.avro %},
-    {% if plan.images.in_lists %}if(rows_in_doubt is null, null, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',')){% else %}{{ name(plan.prefix ~ '_in_doubt') }}(raw, sent_before, sent_after, readers){% endif %} as json_in_doubt
+    {%- if plan.values.bytes and not plan.avro and not plan.images.in_lists %},
+    {{ name(plan.prefix ~ '_in_doubt') }}(raw, sent_before, sent_after, readers) as json_in_doubt
     {%- endif %}
     {%- if plan.images.others %},
     {{ other_image(plan) }} as other_image
     {%- endif %}
-  from checked
-  {%- if plan.images.in_lists %}
-  lateral view outer posexplode(if(reason is null and verdict like 'row %', rows, null)) as nth, row
-  {%- endif %}
+  from {% if plan.images.in_lists %}{{ each_row(plan) }}{% else %}checked{% endif %}
 ),
 {%- if plan.values.python %}
 

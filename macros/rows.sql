@@ -34,11 +34,28 @@ case{% for change in updates %} when verdict = {{ text(change.verdict) }} then {
 
 {%- macro holds_row(rows) -%} exists({{ rows }}, r -> size(r) > 0) {%- endmacro -%}
 
+{#- The rows of each message beside the rest of it. Every row is a copy of what stands here, and Spark's Java would hold all copies of one message
+    at once: so no list of the message goes along, and the rows come out of a lambda, of which no Java is made. -#}
+{%- macro each_row(plan) -%}
+(select * except (raw{% for path in plan.long_fields %}, {{ field(path) }}{% endfor %}), if(reason is null, null, raw) as raw
+    {%- for path in plan.images.listed %}, {{ field(path) }} as {{ listed(path) }}{% endfor %} from checked)
+  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) -> struct(nth, row,
+    get(rows_before, nth) as row_before
+    {%- if plan.images.listed %},
+    {{ marks(plan) }}
+    {%- endif %}
+    {%- if plan.images.others %},
+    {{ other_row(plan) }} as other_row
+    {%- endif %}
+    {%- if plan.values.bytes and not plan.avro %}, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt
+    {%- endif %}))) each
+{%- endmacro -%}
+
 {#- The image of one row on each side. -#}
 {%- macro sent_before(images) -%}
 case verdict
       {%- for verdict in images.before.own %} when {{ text(verdict) }} then row{% endfor %}
-      {%- for verdict in images.update_verdicts %} when {{ text(verdict) }} then get(rows_before, nth){% endfor %} end
+      {%- for verdict in images.update_verdicts %} when {{ text(verdict) }} then row_before{% endfor %} end
 {%- endmacro -%}
 
 {%- macro sent_after(images) -%}
@@ -195,17 +212,23 @@ not coalesce({{ holds_row(field(paths[0])) }}, false) and ({{ is_not_row_list(pa
 
 {#- An image that the change does not have and its message holds all the same. It may be the row itself, where that can stand in several places. -#}
 {%- macro other_image(plan) -%}
+{%- if plan.images.in_lists -%} other_image(other_row, row, {{ hidden(plan) }})
+{%- else -%}
 case
-{%- for other in plan.images.others %} when {% if not plan.images.in_lists %}reason is null and {% endif %}verdict {{ one_of(other.verdicts) }} then other_image(
-      {%- if plan.images.in_lists -%} get({{ field(other.image.paths[0]) }}, nth), row
-      {%- else -%} {{ first_image(other.image) }}, coalesce(found_before, found_after)
-      {%- endif %}, {{ hidden(plan) }})
+{%- for other in plan.images.others %} when reason is null and verdict {{ one_of(other.verdicts) }} then other_image(
+      {{- first_image(other.image) }}, coalesce(found_before, found_after), {{ hidden(plan) }})
 {%- endfor %} end
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro other_row(plan) -%}
+case
+{%- for other in plan.images.others %} when verdict {{ one_of(other.verdicts) }} then get({{ field(other.image.paths[0]) }}, nth) {%- endfor %} end
 {%- endmacro -%}
 
 {#- The text of an entry of `meta` that is a member of the row. -#}
 {%- macro member_of_row(entry) -%}
-coalesce({% for member in entry.members %}row[{{ text(member) }}], get(rows_before, nth)[{{ text(member) }}]{{ ', ' if not loop.last }}{% endfor %})
+coalesce({% for member in entry.members %}row[{{ text(member) }}], row_before[{{ text(member) }}]{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro -%}
 
 {#- An empty image before a change says nothing; one that is laid over the other image may be empty. -#}

@@ -244,7 +244,7 @@ def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Landed:
 # ----------------------------------------------------------------------------------------------------------------------
 
 # With full images, patches, halves of updates; in JSON and Avro.
-MIRRORED = ("canal", "drs_json", "dataworks", "oms_default", "oceanbase_canal", "oceanbase_avro", "dts_avro")
+MIRRORED = ("canal", "drs_json", "dataworks", "oms_default", "oms_canal", "oceanbase_avro", "dts_avro")
 MIRROR_ROWS = "id, label, amount, note"
 VERSIONS = f"select {MIRROR_ROWS}, is_current from orders_of_{{}}_history"
 

@@ -62,25 +62,25 @@ checked as (
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
-    key_columns(m.`pkNames`, hidden) as key_names, `canal_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
+    key_columns(m.`pkNames`, hidden) as key_names,
+    `canal_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, readers, json_in_doubt, raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
     coalesce(nth, 0) as row_index,
-    coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
-      get(rows_before, nth)['#alibaba_rds_row_id#']) as `meta_rowid`,
-    table_columns(case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end, types, hidden) as sent_before,
-    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
-    if(rows_in_doubt is null, null, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',')) as json_in_doubt,
-    case when verdict in ('row insert', 'row delete', 'row snapshot') then other_image(get(m.`old`, nth), row, hidden) end as other_image
-  from checked
-  lateral view outer posexplode(if(reason is null and verdict like 'row %', rows, null)) as nth, row
+    coalesce(row['__#alibaba_rds_row_id#__'], row_before['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
+      row_before['#alibaba_rds_row_id#']) as `meta_rowid`,
+    table_columns(case verdict when 'row delete' then row when 'row update' then row_before end, types, hidden) as sent_before,
+    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after
+  from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw from checked)
+  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) -> struct(nth, row,
+    get(rows_before, nth) as row_before, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
@@ -121,7 +121,7 @@ select
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map('gtid', m.`gtid`, 'message_id', m.`id`, 'rowid', `meta_rowid`, 'other_image', other_image,
+  known_entries(map('gtid', m.`gtid`, 'message_id', m.`id`, 'rowid', `meta_rowid`,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

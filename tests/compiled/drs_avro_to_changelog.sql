@@ -74,26 +74,26 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, error_detail, if(reason is null, null, raw) as raw,
-    array_compact(flatten(array(
-      coalesce(get(m.`data`.as_sent, nth), array()),
-      coalesce(get(m.`old`.as_sent, nth), array())))) as unfit_columns,
-    array_compact(flatten(array(
-      coalesce(get(m.`data`.settled, nth), array()),
-      coalesce(get(m.`old`.settled, nth), array())))) as settled_columns,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, settled_columns, raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
     if(size(settled_columns) = 0, readers, map_filter(readers, (c, r) -> not array_contains(settled_columns, c))) as readers,
     coalesce(nth, 0) as row_index,
-    coalesce(row['__#alibaba_rds_row_id#__'], get(rows_before, nth)['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
-      get(rows_before, nth)['#alibaba_rds_row_id#']) as `meta_rowid`,
-    table_columns(case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end, types, hidden) as sent_before,
-    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
-    case when verdict in ('row insert', 'row snapshot') then other_image(get(m.`old`.`texts`, nth), row, hidden) when verdict = 'row delete'
-      then other_image(get(m.`data`.`texts`, nth), row, hidden) end as other_image
-  from checked
-  lateral view outer posexplode(if(reason is null and verdict like 'row %', rows, null)) as nth, row
+    coalesce(row['__#alibaba_rds_row_id#__'], row_before['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
+      row_before['#alibaba_rds_row_id#']) as `meta_rowid`,
+    table_columns(case verdict when 'row delete' then row when 'row update' then row_before end, types, hidden) as sent_before,
+    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after
+  from (select * except (raw, m.`data`, m.`old`), if(reason is null, null, raw) as raw, m.`data` as `listed_data`, m.`old` as `listed_old`
+    from checked)
+  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) -> struct(nth, row,
+    get(rows_before, nth) as row_before,
+    array_compact(flatten(array(
+      coalesce(get(`listed_data`.as_sent, nth), array()),
+      coalesce(get(`listed_old`.as_sent, nth), array())))) as unfit_columns,
+    array_compact(flatten(array(
+      coalesce(get(`listed_data`.settled, nth), array()),
+      coalesce(get(`listed_old`.settled, nth), array())))) as settled_columns))) each
 ),
 
 -- The values that only a function over a whole image can read.  [values]
@@ -152,7 +152,7 @@ select
     'previous_commit_time', case
     when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')
     else cast(null as string) end,
-    'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent',
       names_joined(concat(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)),
       if(kind = 'row', unfit_columns, array()))),
