@@ -85,21 +85,19 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', readers' if plan.values.readers and not plan.images.marked }}{{ ', removed' if plan.images.removed }}
     {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.tell_unfit }}{{ ', ambiguous_columns' if plan.images.marked and plan.images.may_be_ambiguous }}{{ ', settled_columns' if plan.images.listed and plan.values.readers }}{{ ', missing_columns' if plan.images.listed and plan.images.may_lack_columns }}
-    {{- ', json_in_doubt' if plan.images.in_lists and plan.values.bytes and not plan.avro }}, {{ 'raw' if plan.images.in_lists else 'if(reason is null, null, raw) as raw' }},
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
+    {{- ', zeros_allowed' if plan.images.in_lists and plan.values.exponents }}{{ ', json_in_doubt' if plan.images.in_lists and plan.values.bytes and not plan.avro }}, {{ 'raw' if plan.images.in_lists else 'if(reason is null, null, raw) as raw' }},
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, {{ 'coalesce(nth, 0)' if plan.images.in_lists else '0' }} as row_index,
     {{ op_of(plan) }} as op,
     {%- if plan.values.readers and plan.images.marked %}
     {{ readers_of_texts('readers') }} as readers,
     {%- endif %}
     {%- if plan.images.in_lists %}
-    coalesce(nth, 0) as row_index,
     {%- for entry in plan.meta if entry.members %}
     {{ member_of_row(entry) }} as {{ name(entry.column) }},
     {%- endfor %}
     {{ clean_image(sent_before(plan.images), plan) }} as sent_before,
     {{ clean_image(sent_after(plan.images), plan) }} as sent_after
     {%- else %}
-    0 as row_index,
     {{ clean_image('if(reason is null, found_before, null)', plan) }} as sent_before,
     {{ clean_image('if(reason is null, found_after, null)', plan) }} as sent_after
     {%- endif %}
@@ -131,7 +129,7 @@ python_read as (
 texts as (
   select *,
     {%- for side in ('before', 'after') %}
-    {{ name(plan.prefix ~ '_texts') }}(sent_{{ side }}, readers{{ ', json_in_doubt' if plan.values.bytes and not plan.avro }}{% for one in plan.values.python %}, {{ one.function }}_{{ side }}{% endfor %}) as texts_{{ side }}{{ ',' if not loop.last }}
+    {{ name(plan.prefix ~ '_texts') }}(sent_{{ side }}, readers{{ ', zeros_allowed' if plan.images.in_lists and plan.values.exponents }}{{ ', json_in_doubt' if plan.values.bytes and not plan.avro }}{% for one in plan.values.python %}, {{ one.function }}_{{ side }}{% endfor %}) as texts_{{ side }}{{ ',' if not loop.last }}
     {%- endfor %}
   from {{ 'python_read' if plan.values.python else 'exploded' }}
 ),

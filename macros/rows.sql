@@ -38,6 +38,9 @@ case{% for change in updates %} when verdict = {{ text(change.verdict) }} then {
     at once: so no list of the message goes along, and the rows come out of a lambda, of which no Java is made. -#}
 {%- macro each_row(plan) -%}
 (select * except (raw{% for path in plan.long_fields %}, {{ field(path) }}{% endfor %}), if(reason is null, null, raw) as raw
+    {%- if plan.values.exponents %},
+    {{ zeros_allowed() }} as zeros_allowed
+    {%- endif %}
     {%- for path in plan.images.listed %}, {{ field(path) }} as {{ listed(path) }}{% endfor %} from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) -> struct(nth, row,
     get(rows_before, nth) as row_before

@@ -86,6 +86,9 @@ return {{ 'map_filter(' if by_type.by }}transform_values(
 create function {{ name(plan.prefix ~ '_texts') }}(
   image map<string,string> comment 'an image as it was sent',
   readers map<string,string> comment 'the columns whose text may not be canonical, each with what reads it'
+  {%- if plan.images.in_lists and plan.values.exponents %},
+  zeros_allowed bigint comment 'by how many characters exponents may make the image longer; null if they are too few to count'
+  {%- endif %}
   {%- if plan.values.bytes and not plan.avro %},
   json_in_doubt string comment 'the images in JSON, if they may hold bytes that are no text there'
   {%- endif %}
@@ -141,17 +144,23 @@ return if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values
 
 {%- macro begins_no_text() -%} '^(?:true|false|[{\\[]|-?[0-9][-+.0-9eE]*+\\z)' {%- endmacro -%}
 
-{#- The values that readers read, in their order. The exponents of one image are written out if they all together make it longer by at most 100,000
-    characters, which ten of them cannot exceed. -#}
+{#- The values that readers read, in their order. The exponents of one image are written out if they all together do not make it longer than it may
+    become. -#}
 {%- macro values_to_read(plan) -%}
 {%- set sent = 'transform(map_keys(readers), c -> image[c])' -%}
 {%- if plan.values.exponents -%}
 {%- set is_number = 'reader.value in (' ~ (plan.values.exponents | map('sql_text') | join(', ')) ~ ')' -%}
-if(size(readers) > 10 and aggregate(map_entries(readers), 0L, (total, reader) -> total + if({{ is_number }}, {{ zeros_written_out('image[reader.key]') }}, 0)) > 100000,
+if({{ 'zeros_allowed is not null' if plan.images.in_lists else 'size(readers) > 10' }} and aggregate(map_entries(readers), 0L, (total, reader) -> total + if({{ is_number }}, {{ zeros_written_out('image[reader.key]') }}, 0)) > {{ 'zeros_allowed' if plan.images.in_lists else '100000' }},
     transform(map_entries(readers), reader -> if({{ is_number }} and image[reader.key] rlike '[eE]', null, image[reader.key])),
     {{ sent }})
 {%- else -%} {{ sent }}
 {%- endif -%}
+{%- endmacro -%}
+
+{#- By how many characters exponents may make each image of a message longer: its rows share what it may have, its own length or 100,000, which ten
+    numbers cannot exceed. -#}
+{%- macro zeros_allowed() -%}
+if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null)
 {%- endmacro -%}
 
 {#- A value, read in one of the ways to try. Only a text can be an encoding of bytes. -#}

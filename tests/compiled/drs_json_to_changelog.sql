@@ -72,16 +72,16 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, readers, json_in_doubt, raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
+  select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
-    coalesce(nth, 0) as row_index,
     coalesce(row['__#alibaba_rds_row_id#__'], row_before['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       row_before['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(case verdict when 'row delete' then row when 'row update' then row_before end, types, hidden) as sent_before,
     table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after
-  from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw from checked)
+  from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
+    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) -> struct(nth, row,
     get(rows_before, nth) as row_before, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
@@ -101,8 +101,8 @@ python_read as (
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
 texts as (
   select *,
-    `drs_json_texts`(sent_before, readers, json_in_doubt, java_bytes_before) as texts_before,
-    `drs_json_texts`(sent_after, readers, json_in_doubt, java_bytes_after) as texts_after
+    `drs_json_texts`(sent_before, readers, zeros_allowed, json_in_doubt, java_bytes_before) as texts_before,
+    `drs_json_texts`(sent_after, readers, zeros_allowed, json_in_doubt, java_bytes_after) as texts_after
   from python_read
 ),
 

@@ -99,10 +99,9 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind,
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
-    0 as row_index,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after,
     case when reason is null and verdict = 'row insert' then other_image(`image_beforeImages`, coalesce(found_before, found_after), array())
