@@ -168,9 +168,9 @@ from keyed
 {%- for column in ('event_time', 'produced_at', 'tx_id') -%} {%- do parts.append(column_value(plan.columns[column], plan.zone) ~ ' as ' ~ column) -%} {%- endfor -%}
 {%- set order -%}
 named_struct('generation', {{ plan.generation }}, 'phase', {{ phase(plan.verdicts.snapshots) }},
-    'position', {{ position(plan.order, plan.zone) }}, 'arrival', arrival, 'row', row_index) as seq
+    'position', {{ position(plan.order, plan.zone) }}, 'arrival', arrival, 'row', row_index) as seq, {{ pair_id(plan) }} as pair_id
 {%- endset -%}
-{%- do parts.extend([order, pair_id(plan) ~ ' as pair_id', meta(plan) ~ ' as meta', 'origin']) -%}
+{%- do parts.extend([order, meta(plan) ~ ' as meta', 'origin']) -%}
 {%- do parts.append("case when kind = 'ddl' then " ~ column_value(plan.columns['statement'], plan.zone) ~ ' end as statement') -%}
 {%- set found -%} {{ 'coalesce(if(kind = \'dead_letter\', error_detail, null), ' if plan.avro }}{{ detail(plan) }}{{ ')' if plan.avro }} as detail {%- endset -%}
 {%- set raw = 'base64(raw)' if plan.avro else "if(reason = 'not-utf8', base64(cast(raw as binary)), raw)" -%}

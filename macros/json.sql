@@ -6,8 +6,7 @@
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.{{ '  [message.numbers]' if plan.json.exact }}
 decoded as (
-  select *, from_json(
-      sealed({{ 'exact_numbers(raw)' if plan.json.exact else 'raw' }}, xxhash64(raw)),
+  select *, from_json(sealed({{ 'exact_numbers(raw)' if plan.json.exact else 'raw' }}, xxhash64(raw)),
       '{{ field_type(plan.json.sealed_fields, 8) }}',
       {{ json_options(plan.json.usual_depth) }}) as document
   from {{ name(plan.source ~ '_messages') }}

@@ -41,15 +41,16 @@ case{% for change in updates %} when verdict = {{ text(change.verdict) }} then {
     {%- if plan.values.exponents %},
     {{ zeros_allowed() }} as zeros_allowed
     {%- endif %}
+    {%- if plan.images.others %},
+    {{ other_rows(plan) }} as other_rows
+    {%- endif %}
     {%- for path in plan.images.listed %}, {{ field(path) }} as {{ listed(path) }}{% endfor %} from checked)
-  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) -> struct(nth, row,
-    get(rows_before, nth) as row_before
+  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
+    struct(nth, row, get(rows_before, nth) as row_before
     {%- if plan.images.listed %},
     {{ marks(plan) }}
     {%- endif %}
-    {%- if plan.images.others %},
-    {{ other_row(plan) }} as other_row
-    {%- endif %}
+    {%- if plan.images.others %}, get(other_rows, nth) as other_row {%- endif %}
     {%- if plan.values.bytes and not plan.avro %}, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt
     {%- endif %}))) each
 {%- endmacro -%}
@@ -224,9 +225,9 @@ case
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro other_row(plan) -%}
+{%- macro other_rows(plan) -%}
 case
-{%- for other in plan.images.others %} when verdict {{ one_of(other.verdicts) }} then get({{ field(other.image.paths[0]) }}, nth) {%- endfor %} end
+{%- for other in plan.images.others %} when verdict {{ one_of(other.verdicts) }} then {{ field(other.image.paths[0]) }} {%- endfor %} end
 {%- endmacro -%}
 
 {#- The text of an entry of `meta` that is a member of the row. -#}

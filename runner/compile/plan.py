@@ -85,7 +85,6 @@ class Plan:
 
     `reads` is column -> type without parameters, of the messages; `functions` are the functions that are not Spark's.
     `json` is what is read of messages in JSON. `has_local_times`: whether the zone is needed for fields of the header.
-    `long_fields` are those that hold lists and maps of a message's rows and columns.
     `columns` are the contract's plain columns, `names` those of them that name a table, `ambiguous_columns` those that
     come from a wall clock which may have come twice.
     """
@@ -101,7 +100,6 @@ class Plan:
     has_local_times: bool
     verdicts: Verdicts
     images: Images
-    long_fields: tuple[tuple[str, ...], ...]
     columns: Mapping[str, Column]
     names: tuple[Column, ...]
     ambiguous_columns: tuple[Column, ...]
@@ -112,6 +110,11 @@ class Plan:
     values: Values
     tables: Tables
     generation: int
+
+    @property
+    def long_fields(self) -> tuple[tuple[str, ...], ...]:
+        """The fields that hold lists and maps of a message's rows and columns."""
+        return tuple(path for path, _ in self.json.others) if self.json else self.images.listed
 
 
 def make_plan(
@@ -143,7 +146,6 @@ def make_plan(
         has_local_times=_has_local_times(spec),
         verdicts=_verdicts(spec),
         images=images,
-        long_fields=images.listed if avro else tuple(path for path, _ in json_reading(spec).others),
         columns=columns,
         names=tuple(columns[name] for name in NAME_COLUMNS),
         ambiguous_columns=_ambiguous_columns(columns.values(), zone),

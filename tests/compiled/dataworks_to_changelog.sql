@@ -6,8 +6,7 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(
-      sealed(exact_numbers(raw), xxhash64(raw)),
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `op` string, `sequenceId` string, `ddl` struct<`text` string, `ddlMeta` string>,
           `timestamp` struct<
@@ -155,9 +154,9 @@ select
   instant_of_milliseconds(if(m.`payload`.`timestamp`.`eventTime` in ('-1', '0'), null, m.`payload`.`timestamp`.`eventTime`)) as event_time,
   instant_of_milliseconds(nullif(m.`payload`.`timestamp`.`systemTime`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
-    'position', order_position(array(nullif(m.`payload`.`sequenceId`, '-1'))), 'arrival', arrival, 'row', row_index) as seq,
-  case when kind = 'row' and verdict in ('row update before', 'row update after') then nullif(nullif(m.`payload`.`sequenceId`, '-1'), '')
-    end as pair_id,
+    'position', order_position(array(nullif(m.`payload`.`sequenceId`, '-1'))), 'arrival', arrival, 'row', row_index) as seq, case
+      when kind = 'row' and verdict in ('row update before', 'row update after') then nullif(nullif(m.`payload`.`sequenceId`, '-1'), '')
+      end as pair_id,
   known_entries(map('scn', m.`payload`.`scn`,
     'rowid',
       coalesce(nullif(m.`payload`.`after`.`dataColumn`.`#alibaba_rds_row_id#`, ''),

@@ -82,18 +82,20 @@ exploded as (
     coalesce(row['__#alibaba_rds_row_id#__'], row_before['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       row_before['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(case verdict when 'row delete' then row when 'row update' then row_before end, types, hidden) as sent_before,
-    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after
+    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
+    other_image(other_row, row, hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`), if(reason is null, null, raw) as raw,
-    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed, m.`data` as
-      `listed_data`, m.`old` as `listed_old` from checked)
-  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) -> struct(nth, row,
-    get(rows_before, nth) as row_before,
+    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed,
+    case when verdict in ('row insert', 'row snapshot') then m.`old`.`texts` when verdict = 'row delete' then m.`data`.`texts`
+      end as other_rows, m.`data` as `listed_data`, m.`old` as `listed_old` from checked)
+  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
+    struct(nth, row, get(rows_before, nth) as row_before,
     array_compact(flatten(array(
       coalesce(get(`listed_data`.as_sent, nth), array()),
       coalesce(get(`listed_old`.as_sent, nth), array())))) as unfit_columns,
     array_compact(flatten(array(
       coalesce(get(`listed_data`.settled, nth), array()),
-      coalesce(get(`listed_old`.settled, nth), array())))) as settled_columns))) each
+      coalesce(get(`listed_old`.settled, nth), array())))) as settled_columns, get(other_rows, nth) as other_row))) each
 ),
 
 -- The values that only a function over a whole image can read.  [values]
@@ -146,13 +148,12 @@ select
     else instant_of_milliseconds(nullif(m.`es`, '0')) end as event_time,
   instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement 2'), 0, 1),
-    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
-  cast(null as string) as pair_id,
+    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'db_type', m.`dbType`,
     'previous_commit_time', case
     when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')
     else cast(null as string) end,
-    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
+    'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent',
       names_joined(concat(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)),
       if(kind = 'row', unfit_columns, array()))),

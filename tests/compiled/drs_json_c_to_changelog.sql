@@ -7,8 +7,7 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(
-      sealed(exact_numbers(raw), xxhash64(raw)),
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`type` string, `database` string, `table` string, `sql` string, `es` string, `ts` string, `id` string, `isDdl` string,
         `data` array<map<string,string>>, `old` array<map<string,string>>, `pkNames` array<string>, `mysqlType` map<string,string>,
         `_seal` string, `_corrupt_record` string>',
@@ -63,8 +62,7 @@ checked as (
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
-    key_columns(m.`pkNames`, hidden) as key_names,
-    `drs_json_c_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
+    key_columns(m.`pkNames`, hidden) as key_names, `drs_json_c_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),
 
@@ -77,11 +75,14 @@ exploded as (
     coalesce(row['__#alibaba_rds_row_id#__'], row_before['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       row_before['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(case verdict when 'row delete' then row when 'row update' then row_before end, types, hidden) as sent_before,
-    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after
+    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
+    other_image(other_row, row, hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
-    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
-  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) -> struct(nth, row,
-    get(rows_before, nth) as row_before, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
+    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed,
+    case when verdict in ('row insert', 'row delete', 'row snapshot') then m.`old` end as other_rows from checked)
+  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
+    struct(nth, row, get(rows_before, nth) as row_before, get(other_rows, nth) as other_row,
+      array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
 -- The values that only a function over a whole image can read.  [values]
@@ -131,9 +132,8 @@ select
   if(kind in ('row', 'ddl'), types, null) as types, instant_of_milliseconds(nullif(m.`es`, '0')) as event_time,
   instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement 2'), 0, 1),
-    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
-  cast(null as string) as pair_id,
-  known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`,
+    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+  known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

@@ -7,8 +7,7 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(
-      sealed(exact_numbers(raw), xxhash64(raw)),
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`op` string, `db` string, `coll` string, `es` string, `ts` string, `clusterTime` string, `id` string, `dbType` string,
         `recordType` string, `extra` string, `value` string, `where` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
@@ -135,8 +134,7 @@ select
     'position',
       order_position(array(if(m.`clusterTime` rlike '^[0-9]', get(regexp_extract_all(m.`clusterTime`, '[0-9]+', 0), 0), null),
       if(m.`clusterTime` rlike '^[0-9]', get(regexp_extract_all(m.`clusterTime`, '[0-9]+', 0), 1), null), m.`id`)), 'arrival', arrival,
-      'row', row_index) as seq,
-  cast(null as string) as pair_id,
+      'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'clustertime', m.`clusterTime`, 'db_type', m.`dbType`, 'record_type', m.`recordType`, 'extra',
     m.`extra`,
     'where', if(kind = 'dead_letter', null, more_than_key),

@@ -6,8 +6,7 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(
-      sealed(exact_numbers(raw), xxhash64(raw)),
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`opType` string, `type` string, `database` string, `schema` string, `table` string, `sql` string, `dbType` string,
         `es` string, `ts` string, `id` string, `isDdl` string, `data` array<map<string,string>>, `old` array<map<string,string>>,
         `pkNames` array<string>, `columnType` map<string,string>, `_seal` string, `_corrupt_record` string>',
@@ -64,8 +63,7 @@ checked as (
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
       when size(rows_before) > size(rows) then 'uneven-rows'
     end as reason,
-    key_columns(m.`pkNames`, hidden) as key_names,
-    `drs_sql_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
+    key_columns(m.`pkNames`, hidden) as key_names, `drs_sql_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),
 
@@ -78,11 +76,14 @@ exploded as (
     coalesce(row['__#alibaba_rds_row_id#__'], row_before['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       row_before['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(case verdict when 'row delete' then row when 'row update' then row_before end, types, hidden) as sent_before,
-    table_columns(case when verdict in ('row insert', 'row update') then row end, types, hidden) as sent_after
+    table_columns(case when verdict in ('row insert', 'row update') then row end, types, hidden) as sent_after,
+    other_image(other_row, row, hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`columnType`), if(reason is null, null, raw) as raw,
-    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
-  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) -> struct(nth, row,
-    get(rows_before, nth) as row_before, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
+    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed,
+    case when verdict = 'row insert' then m.`old` when verdict = 'row delete' then m.`data` end as other_rows from checked)
+  lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
+    struct(nth, row, get(rows_before, nth) as row_before, get(other_rows, nth) as other_row,
+      array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
@@ -123,13 +124,12 @@ select
     else instant_of_milliseconds(nullif(m.`es`, '0')) end as event_time,
   instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
-  cast(null as string) as pair_id,
+    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'db_type', m.`dbType`,
     'previous_commit_time', case
     when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')
     else cast(null as string) end,
-    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
+    'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'ambiguous_times',
       names_joined(concat(`drs_sql_ambiguous`(sent_before, readers, texts_before), `drs_sql_ambiguous`(sent_after, readers, texts_after))),

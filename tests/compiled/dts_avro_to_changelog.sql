@@ -84,6 +84,11 @@ checked as (
         coalesce(transform(sent_images.`afterImages`.as_sent, i -> get(m.`fields`.`name`, i)), array())),
       if(`image_beforeImages` is null, array(),
         coalesce(transform(sent_images.`beforeImages`.as_sent, i -> get(m.`fields`.`name`, i)), array()))))) as unfit_columns,
+    array_compact(flatten(array(
+      if(`image_afterImages` is null, array(),
+        coalesce(transform(sent_images.`afterImages`.ambiguous, i -> get(m.`fields`.`name`, i)), array())),
+      if(`image_beforeImages` is null, array(),
+        coalesce(transform(sent_images.`beforeImages`.ambiguous, i -> get(m.`fields`.`name`, i)), array()))))) as ambiguous_columns,
     array_distinct(flatten(array(
       coalesce(filter(m.`fields`.`name`, (c, i) -> get(sent_images.`afterImages`.missing, i)), array()),
       coalesce(filter(m.`fields`.`name`, (c, i) -> get(sent_images.`beforeImages`.missing, i)), array())))) as missing_columns,
@@ -96,9 +101,19 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then if(nullif(m.`afterImages`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
-    key_columns(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>',
+    key_columns(coalesce(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
-      '2147483647')).`PRIMARY`, array()) as key_names,
+      '2147483647')).`PRIMARY`,
+      listed_names(null,
+      from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:string>',
+      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
+      '2147483647')).`PRIMARY`,
+      from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:boolean>',
+        map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
+        '2147483647')).`PRIMARY` is not null
+        or from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:double>',
+        map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
+        '2147483647')).`PRIMARY` is not null)), array()) as key_names,
     if(size(m.`fields`.`name`) = size(m.`fields`.`dataTypeNumber`), map_from_arrays(m.`fields`.`name`, m.`fields`.`dataTypeNumber`), null)
       as types
   from message_images
@@ -106,14 +121,18 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, ambiguous_columns,
+    if(reason is null, null, raw) as raw,
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`afterImages`, '')) when reason is null
       then split_part(verdict, ' ', 2) end as op,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after,
     if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as
-      named_columns
+      named_columns,
+    case when reason is null and verdict in ('row insert', 'row snapshot')
+      then other_image(`image_beforeImages`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
+      then other_image(`image_afterImages`, coalesce(found_before, found_after), array()) end as other_image
   from checked
 ),
 
@@ -151,16 +170,17 @@ select
   before, after, if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
-  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(m.`sourceTimestamp`) as event_time,
+  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(nullif(m.`sourceTimestamp`, '0')) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`sourceTxid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
-    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
-  cast(null as string) as pair_id,
+    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'log_position', m.`sourcePosition`, 'checkpoint', m.`safeSourcePosition`,
     'unique_keys', m.`tags`.`pk_uk_info`, 'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`,
-    'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
+    'protocol_version', m.`version`, 'tags', m.`tags`.`*`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())),
+    'ambiguous_times', names_joined(concat(if(kind = 'row', ambiguous_columns, array()))),
+    'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`afterImages`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), found_in_message(reason, 'operation', m.`operation`, m.`afterImages`)) as detail,
   base64(raw) as raw

@@ -6,8 +6,7 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(
-      sealed(exact_numbers(raw), xxhash64(raw)),
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`recordType` string,
         `allMetaData` struct<
           `dbType` string, `db` string, `table_name` string, `transId` string, `uniqueId` string, `timestamp` string,
@@ -164,8 +163,8 @@ select
     'position',
       order_position(array(coalesce(second_of_number(m.`allMetaData`.`storeDataSequence`),
       cast(unix_seconds(instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0'))) as string)),
-      number_within_second(m.`allMetaData`.`storeDataSequence`))), 'arrival', arrival, 'row', row_index) as seq,
-  cast(null as string) as pair_id,
+      number_within_second(m.`allMetaData`.`storeDataSequence`))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
+      pair_id,
   known_entries(map('db_type', m.`allMetaData`.`dbType`, 'cluster', m.`allMetaData`.`clusterId`, 'sequence',
     m.`allMetaData`.`storeDataSequence`,
     'transaction_sequence', case

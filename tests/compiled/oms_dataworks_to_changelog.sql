@@ -6,8 +6,7 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(
-      sealed(exact_numbers(raw), xxhash64(raw)),
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `op` string, `ddl` struct<`text` string>,
           `timestamp` struct<
@@ -130,8 +129,7 @@ select
   instant_of_milliseconds(nullif(m.`payload`.`timestamp`.`eventTime`, '0')) as event_time,
   instant_of_milliseconds(nullif(m.`payload`.`timestamp`.`systemTime`, '0')) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(m.`payload`.`scn`)), 'arrival', arrival, 'row', row_index) as seq,
-  cast(null as string) as pair_id,
+    'position', order_position(array(m.`payload`.`scn`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('scn', m.`payload`.`scn`, 'db_type', m.`schema`.`source`.`dbType`, 'checkpoint',
     m.`payload`.`timestamp`.`checkpointTime`,
     'source_system', m.`extend`.`load_fm`, 'db_version', m.`schema`.`source`.`dbVersion`, 'protocol_version', m.`version`,

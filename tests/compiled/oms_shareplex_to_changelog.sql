@@ -6,8 +6,7 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(
-      sealed(exact_numbers(raw), xxhash64(raw)),
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`meta` struct<
           `op` string, `table` string, `trans` string, `time` string, `posttime` string, `scn` string, `rowid` string, `seq` string,
           `idx` string, `size` string>,
@@ -107,8 +106,7 @@ select
   named_struct('generation', 0, 'phase', 1,
     'position',
       order_position(array(coalesce(second_of_number(m.`meta`.`scn`), cast(null as string)), number_within_second(m.`meta`.`scn`))),
-      'arrival', arrival, 'row', row_index) as seq,
-  cast(null as string) as pair_id,
+      'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('rowid',
     nullif(if(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1), null) rlike
     '^(?s)\\-(.*)$',
