@@ -120,7 +120,7 @@ if({{ value }} rlike {{ is_wall_clock() }},
   if(contains({{ value }}, '.') and {{ is_possible(value) }}, rtrim('.', rtrim('0', {{ value }})), {{ value }}), null)
 {%- endmacro -%}
 
-{#- Whether a clock can show this text, which looks like a wall clock. Hours alone may pass 24; MySQL keeps days and months that are zero. -#}
+{#- Whether a clock can show this text, which looks like a wall clock. Hours alone may pass 24; some databases keep days and months that are zero. -#}
 {%- macro is_possible(value) -%}
 ({{ value }} rlike {{ is_clock_of_any_month() }} or try_cast(left({{ value }}, 19) as timestamp_ntz) is not null)
 {%- endmacro -%}

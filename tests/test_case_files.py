@@ -71,7 +71,9 @@ def test_what_parse_writes_is_a_case_that_passes(project, runner) -> None:
     assert ran.code == 0 and "PASS=3 " in ran.err, ran.err
     written = root / "formats/cases/canal/shop.rows.yml"
     own = read_yaml(CASES / "canal/shop.rows.yml").value
-    assert read_yaml(written).value["rows"] == own["rows"] and read_yaml(written).value["source"] == own["source"]
+    # What is null is stated by hand.
+    stated = [{column: value for column, value in row.items() if value is not None} for row in own["rows"]]
+    assert read_yaml(written).value["rows"] == stated and read_yaml(written).value["source"] == own["source"]
     written.write_text(written.read_text().replace("Li Wei", "Li Bai", 1))
     ran = runner("test", "--unit", "-s", "canal.shop")
     assert ran.code == 1 and "row 0: after: got" in ran.err
