@@ -3,10 +3,7 @@
 {#- With a `share` less than 1 only some of all keys. -#}
 {%- macro mirror_state(mirror, share=1) -%}
 -- {{ mirror.name }}: {{ tables_of(mirror) }}, each row as it is now
-{{ where_begins(mirror) }}with
-{{ changes_of(mirror, share) }},
-
-{{ known_rows(mirror) }},
+{{ where_begins(mirror) }}{{ known_of(mirror, share) }},
 
 -- The rows that are there, typed.
 typed as (
@@ -21,7 +18,10 @@ from typed
 {{- where_ends(mirror) }}
 {%- endmacro -%}
 
-{%- macro known_rows(mirror) -%}
+{%- macro known_of(mirror, share=1) -%}
+with
+{{ changes_of(mirror, share) }},
+
 -- What is known of each row that was ever there.
 known as (
   select
@@ -354,10 +354,7 @@ if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ scale }}}0*)?$', try_cast({{ va
 
 {#- Each row that was ever there, as all changes make it. -#}
 {%- macro mirror_whole(mirror) -%}
-with
-{{ changes_of(mirror) }},
-
-{{ known_rows(mirror) }}
+{{ known_of(mirror) }}
 
 {{ with_fate(mirror, 'known') }}
 {%- endmacro -%}
@@ -372,10 +369,7 @@ select {{ mirror.state_columns | map('name') | join(', ') }} from {{ name(whole)
 
 {#- What new changes say of each row. `new` is the mirror as it reads only these. -#}
 {%- macro mirror_told(new) -%}
-with
-{{ changes_of(new) }},
-
-{{ known_rows(new) }}
+{{ known_of(new) }}
 
 select * from known
 {%- endmacro -%}
@@ -420,10 +414,7 @@ case {{ source }} {% for table in mirror.tables %}when {{ text(table.source.name
 {#- The rows that change, typed. -#}
 {%- macro mirror_changed(mirror, decided, looks_again) -%}
 {%- if looks_again -%}
-with
-{{ changes_of(mirror) }},
-
-{{ known_rows(mirror) }},
+{{ known_of(mirror) }},
 
 decided as (
   select row_key, newest, in_parts, told, own_row, decision from {{ name(decided) }} where decision in ('take', 'over')

@@ -54,7 +54,6 @@ MOST_DIGITS = 38
 # What the name of the table of rows that are gone ends with.
 GONE = "__gone"
 
-# A column of the table of rows that are gone.
 # Columns of the table of rows that are gone, and of steps on the way to a mirror.
 STEPS = {"_known_until", "_row_key", "_newest", "_is_gone"}
 # The columns that mirrors have beside those of their table, with what they say.

@@ -267,7 +267,7 @@ class Model:
 @dataclass(frozen=True)
 class DataTest:
     """The macro `test_<kind>` returns the rows of `model` that fail. `source` is set for a test of what was read from
-    a source, `mirror` for one of what a mirror has read.
+    a source.
     """
 
     kind: str
@@ -275,7 +275,12 @@ class DataTest:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     severity: str = "error"
     source: Source | None = None
-    mirror: Mirror | None = None
+
+    @property
+    def mirror(self) -> Mirror | None:
+        """The mirror whose query it runs again, on what that has read."""
+        query = self.arguments.get("query")
+        return query.mirror if isinstance(query, MirrorQuery) else None
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,8 @@ class Tests:
             named["query"] = query
         reading = self.templates.read_test(kind, node.name, named)
         label = self._free("_".join([kind, node.name, *([column] if column else [])]))
-        mirror = query.mirror if query else None
-        test = DataTest(kind, node.name, named, severity, mirror=mirror)
-        parents = (node.name, *(mirror.models if mirror else ()), *reading.parents)
+        test = DataTest(kind, node.name, named, severity)
+        parents = (node.name, *(query.mirror.models if query else ()), *reading.parents)
         where = entry.where()
         return Node(label, "test", test, parents, path=self.relative(where.path), where=where)
 

@@ -38,7 +38,8 @@ class Mirrors:
         if query.shows == "state" and self.tables.storage.changes_rows and query.mirror.takes_increments:
             return self._up_to_date(name, query.mirror)
         begun, seen = self.tables.refreshes.unfinished(name), self.reading.changelogs(name)
-        self._check_whole(name, query.mirror, begun)
+        if not begun:
+            self._check_whole(name, query.mirror)
         mirror, notes = self._looked_at(query.mirror, query.shows)
         with self.tables.progress(name).writing(reading_until(seen, {})):
             count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror))
@@ -47,9 +48,10 @@ class Mirrors:
 
     def _up_to_date(self, name: str, mirror: Mirror) -> Built:
         begun, seen = self.tables.refreshes.unfinished(name), self.reading.changelogs(name)
-        since = None if begun else self._since(name, seen)
+        since = None if begun else self._since(name, mirror, seen)
         if since is None:
-            self._check_whole(name, mirror, begun)
+            if not begun:
+                self._check_whole(name, mirror)
             return self._built(name, mirror, seen, finishes(begun, self.run_id))
         until, mirror = reading_until(seen, since), self._with_added(name, mirror)
         if until == since:
@@ -59,16 +61,16 @@ class Mirrors:
         found = self._findings(new, self.tables.storage.table(name))
         found_mirror, notes = _after_findings(new, "state", found)
         if found_mirror is not new or found["is_emptied"]:
-            self._check_whole(name, mirror, begun)
+            self._check_whole(name, mirror)
             return self._built(name, mirror, seen, ())
         with self.tables.progress(name).writing(until):
-            Increment(self.tables, name, mirror, new, lambda: self._check_whole(name, mirror, begun)).apply()
+            Increment(self.tables, name, mirror, new, lambda: self._check_whole(name, mirror)).apply()
         return self.tables.count(name), notes
 
-    def _check_whole(self, name: str, mirror: Mirror, begun: str | None) -> None:
-        """Raises QueryFailed if changes that made a table are no longer there, unless a full refresh was asked for."""
+    def _check_whole(self, name: str, mirror: Mirror) -> None:
+        """Raises QueryFailed if changes that made a table are no longer there."""
         removed = [model for model in mirror.models if self.tables.checkpoint(model).kept_since()]
-        if removed and not begun and self.tables.storage.has_table(name):
+        if removed and self.tables.storage.has_table(name):
             raise QueryFailed(
                 f'"{name}" must look at all changes of "{removed[0]}" again, and maintain --keep-days has removed old '
                 f"ones: --full-refresh -s {name} makes it of those that are left"
@@ -81,12 +83,12 @@ class Mirrors:
         self.tables.table_view(name)
         return _with_texts(mirror, [one for one in self.tables.types(name) if one not in mirror.state_columns])
 
-    def _since(self, name: str, seen: Mapping[str, Position | None]) -> Positions | None:
+    def _since(self, name: str, mirror: Mirror, seen: Mapping[str, Position | None]) -> Positions | None:
         """How far the table has read; None if it is not this mirror of these changelogs, and must be built again."""
         if not self.tables.storage.has_table(name) or not self.tables.storage.has_table(f"{name}{GONE}"):
             return None
         since = self.tables.progress(name).read()
-        is_this = self.tables.mark(name) == self._meaning(name)
+        is_this = self.tables.mark(name) == self._meaning(name, mirror)
         return since if is_this and since is not None and not landed_again(since, seen) else None
 
     def _built(self, name: str, mirror: Mirror, seen: Mapping[str, Position | None], notes: tuple[str, ...]) -> Built:
@@ -100,16 +102,13 @@ class Mirrors:
         ):
             storage.replace(f"{name}{GONE}", macro("rows_gone", whole, rows), True)
             count = self.tables.replace(name, macro("rows_there", whole, rows), True)
-        self.tables.write_mark(name, self._meaning(name))
+        self.tables.write_mark(name, self._meaning(name, mirror))
         self.tables.refreshes.done(name)
         return count, (*notes, *more)
 
-    def _meaning(self, name: str) -> str:
+    def _meaning(self, name: str, mirror: Mirror) -> str:
         """What a table is made by. Its SQL says nothing of columns that were added to it."""
-        node = self.compiled.nodes[name]
-        mirror = self.reading.graph.nodes[name].model
-        drift = mirror.mirror.drift if mirror and mirror.mirror else ""
-        return hashlib.sha256(f"{node.meaning}\n{drift}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.compiled.nodes[name].meaning}\n{mirror.drift}".encode()).hexdigest()
 
     def _looked_at(self, mirror: Mirror, shows: str) -> tuple[Mirror, tuple[str, ...]]:
         """The mirror, with columns that were added to it, and notes on what it is without; raises QueryFailed."""
