@@ -2,10 +2,13 @@
 
 {#- Formats whose messages hold lists of rows --------------------------------------------------------------------------------------- -#}
 
-{#- The rows of each row change, and the rows before an update. -#}
+{#- The rows of each row change, those before an update, and those in the place of images that the change does not have. -#}
 {%- macro row_lists(plan) -%}
 {{ own_rows(plan.images.changes) }} as rows,
     {{ rows_before(plan.images.updates) }} as rows_before
+    {%- if plan.images.others %},
+    {{ other_rows(plan) }} as other_rows
+    {%- endif %}
 {%- endmacro -%}
 
 {#- Most row changes have their rows in the same list. -#}
@@ -40,9 +43,6 @@ case{% for change in updates %} when verdict = {{ text(change.verdict) }} then {
 (select * except (raw{% for path in plan.long_fields %}, {{ field(path) }}{% endfor %}), if(reason is null, null, raw) as raw
     {%- if plan.values.exponents %},
     {{ zeros_allowed() }} as zeros_allowed
-    {%- endif %}
-    {%- if plan.images.others %},
-    {{ other_rows(plan) }} as other_rows
     {%- endif %}
     {%- for path in plan.images.listed %}, {{ field(path) }} as {{ listed(path) }}{% endfor %} from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
@@ -132,7 +132,7 @@ case verdict
       {%- for change in plan.images.updates %}
       when verdict = {{ text(change.verdict) }} and array_contains(misfits, {{ text(change.before.paths[0] | join('.')) }}) then 'row-not-an-object'
       {%- endfor %}
-      when size(rows_before) > size(rows) then 'uneven-rows'
+      when size({{ 'coalesce(rows_before, other_rows)' if plan.images.others else 'rows_before' }}) > size(rows) then 'uneven-rows'
 {%- endmacro -%}
 
 {%- macro bad_images(plan) %}
@@ -226,8 +226,7 @@ case
 {%- endmacro -%}
 
 {%- macro other_rows(plan) -%}
-case
-{%- for other in plan.images.others %} when verdict {{ one_of(other.verdicts) }} then {{ field(other.image.paths[0]) }} {%- endfor %} end
+case{% for other in plan.images.others %} when verdict {{ one_of(other.verdicts) }} then {{ field(other.image.paths[0]) }}{% endfor %} end
 {%- endmacro -%}
 
 {#- The text of an entry of `meta` that is a member of the row. -#}
@@ -290,7 +289,12 @@ case
   when map_keys({{ before }}) = map_keys({{ after }})
     then sort_array(filter(map_keys({{ after }}), (c, i) -> not get(map_values({{ before }}), i) <=> get(map_values({{ after }}), i)))
   when ({{ lacks_columns(before, after, types) }}) = ({{ lacks_columns(after, before, types) }})
-    then sort_array(filter(array_intersect(map_keys({{ before }}), map_keys({{ after }})), c -> not {{ before }}[c] <=> {{ after }}[c])) end
+    then sort_array(array_intersect(array_intersect(map_keys({{ before }}), map_keys({{ after }})), {{ of_other_values(before, after) }})) end
+{%- endmacro -%}
+
+{#- The columns whose values differ; one that is missing on one side has null there. -#}
+{%- macro of_other_values(before, after) -%}
+map_keys(map_filter(map_zip_with({{ before }}, {{ after }}, (c, b, a) -> not b <=> a), (c, differs) -> differs))
 {%- endmacro -%}
 
 {#- How much of a row an image holds. -#}
@@ -300,11 +304,11 @@ case
   when coalesce(map_keys({{ image }}) = map_keys({{ types }}), {{ types }} is null)
     and coalesce(map_keys({{ image }}) = map_keys({{ other }}), {{ other }} is null) then 'full'
   when not ({{ lacks_columns(image, other, types) }}) then 'full'
-  when size({{ image }}) > 0 and coalesce(forall(map_keys({{ image }}), c -> array_contains({{ key_names }}, c)), false) then 'key'
+  when size({{ image }}) > 0 and size(array_except(map_keys({{ image }}), {{ key_names }})) = 0 then 'key'
   else 'partial' end
 {%- endmacro -%}
 
 {#- Whether an image lacks a column that the other image or the types have. -#}
 {%- macro lacks_columns(image, other, types) -%}
-exists(map_keys({{ other }}), c -> not map_contains_key({{ image }}, c)) is true or exists(map_keys({{ types }}), c -> not map_contains_key({{ image }}, c)) is true
+coalesce(size(array_except(map_keys({{ other }}), map_keys({{ image }}))) > 0, false) or coalesce(size(array_except(map_keys({{ types }}), map_keys({{ image }}))) > 0, false)
 {%- endmacro -%}

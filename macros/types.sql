@@ -78,9 +78,9 @@ create function {{ name(plan.prefix ~ '_readers') }}(
 returns map<string,string>
 comment 'The columns whose text as sent may not be canonical, each with what reads it{{ '; behind the name of a reader of labels stands the type' if plan.values.need_labels }}.'
 return {{ 'map_filter(' if by_type.by }}transform_values(
-  map_filter(transform_values(types, (c, t) -> {{ bare_type('t', by_type) }}), (c, t) -> t in (
+  map_filter(types, (c, type) -> {{ bare_type('type', by_type) }} in (
     {{ by_type.names | map('sql_text') | list | in_lines(4) }})),
-  (c, t) -> {{ reader_of(by_type) }}){{ ', (c, reader) -> reader is not null)' if by_type.by }};
+  (c, type) -> get(transform(array({{ bare_type('type', by_type) }}), t -> {{ reader_of(by_type) }}), 0)){{ ', (c, reader) -> reader is not null)' if by_type.by }};
 {% endif %}
 {%- if plan.values.bytes and not plan.avro %}{{ in_doubt(plan) }}{% endif %}
 create function {{ name(plan.prefix ~ '_texts') }}(
@@ -110,10 +110,10 @@ create function {{ name(plan.prefix ~ '_ambiguous') }}(
   texts map<string,string> comment 'the canonical text of those values that could be read')
 returns array<string>
 comment 'The columns whose wall clock came twice in its zone: the text is the first of two instants.'
-return coalesce(filter(map_keys(texts), c -> case
+return coalesce(map_keys(map_filter(map_zip_with(texts, map_zip_with(readers, image, (c, reader, v) -> struct(reader, v)), (c, t, sent) -> case
   {%- for reader in plan.values.ambiguous %}
-  when {{ is_reader('readers[c]', reader) }} then {% for attempt in reader.ambiguous %}{{ macro('came_twice_' ~ attempt.kind)('image[c]', 'texts[c]', attempt.zone) }}{{ ' or ' if not loop.last }}{% endfor %}
-  {%- endfor %} end), array());
+  when {{ is_reader('sent.reader', reader) }} then {% for attempt in reader.ambiguous %}{{ macro('came_twice_' ~ attempt.kind)('sent.v', 't', attempt.zone) }}{{ ' or ' if not loop.last }}{% endfor %}
+  {%- endfor %} end), (c, twice) -> twice)), array());
 {% endif -%}
 {% endmacro -%}
 
@@ -126,13 +126,13 @@ create function {{ name(plan.prefix ~ '_in_doubt') }}(
   {%- endfor %}
   readers map<string,string> comment 'the columns whose text as sent may not be canonical, each with what reads it')
 returns {{ 'array<array<string>>' if plan.images.in_lists else 'string' }}
-comment 'The {{ 'lists of images' if plan.images.in_lists else 'images' }} of the message in JSON without blanks, if a column of bytes has a value that may be no text in them but a number, a word, a list or an object; else null.'
-return if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values.bytes | map('sql_text') | join(', ') }})
+comment 'The {{ 'lists of images' if plan.images.in_lists else 'images' }} of the message in JSON without blanks, if a column of bytes has a value that may be no text in them but a number, a word, a list or an object; else null. Empty if more than 1,000 columns need to be read: too many to look each up.'
+return if(size(readers) > 1000, {{ "array()" if plan.images.in_lists else "''" }}, if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values.bytes | map('sql_text') | join(', ') }})
     and ({{ may_be_no_text('before', plan) }} or {{ may_be_no_text('after', plan) }})),
   {{ 'array(' if plan.images.in_lists else "concat_ws(','," }}
     {%- for path in plan.json.images %}
     {% if plan.images.in_lists %}coalesce({{ read_at(path, 'array<string>') }}, array({{ read_at(path, 'string') }})){% else %}{{ read_at(path, 'string') }}{% endif %}{{ ',' if not loop.last }}
-    {%- endfor %}), null);
+    {%- endfor %}), null));
 {% endmacro -%}
 
 {#- Whether a value of the column `reader.key` may be something else than a text. The whole of it may be long. -#}
@@ -147,14 +147,19 @@ return if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values
 {#- The values that readers read, in their order. The exponents of one image are written out if they all together do not make it longer than it may
     become. -#}
 {%- macro values_to_read(plan) -%}
-{%- set sent = 'transform(map_keys(readers), c -> image[c])' -%}
 {%- if plan.values.exponents -%}
-{%- set is_number = 'reader.value in (' ~ (plan.values.exponents | map('sql_text') | join(', ')) ~ ')' -%}
-if({{ 'zeros_allowed is not null' if plan.images.in_lists else 'size(readers) > 10' }} and aggregate(map_entries(readers), 0L, (total, reader) -> total + if({{ is_number }}, {{ zeros_written_out('image[reader.key]') }}, 0)) > {{ 'zeros_allowed' if plan.images.in_lists else '100000' }},
-    transform(map_entries(readers), reader -> if({{ is_number }} and image[reader.key] rlike '[eE]', null, image[reader.key])),
-    {{ sent }})
-{%- else -%} {{ sent }}
+{%- set is_number = 'reader in (' ~ (plan.values.exponents | map('sql_text') | join(', ')) ~ ')' -%}
+if({{ 'zeros_allowed is not null' if plan.images.in_lists else 'size(readers) > 10' }} and aggregate(zip_with(map_values(readers), {{ values_sent() }},
+      (reader, v) -> if({{ is_number }}, {{ zeros_written_out('v') }}, 0)), 0L, (total, zeros) -> total + zeros) > {{ 'zeros_allowed' if plan.images.in_lists else '100000' }},
+    zip_with(map_values(readers), {{ values_sent() }}, (reader, v) -> if({{ is_number }} and v rlike '[eE]', null, v)),
+    {{ values_sent() }})
+{%- else -%} {{ values_sent() }}
 {%- endif -%}
+{%- endmacro -%}
+
+{#- Looking up a name takes time that follows the number of columns, so that many are found all at once. -#}
+{%- macro values_sent() -%}
+if(size(readers) > 100, slice(map_values(map_zip_with(readers, image, (c, reader, v) -> v)), 1, size(readers)), transform(map_keys(readers), c -> image[c]))
 {%- endmacro -%}
 
 {#- By how many characters exponents may make each image of a message longer: its rows share what it may have, its own length or 100,000, which ten
@@ -232,7 +237,7 @@ case
 case
     {%- for reader, names in one.readers.items() %}
     when t in ({{ names | map('sql_text') | list | in_lines(6) }})
-      then {% if reader.labelled %}concat({{ text(reader.word ~ ' ') }}, types[c]){% else %}{{ text(reader.word) }}{% endif %}
+      then {% if reader.labelled %}concat({{ text(reader.word ~ ' ') }}, type){% else %}{{ text(reader.word) }}{% endif %}
     {%- endfor %} end
 {%- endmacro -%}
 

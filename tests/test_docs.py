@@ -4,9 +4,11 @@ is documented.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +68,21 @@ def test_commands_of_the_readme(
             monkeypatch.chdir(copy)
             ran.append(line)
     assert len(ran) >= 10
+
+
+@pytest.mark.usefixtures("copy", "spark")
+def test_make_run_shows_the_shop_alone_without_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = subprocess.run(["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    run, show = re.findall(r"^\.venv/bin/(runner .*)", recipe, re.MULTILINE)
+    assert cli.main(words_of(run)) == 0
+    said = capsys.readouterr()
+    assert re.findall(r"START streaming model (\w+)", said.err) == ["shop_to_changelog"]
+    assert "WARN=0 ERROR=0 SKIP=0" in said.err and not re.search(r"warning|dead_letter \(", said.err)
+    assert cli.main(words_of(show)) == 0
+    shown = capsys.readouterr().out
+    sent = [json.loads(line) for line in (ROOT / "formats/cases/canal/shop.messages.jsonl").read_text().splitlines()]
+    tables = [message["table"] for message in sent if not message["isDdl"] for _ in message["data"] or ()]
+    assert re.findall(r"^table_name +(\w+)", shown, re.MULTILINE) == tables[:5]
 
 
 def test_every_target_of_make_that_is_named_is_there() -> None:

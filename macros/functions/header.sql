@@ -61,7 +61,7 @@ return case reason
   when 'no-row-image' then concat(op_field, ': "', op, '", without a row')
   when 'statement-without-rows' then concat(op_field, ': "', op, '", without a row; statement: ', statement)
   when 'row-not-an-object' then concat(op_field, ': "', op, '", with a row that is null or no object')
-  when 'uneven-rows' then concat(op_field, ': "', op, '", with more rows before the change than after it')
+  when 'uneven-rows' then concat(op_field, ': "', op, '", with more images on the other side of the change than rows')
   when 'unknown-patch' then concat(op_field, ': "', op, '", with an update operator that is not known') end;
 
 create function known_entries(

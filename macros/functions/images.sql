@@ -1,5 +1,4 @@
 -- Images of rows: maps of column -> value, in which a column may be null or missing.
-{%- set differs -%} c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c)) {%- endset %}
 
 create function changed_columns(
   before map<string,string> comment 'the image before a change',
@@ -24,9 +23,10 @@ create function changed_among(
   after map<string,string> comment 'the image after it')
 returns array<string>
 comment 'Those of these columns in which two images differ, or that only one of them has, sorted; null if an image is missing.'
-return if(before is null or after is null, null, sort_array(filter(
-  columns,
-  {{ differs }})));
+return if(before is null or after is null, null, sort_array(if(size(columns) > 100,
+  array_intersect(columns, concat({{ of_other_values('before', 'after') }},
+    array_except(map_keys(before), map_keys(after)), array_except(map_keys(after), map_keys(before)))),
+  filter(columns, c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c))))));
 
 create function columns_of(
   image map<string,string> comment 'an image',
@@ -36,6 +36,8 @@ returns map<string,string>
 comment 'These columns, in the order of the names, each from the image, or if it is missing there, from the other; null if both lack one, or if there are no names.'
 return case
   when size(names) = 1 and map_contains_key(image, get(names, 0)) then map(get(names, 0), image[get(names, 0)])
+  when size(names) > 100 then if(size(array_except(names, concat(map_keys(image), coalesce(map_keys(other), array())))) = 0,
+    map_from_arrays(names, slice(map_values(map_zip_with(map_from_arrays(names, names), map_concat(coalesce(other, map()), image), (c, n, v) -> v)), 1, size(names))), null)
   when size(names) > 0 and forall(names, c -> coalesce(map_contains_key(image, c), false) or coalesce(map_contains_key(other, c), false))
     then map_from_arrays(names, transform(names, c -> if(coalesce(map_contains_key(image, c), false), image[c], other[c]))) end;
 
@@ -74,7 +76,7 @@ returns array<string>
 comment 'The columns whose values needed to be read and could not be; none if there is no image.'
 return if(coalesce(size(texts) = size(readers), true),
   array(),
-  coalesce(filter(map_keys(readers), c -> image[c] is not null and not map_contains_key(texts, c)), array()));
+  coalesce(array_except(array_intersect(map_keys(readers), map_keys(map_filter(image, (c, v) -> v is not null))), map_keys(texts)), array()));
 
 create function names_joined(
   names array<string> comment 'names, or null')

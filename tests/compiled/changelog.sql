@@ -92,28 +92,32 @@ select `kind`, `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `ta
   when other.before is null then 'none'
   when coalesce(map_keys(other.before) = map_keys(own.types), own.types is null)
     and coalesce(map_keys(other.before) = map_keys(own.after), own.after is null) then 'full'
-  when not (exists(map_keys(own.after), c -> not map_contains_key(other.before, c)) is true
-    or exists(map_keys(own.types), c -> not map_contains_key(other.before, c)) is true) then 'full'
-  when size(other.before) > 0 and coalesce(forall(map_keys(other.before), c -> array_contains(map_keys(own.key), c)), false) then 'key'
+  when not
+    (coalesce(size(array_except(map_keys(own.after), map_keys(other.before))) > 0, false)
+    or coalesce(size(array_except(map_keys(own.types), map_keys(other.before))) > 0, false)) then 'full'
+  when size(other.before) > 0 and size(array_except(map_keys(other.before), map_keys(own.key))) = 0 then 'key'
   else 'partial' end) as before_image,
     if(other is null, own.after_image, case
   when own.after is null then 'none'
   when coalesce(map_keys(own.after) = map_keys(own.types), own.types is null)
     and coalesce(map_keys(own.after) = map_keys(other.before), other.before is null) then 'full'
-  when not (exists(map_keys(other.before), c -> not map_contains_key(own.after, c)) is true
-    or exists(map_keys(own.types), c -> not map_contains_key(own.after, c)) is true) then 'full'
-  when size(own.after) > 0 and coalesce(forall(map_keys(own.after), c -> array_contains(map_keys(own.key), c)), false) then 'key'
+  when not
+    (coalesce(size(array_except(map_keys(other.before), map_keys(own.after))) > 0, false)
+    or coalesce(size(array_except(map_keys(own.types), map_keys(own.after))) > 0, false)) then 'full'
+  when size(own.after) > 0 and size(array_except(map_keys(own.after), map_keys(own.key))) = 0 then 'key'
   else 'partial' end) as after_image,
     if(other is null, own.old_key, if(not map_values(other.key) <=> map_values(own.key), other.key, null)) as old_key,
     if(other is null, own.changed, case
   when map_keys(other.before) = map_keys(own.after)
     then sort_array(filter(map_keys(own.after), (c, i) -> not get(map_values(other.before), i) <=> get(map_values(own.after), i)))
-  when (exists(map_keys(own.after), c -> not map_contains_key(other.before, c)) is true
-    or exists(map_keys(own.types), c -> not map_contains_key(other.before, c)) is true) =
-    (exists(map_keys(other.before), c -> not map_contains_key(own.after, c)) is true
-    or exists(map_keys(own.types), c -> not map_contains_key(own.after, c)) is true)
-    then sort_array(filter(array_intersect(map_keys(other.before), map_keys(own.after)), c -> not other.before[c] <=> own.after[c])) end) as
-      changed,
+  when
+    (coalesce(size(array_except(map_keys(own.after), map_keys(other.before))) > 0, false)
+    or coalesce(size(array_except(map_keys(own.types), map_keys(other.before))) > 0, false)) =
+    (coalesce(size(array_except(map_keys(other.before), map_keys(own.after))) > 0, false)
+    or coalesce(size(array_except(map_keys(own.types), map_keys(own.after))) > 0, false))
+    then
+      sort_array(array_intersect(array_intersect(map_keys(other.before), map_keys(own.after)),
+      map_keys(map_filter(map_zip_with(other.before, own.after, (c, b, a) -> not b <=> a), (c, differs) -> differs)))) end) as changed,
     if(other is null, own.batch, greatest(own.batch, other.batch)) as batch
   from (
     select

@@ -42,7 +42,8 @@ classified as (
       case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
     table_columns(m.`mysqlType`, null, hidden) as types,
     case when verdict = 'row delete' then if(exists(m.`data`, r -> size(r) > 0), m.`data`, m.`old`) else m.`data` end as rows,
-    case when verdict = 'row update' then m.`old` end as rows_before
+    case when verdict = 'row update' then m.`old` end as rows_before,
+    case when verdict in ('row insert', 'row delete', 'row snapshot') then m.`old` end as other_rows
   from parsed
 ),
 
@@ -59,7 +60,7 @@ checked as (
       when not coalesce(exists(rows, r -> size(r) > 0), false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
-      when size(rows_before) > size(rows) then 'uneven-rows'
+      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows'
     end as reason,
     array_compact(array(cast(null as string), nullif(m.`database`, ''), cast(null as string), nullif(m.`table`, ''))) as table_names,
     coalesce(nullif(key_columns(m.`pkNames`, hidden), cast(array() as array<string>)), case
@@ -90,8 +91,7 @@ exploded as (
     table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
     other_image(other_row, row, hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
-    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed,
-    case when verdict in ('row insert', 'row delete', 'row snapshot') then m.`old` end as other_rows from checked)
+    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
     struct(nth, row, get(rows_before, nth) as row_before, get(other_rows, nth) as other_row,
       array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each

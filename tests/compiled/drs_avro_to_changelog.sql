@@ -45,7 +45,9 @@ classified as (
     table_columns(coalesce(m.`columnType`, m.`mysqlType`), null, hidden) as types, `drs_avro_readers`(types, m.`dbType`) as readers,
     case when verdict = 'row delete' then if(exists(m.`old`.`texts`, r -> size(r) > 0), m.`old`.`texts`, m.`data`.`texts`)
       else m.`data`.`texts` end as rows,
-    case when verdict = 'row update' then m.`old`.`texts` end as rows_before
+    case when verdict = 'row update' then m.`old`.`texts` end as rows_before,
+    case when verdict in ('row insert', 'row snapshot') then m.`old`.`texts` when verdict = 'row delete' then m.`data`.`texts`
+      end as other_rows
   from parsed
 ),
 
@@ -66,7 +68,7 @@ checked as (
       when not coalesce(exists(rows, r -> size(r) > 0), false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
       when verdict = 'row update' and array_contains(misfits, 'old.texts') then 'row-not-an-object'
-      when size(rows_before) > size(rows) then 'uneven-rows'
+      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows'
     end as reason,
     key_columns(m.`pkNames`, hidden) as key_names
   from classified
@@ -85,9 +87,8 @@ exploded as (
     table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
     other_image(other_row, row, hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`), if(reason is null, null, raw) as raw,
-    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed,
-    case when verdict in ('row insert', 'row snapshot') then m.`old`.`texts` when verdict = 'row delete' then m.`data`.`texts`
-      end as other_rows, m.`data` as `listed_data`, m.`old` as `listed_old` from checked)
+    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed, m.`data` as
+      `listed_data`, m.`old` as `listed_old` from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
     struct(nth, row, get(rows_before, nth) as row_before,
     array_compact(flatten(array(

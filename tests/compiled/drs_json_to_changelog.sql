@@ -43,7 +43,8 @@ classified as (
       case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
     table_columns(m.`mysqlType`, null, hidden) as types, `drs_json_readers`(types) as readers,
     case when verdict = 'row delete' then if(exists(m.`old`, r -> size(r) > 0), m.`old`, m.`data`) else m.`data` end as rows,
-    case when verdict = 'row update' then m.`old` end as rows_before
+    case when verdict = 'row update' then m.`old` end as rows_before,
+    case when verdict in ('row insert', 'row snapshot') then m.`old` when verdict = 'row delete' then m.`data` end as other_rows
   from parsed
 ),
 
@@ -62,7 +63,7 @@ checked as (
       when not coalesce(exists(rows, r -> size(r) > 0), false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
-      when size(rows_before) > size(rows) then 'uneven-rows'
+      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows'
     end as reason,
     key_columns(m.`pkNames`, hidden) as key_names, `drs_json_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
@@ -80,9 +81,7 @@ exploded as (
     table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
     other_image(other_row, row, hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
-    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed,
-    case when verdict in ('row insert', 'row snapshot') then m.`old` when verdict = 'row delete' then m.`data`
-      end as other_rows from checked)
+    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
     struct(nth, row, get(rows_before, nth) as row_before, get(other_rows, nth) as other_row,
       array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
