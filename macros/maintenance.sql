@@ -21,3 +21,5 @@ call {{ iceberg_procedure(target, model, 'remove_orphan_files') }}, older_than =
 {%- endmacro -%}
 
 {%- macro old_rows_removed(table, before) -%} delete from {{ table }} where landed_on < date {{ text(before) }} {%- endmacro -%}
+
+{%- macro newest_batch_before(model, day) -%} select max(batch) as batch from {{ name(model) }} where landed_on < date {{ text(day) }} {%- endmacro -%}

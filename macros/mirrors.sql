@@ -44,63 +44,8 @@ known as (
 )
 {%- endmacro -%}
 
-{%- macro shown_state(mirror, over=false) -%}
-{%- set misfits = "if(decision = 'over', unfit_then(own_row._unfit, told, " ~ unfit(mirror) ~ '), ' ~ unfit(mirror) ~ ')' if over else unfit(mirror) -%}
-{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place.seq as _seq', 'newest.source as _source', 'in_parts as _in_parts', misfits ~ ' as _unfit']) }}
-{%- endmacro -%}
-
-{%- macro mirror_history(mirror, share=1) -%}
-{%- set life = 'row_key, size(emptied)' if mirror.on_truncate == 'delete' else 'row_key' -%}
--- {{ mirror.name }}_history: {{ tables_of(mirror) }}, each row as it was from one change to the next
-{{ where_begins(mirror) }}with
-{{ changes_of(mirror, share) }},
-
--- Each change tells single columns of a row, or begins it anew.
-begun as (
-  select *, count_if(is_whole) over (partition by {{ life }} order by place) as beginning from changes
-),
-
--- What is known of a row after each change, typed.
-typed as (
-  select *, {{ typed_row(mirror, 'row_key') }} as row
-  from (
-    select * except (told),
-      reduce(
-        collect_list(told) over (
-          partition by {{ life }}, beginning order by place rows between unbounded preceding and current row),
-        cast(map() as map<string,string>), (image, one) -> map_concat(image, one)) as told
-    from begun
-  )
-),
-
--- Changes that change nothing, such as those that are told twice, make no version.
-compared as (
-  select *, struct(removes, row, to_json(unfit) as unfit) as version
-  from (select *, {{ unfit(mirror) }} as unfit from typed)
-),
-versions as (
-  select * from (
-    select *, lag(version) over (partition by {{ life }} order by place) as version_before from compared
-  )
-  where not version <=> version_before
-),
-
--- A version ends when one of those after it begins: of two with times that contradict their order the later one counts.
-ended as (
-  select *,
-    least(
-      min(valid_from) over (
-        partition by {{ life }} order by place desc rows between unbounded preceding and 1 preceding)
-      {%- if mirror.on_truncate == 'delete' %}, array_min(emptied){% endif %}) as valid_to,
-    row_number() over (partition by {{ life }} order by place desc) = 1{{ ' and size(emptied) = 0' if mirror.on_truncate == 'delete' }} as is_current
-  from versions
-)
-
-select
-  {{ columns_shown(mirror, ['valid_from', 'valid_to', 'is_current', 'op', 'changed_at as _changed_at', 'place.seq as _seq', 'source as _source', 'unfit as _unfit']) }}
-from ended
-where not removes
-{{- where_ends(mirror) }}
+{%- macro shown_state(mirror, over='') -%}
+{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place.seq as _seq', 'newest.source as _source', 'in_parts as _in_parts', unfit(mirror, over) ~ ' as _unfit']) }}
 {%- endmacro -%}
 
 {#- What must be looked at before a mirror is built: one row with the columns that it does not have, whatever the case of their letters, how many changes do
@@ -303,12 +248,13 @@ map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name'
 {#- Whether a key is among those that are looked at today. -#}
 {%- macro is_sampled(key, share) -%} pmod(xxhash64({{ key }}, current_date()), 1000000) < {{ share }} * 1000000 {%- endmacro -%}
 
-{#- The columns of the table, typed, in one column: their names may be those of other columns of a step. -#}
-{%- macro typed_row(mirror, key, over=false) -%}
+{#- The columns of the table, typed, in one column: their names may be those of other columns of a step. `over` is the condition under which columns that are
+    not told are those of `own_row`. -#}
+{%- macro typed_row(mirror, key, over='') -%}
 {%- set parts = [] -%}
 {%- for column in mirror.columns -%}
 {%- set value = key ~ '.' ~ name(column.name) if column.name in mirror.key else typed('told[' ~ text(column.name) ~ ']', column.type) -%}
-{%- set value = "if(decision = 'over' and not map_contains_key(told, " ~ text(column.name) ~ '), own_row.' ~ name(column.name) ~ ', ' ~ value ~ ')' if over and column.name not in mirror.key else value -%}
+{%- set value = 'if(' ~ over ~ ' and not map_contains_key(told, ' ~ text(column.name) ~ '), own_row.' ~ name(column.name) ~ ', ' ~ value ~ ')' if over and column.name not in mirror.key else value -%}
 {%- do parts.append(value ~ ' as ' ~ name(column.name)) -%}
 {%- endfor -%}
 struct(
@@ -322,8 +268,14 @@ struct(
 {{ (parts + others) | in_lines(2) }}
 {%- endmacro -%}
 
-{#- The values that are not in the typed columns though they were told. -#}
-{%- macro unfit(mirror) -%}
+{#- The values that are not in the typed columns though they were told; with `over`, also those of `own_row`. -#}
+{%- macro unfit(mirror, over='') -%}
+{%- if over -%} if({{ over }}, unfit_then(own_row._unfit, told, {{ unfit(mirror) }}), {{ unfit(mirror) }})
+{%- else -%} {{ unfit_of_told(mirror) }}
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro unfit_of_told(mirror) -%}
 {%- set parts = [] -%}
 {%- for column in mirror.columns if column.type != 'string' and column.name not in mirror.key -%}
 {%- do parts.append('if(row.' ~ name(column.name) ~ ' is null, ' ~ text(column.name) ~ ', null)') -%}
@@ -353,22 +305,25 @@ if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ scale }}}0*)?$', try_cast({{ va
     are known. A row that comes back stays there: what the mirror has of it counts. -#}
 
 {#- Each row that was ever there, as all changes make it. -#}
-{%- macro mirror_whole(mirror) -%}
+{%- macro state_whole(mirror) -%}
 {{ known_of(mirror) }}
 
 {{ with_fate(mirror, 'known') }}
 {%- endmacro -%}
 
-{%- macro rows_gone(mirror, whole) -%}
+{%- macro state_beside(mirror, whole) -%}
 select {{ key_columns_of(mirror, '_row_key') }}, _newest.place as _known_until, _in_parts from {{ name(whole) }} where _is_gone
 {%- endmacro -%}
 
-{%- macro rows_there(mirror, whole) -%}
+{%- macro state_rows(mirror, whole) -%}
 select {{ mirror.state_columns | map('name') | join(', ') }} from {{ name(whole) }} where not _is_gone
 {%- endmacro -%}
 
+{#- The rows that the mirror has now. -#}
+{%- macro state_now(table) -%} {{ table }} {%- endmacro -%}
+
 {#- What new changes say of each row. `new` is the mirror as it reads only these. -#}
-{%- macro mirror_told(new) -%}
+{%- macro state_told(new) -%}
 {{ known_of(new) }}
 
 select * from known
@@ -383,7 +338,7 @@ from {{ name(told) }}
 {#- What is to be done with each row: `take` it as new changes say, since they tell all of it and come after what is known; lay the columns that they tell
     `over` it; `leave` it, since they come before; or look at all of its changes `again`, since they tell columns of a row that is gone, or come before others
     that do. -#}
-{%- macro mirror_decided(mirror, told, table, gone, bounds) -%}
+{%- macro state_decided(mirror, told, table, gone, bounds) -%}
 select *,
   case
     when newest_whole > known_until or (known_until is null and newest_whole is not null) then 'take'
@@ -403,7 +358,7 @@ from (
 )
 {%- endmacro -%}
 
-{%- macro mirror_decisions(decided) -%}
+{%- macro state_decisions(decided) -%}
 select count_if(decision <> 'leave') as changed, count_if(decision = 'again') as again from {{ name(decided) }}
 {%- endmacro -%}
 
@@ -412,7 +367,7 @@ case {{ source }} {% for table in mirror.tables %}when {{ text(table.source.name
 {%- endmacro -%}
 
 {#- The rows that change, typed. -#}
-{%- macro mirror_changed(mirror, decided, looks_again) -%}
+{%- macro state_changed(mirror, told, decided, looks_again) -%}
 {%- if looks_again -%}
 {{ known_of(mirror) }},
 
@@ -422,14 +377,14 @@ decided as (
   select known.row_key, known.newest, known.in_parts, known.told, null, 'again'
   from known left semi join {{ name(decided) }} as one on known.row_key = one.row_key and one.decision = 'again'
 )
-{{ with_fate(mirror, 'decided', true) }}
+{{ with_fate(mirror, 'decided', "decision = 'over'") }}
 {%- else -%}
-{{ with_fate(mirror, '(select * from ' ~ name(decided) ~ " where decision in ('take', 'over'))", true) }}
+{{ with_fate(mirror, '(select * from ' ~ name(decided) ~ " where decision in ('take', 'over'))", "decision = 'over'") }}
 {%- endif -%}
 {%- endmacro -%}
 
 {#- Rows with all columns of the mirror, and whether it is not to have them. With `over`, columns that a change does not tell are those of its row. -#}
-{%- macro with_fate(mirror, rows, over=false) -%}
+{%- macro with_fate(mirror, rows, over='') -%}
 select *, _newest.removes or not coalesce({{ mirror.where or 'true' }}, false) as _is_gone
 from (
   select row_key as _row_key, newest as _newest, {{ shown_state(mirror, over) }}
@@ -443,14 +398,19 @@ from (
 
 {#- With the first and the last value of each column as literals, which keep files from being read that can have none of these rows. -#}
 {%- macro key_matches(mirror, row, bounds, key) -%}
-{% for column in mirror.key %}{{ row }}.{{ name(column) }} = {{ key }}.{{ name(column) }}
-  {%- if type_of(mirror, column) != 'binary' %} and {{ row }}.{{ name(column) }} between {{ bound(mirror, column, bounds['first_' ~ loop.index0]) }} and {{ bound(mirror, column, bounds['last_' ~ loop.index0]) }}{% endif %}
-{{- ' and ' if not loop.last }}{% endfor %}
+{% for column in mirror.key %}{{ row }}.{{ name(column) }} = {{ key }}.{{ name(column) }} and {% endfor %}{{ in_bounds(mirror, row, bounds) }}
+{%- endmacro -%}
+
+{%- macro in_bounds(mirror, row, bounds) -%}
+true
+{%- for column in mirror.key %}
+{%- if type_of(mirror, column) != 'binary' %} and {{ row }}.{{ name(column) }} between {{ bound(mirror, column, bounds['first_' ~ loop.index0]) }} and {{ bound(mirror, column, bounds['last_' ~ loop.index0]) }}{% endif %}
+{%- endfor -%}
 {%- endmacro -%}
 
 {%- macro bound(mirror, column, value) -%} cast({{ text(value) }} as {{ type_of(mirror, column) }}) {%- endmacro -%}
 
-{%- macro gone_merged(mirror, gone, changed, bounds) -%}
+{%- macro state_beside_merged(mirror, gone, changed, bounds) -%}
 merge into {{ gone }} as gone using (select * from {{ name(changed) }} where _is_gone) as new
 on {{ key_matches(mirror, 'gone', bounds, 'new._row_key') }}
 when matched then update set gone._known_until = new._newest.place, gone._in_parts = new._in_parts
@@ -458,7 +418,7 @@ when not matched then insert ({{ mirror.key | map('name') | join(', ') }}, _know
   values ({{ key_columns_of(mirror, 'new._row_key') }}, new._newest.place, new._in_parts)
 {%- endmacro -%}
 
-{%- macro mirror_merged(mirror, table, changed, bounds) -%}
+{%- macro state_merged(mirror, table, changed, bounds) -%}
 {%- set columns = mirror.state_columns -%}
 merge into {{ table }} as own using {{ name(changed) }} as new
 on {{ key_matches(mirror, 'own', bounds, 'new._row_key') }}

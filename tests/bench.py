@@ -149,13 +149,17 @@ def _fastavro(format_name: str) -> Callable[[], float]:
 
 def bench_job(folder: Path, sources: Iterable[str], target: str | None = None, full_refresh: bool = True) -> Job:
     """The landing of some sources of a project, compiled."""
+    return job_of(folder, [f"{source}_to_changelog" for source in sources], target, full_refresh)
+
+
+def job_of(folder: Path, nodes: Iterable[str], target: str | None = None, full_refresh: bool = False) -> Job:
+    """Some nodes of a project, compiled."""
     from runner.commands.arguments import ProjectArguments
     from runner.commands.job import Job
     from runner.commands.workspace import Workspace
 
     workspace = Workspace(ProjectArguments(folder, target))
-    nodes = [workspace.graph.nodes[f"{source}_to_changelog"] for source in sources]
-    return Job.of(workspace, "bench", nodes, full_refresh)
+    return Job.of(workspace, "bench", [workspace.graph.nodes[name] for name in nodes], full_refresh)
 
 
 def _bare_schema(macro: Callable[..., str], source: Source) -> str:
@@ -213,7 +217,7 @@ def write_inputs(formats: Iterable[str]) -> None:
 
 def all_figures(data: Path) -> Iterator[dict[str, float]]:
     """The figures, part by part."""
-    from tests import bench_scale
+    from tests import bench_mirrors, bench_scale
 
     for format_name, figure, baseline in FIGURES:
         yield compared(format_name, figure, baseline, data.stat().st_size / 1e6)
@@ -221,6 +225,7 @@ def all_figures(data: Path) -> Iterator[dict[str, float]]:
     yield command_figures()
     yield memory_figures(data)
     yield from bench_scale.figures()
+    yield from bench_mirrors.figures()
 
 
 def compared(format_name: str, figure: str, baseline: str, megabytes: float) -> dict[str, float]:

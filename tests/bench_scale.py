@@ -17,10 +17,14 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, bench_job
 from tests.bench_messages import canal_messages, write_messages
 from tests.engines import Broker, jars
+
+if TYPE_CHECKING:
+    from runner.commands.job import Job
 
 FIGURES = ("ten_times", "kafka", "sources", "huge")
 TABLES = 200
@@ -60,7 +64,7 @@ def ten_times(folder: Path) -> dict[str, float]:
     project = _project(
         folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("one", "ten")]
     )
-    with _jvm(project):
+    with jvm(project):
         rounds = [(_land(project, "parquet", ["one"]), _land(project, "parquet", ["ten"])) for _ in range(WARM_UP + 3)][
             WARM_UP:
         ]
@@ -84,7 +88,7 @@ def kafka(folder: Path) -> dict[str, float]:
             for name in topics
         ]
         project = _project(folder, [f"{{name: files, format: canal, files: '{folder}/files/*'}}", *sources])
-        with _jvm(project) as session:
+        with jvm(project) as session:
             for name, data in topics.items():
                 broker.create_topic(name, partitions=2)
                 frame = session.read.text(str(data)).withColumn("topic", _literal(name))
@@ -104,7 +108,7 @@ def sources(folder: Path) -> dict[str, float]:
         folder,
         [f"{{name: {name}, format: {name}, files: {ROOT}/formats/cases/{name}/*.messages.jsonl}}" for name in FORMATS],
     )
-    with _jvm(project):
+    with jvm(project):
         rounds = [
             (
                 _land(project, "parquet", FORMATS[:1]),
@@ -132,7 +136,7 @@ def huge(folder: Path) -> dict[str, float]:
     project = _project(
         folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("small", "mixed")]
     )
-    with _jvm(project):
+    with jvm(project):
         rounds = [
             (_land(project, "parquet", ["small"]), _land(project, "parquet", ["mixed"])) for _ in range(WARM_UP + 3)
         ][WARM_UP:]
@@ -156,7 +160,7 @@ def _project(folder: Path, sources: list[str]) -> Path:
     return folder
 
 
-class _jvm:
+class jvm:
     """The session that starts the JVM, which knows all storages; those of the figures are sessions beside it."""
 
     def __init__(self, project: Path) -> None:
@@ -168,7 +172,7 @@ class _jvm:
         from runner.engine.session import Spark
         from tests.spark_fixtures import EVERY_STORAGE
 
-        target = bench_job(self.project, [], "parquet").workspace.project.target
+        target = bench_job(self.project, []).workspace.project.target
         self.spark = Spark(replace(target, spark={**target.spark, **EVERY_STORAGE}), self.project / "spark.log")
         return self.spark.session
 
@@ -178,18 +182,23 @@ class _jvm:
 
 def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool = True, threads: int = 1) -> float:
     """The seconds of landing sources, in a session of their own."""
+    return seconds_of(bench_job(project, names, target, full_refresh), threads)
+
+
+def seconds_of(job: Job, threads: int = 1) -> float:
+    """The seconds of running nodes, in a session of their own."""
     from runner.commands.job import parts_of
     from runner.commands.run import execute_nodes
     from runner.engine.session import Spark
     from runner.report import Report
 
-    job = bench_job(project, names, target, full_refresh)
-    with Spark(job.workspace.project.target, project / "spark.log", job.library) as spark:
+    project = job.workspace.project
+    with Spark(project.target, project.root / "spark.log", job.library) as spark:
         parts = parts_of(job, spark, "bench")
         began = time.perf_counter()
         results = execute_nodes(job, parts, Report(quiet=True), threads)
         seconds = time.perf_counter() - began
-    assert {result.status for result in results} <= {"success", "warn"}
+    assert {result.status for result in results} <= {"success", "warn"}, results
     return seconds
 
 

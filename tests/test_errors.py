@@ -198,6 +198,17 @@ CASES = [
         '"2"',
         OF + ", key: [a], columns: {a: int}, data_tests: [mirrored: {share: 2}]",
     ),
+    Case(
+        "name-taken",
+        "models/m__gone.sql:1",
+        "by model models/m.yml",
+        '"m__gone"',
+        {
+            "models/m.yml": f"mirrors:\n  - {{name: m, {OF}, key: [a], columns: {{a: int}}}}",
+            "models/m__gone.sql": "select 1 as a",
+        },
+        ("ls",),
+    ),
     in_mirror(
         "mirror-setting",
         "models/m.yml:2:57",

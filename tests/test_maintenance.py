@@ -114,6 +114,27 @@ def test_old_rows_go_and_nobody_misses_them(folder: Path, spark: object, capsys:
     assert "messages_read: 3, messages_landed: 2" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("folder", ["delta"], indirect=True)
+def test_rows_that_a_table_has_not_read_stay(folder: Path, spark: object, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "models").mkdir()
+    (folder / "models/taken.sql").write_text(
+        "{{ config(materialized='incremental') }} select key_text from {{ new_rows('changelog') }}"
+    )
+    assert main(["run", "-s", "taken"]) == 0
+    write(folder, FILES)
+    assert main(["run", "-s", "app_to_changelog"]) == 0
+    old = date.today() - timedelta(days=31)
+    session(folder, spark).sql(f"update {table(folder)} set landed_on = date '{old}'").collect()
+    capsys.readouterr()
+    assert main(["maintain", "-s", "app_to_changelog", "--keep-days", "30"]) == 1
+    assert '"taken" has not read all rows of "app_to_changelog"' in capsys.readouterr().err
+    assert rows(capsys, LANDED) == ids((FILES + 1) * EACH)
+    assert main(["run", "-s", "taken"]) == 0
+    assert main(["maintain", "-s", "app_to_changelog", "--keep-days", "30"]) == 0
+    assert rows(capsys, LANDED) == []
+    assert len(rows(capsys, "select * from {{ ref('taken') }}")) == (FILES + 1) * EACH
+
+
 @pytest.mark.parametrize("folder", ["parquet"], indirect=True)
 def test_a_broken_batch_has_to_end_before(folder: Path, spark: object, capsys: pytest.CaptureFixture[str]) -> None:
     """The table has the batch and the checkpoint has not: were its mark in the table removed, it would land again."""

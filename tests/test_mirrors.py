@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from runner.engine.errors import QueryFailed
+from runner.run import mirrors as runner_mirrors
 from runner.run.mirrors import Increment
 from tests import lives, pages
 from tests.spark_fixtures import rows
@@ -37,21 +38,35 @@ MIRROR = """
     history: true
     data_tests: [mirrored]
 """
-TABLES = ("many", "emptied")
+# What is told of `many` and `emptied` comes in any order, of `orderly` in its own.
+TABLES = ("many", "emptied", "orderly")
+RUNS = 3
 
 
-def random_messages(seed: int, steps: int) -> dict[str, tuple[list[lives.Life], list[str]]]:
-    """Table -> its lives, and their messages: some of them twice, in any order."""
+def random_messages(seed: int, steps: int) -> dict[str, tuple[list[lives.Life], list[list[str]]]]:
+    """Table -> its lives, and what each run reads of them: some messages twice."""
     chance = random.Random(seed)
     told = {}
     for name in TABLES:
-        may_be_emptied = name != "many"
-        lived = [lives.Life(n, chance, may_be_emptied).live(steps) for n in range(1 if may_be_emptied else 12)]
+        lived = [lives.Life(n, chance, name == "emptied").live(steps) for n in range(1 if name == "emptied" else 12)]
+        if name == "orderly":
+            told[name] = (lived, in_order(name, lived))
+            continue
         texts = [message.text(name) for life in lived for message in life.messages]
         texts += chance.sample(texts, len(texts) // 4)
         chance.shuffle(texts)
-        told[name] = (lived, texts)
+        told[name] = (lived, [texts[run::RUNS] for run in range(RUNS)])
     return told
+
+
+def in_order(name: str, lived: list[lives.Life]) -> list[list[str]]:
+    """The messages of each life in as many parts as there are runs; rows that a full load told later are taken out."""
+    parts: list[list[str]] = [[] for _ in range(RUNS)]
+    for life in lived:
+        life.messages = [message for message in life.messages if message.op != "S"]
+        for number, message in enumerate(life.messages):
+            parts[number * RUNS // len(life.messages)].append(message.text(name))
+    return parts
 
 
 @pytest.mark.parametrize(
@@ -59,7 +74,7 @@ def random_messages(seed: int, steps: int) -> dict[str, tuple[list[lives.Life], 
 )
 def test_random_lives(project, runner, capsys, monkeypatch, storage: str) -> None:
     """Told in three runs, of which the second dies between the writes of a mirror's two tables."""
-    mirrors = "".join(MIRROR.format(name=name) for name in TABLES)
+    mirrors = "".join(MIRROR.format(name=name) for name in TABLES) + "    where: c <> 'p'\n"
     folder = project(
         {
             "project.yml": PROJECT.format(storage=storage),
@@ -68,32 +83,58 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str) -> Non
         }
     )
     told = random_messages(20261123, steps=40)
-    texts = [text for _, told_texts in told.values() for text in told_texts]
     writes: list[tuple[str, str]] = []
     write = Increment._write
 
-    def dies(increment: Increment, macro: str, table: str, *arguments: Any) -> None:
-        writes.append((macro, table))
-        if macro == "mirror_merged" and writes.count((macro, table)) == 1:
+    def dies(increment: Increment, step: str, table: str, *arguments: Any) -> None:
+        writes.append((step, table))
+        if step == "merged" and table != "orderly_history" and writes.count((step, table)) == 1:
             raise QueryFailed("killed")
-        write(increment, macro, table, *arguments)
+        write(increment, step, table, *arguments)
 
     monkeypatch.setattr(Increment, "_write", dies)
+    decisions = looked_at(monkeypatch, "history_decisions")
     (folder / "in").mkdir()
-    for part in range(3):
-        (folder / f"in/{part}.jsonl").write_text("\n".join(texts[part::3]))
+    for part in range(RUNS):
+        (folder / f"in/{part}.jsonl").write_text("\n".join(text for _, parts in told.values() for text in parts[part]))
         ran = runner("run", "-s", "shop_to_changelog+")
         assert ran.code == (1 if part == 1 and storage != "parquet" else 0), ran.err
     # The table that is never emptied has taken in what was new.
-    expected = [("gone_merged", "many__gone"), ("mirror_merged", "many")]
-    assert [one for one in writes if one[1].startswith("many")] == (expected * 2 if storage != "parquet" else [])
+    for name, beside in (("many", "many__gone"), ("many_history", "many_history__known")):
+        taken_in = [("beside_merged", beside), ("merged", name)] * (2 if storage != "parquet" else 0)
+        assert [one for one in writes if one[1] in (name, beside)] == taken_in
+    in_orderly = [one for view, one in decisions if view.startswith("orderly_history")]
+    # Some rows are taken up where they were, and some, which `where` leaves out, looked at again.
+    assert len(in_orderly) == (RUNS - 1 if storage != "parquet" else 0)
+    assert all(0 < one["again"] < one["changed"] / 2 for one in in_orderly)
     for name, (lived, _) in told.items():
-        held = [as_mirrored(row) for life in lived for row in life.rows.values()]
+        left_out = ("p", None) if name == "orderly" else ()
+        held = [as_mirrored(row) for life in lived for row in life.rows.values() if row["c"] not in left_out]
         assert sorted(held, key=str) == sorted(shown(capsys, f"select life, id, a, b, c from {name}"), key=str)
-        expected_versions = [version(one) for life in lived for one in lives.versions(life.messages)]
+        expected_versions = [
+            version(one)
+            for life in lived
+            for one in lives.versions(life.messages)
+            if dict(one.row)["c"] not in left_out
+        ]
         found = shown(capsys, f"select life, id, a, b, c, valid_from, valid_to, is_current from {name}_history")
         assert sorted(found, key=str) == sorted(expected_versions, key=str)
     check_mirrored(folder, runner)
+
+
+def looked_at(monkeypatch: pytest.MonkeyPatch, macro: str) -> list[tuple[str, dict[str, Any]]]:
+    """Each row that the macro selects from now on, after the name of its view."""
+    found = []
+    row = runner_mirrors._row
+
+    def noted(tables: Any, name: str, *arguments: Any) -> dict[str, Any]:
+        selected = row(tables, name, *arguments)
+        if name == macro:
+            found.append((arguments[0], selected))
+        return selected
+
+    monkeypatch.setattr(runner_mirrors, "_row", noted)
+    return found
 
 
 def check_mirrored(folder: Path, runner) -> None:
@@ -199,6 +240,7 @@ mirrors:
     columns: {id: int, a: string, b: string, n: "decimal(4,1)"}
     left_out: [new]
     where: a <> 'hidden'
+    history: true
     data_tests: [mirrored]
   - {name: kept, of: {source: shop, table: k}, key: [id], on_truncate: keep, columns: {id: int}}
   - {name: loaded, of: {source: loads, table: t}, key: [id], columns: {id: int}, history: true}
@@ -230,6 +272,8 @@ PARTS = [
         "in": [
             told("I", 20, new={"id": "1", "a": "hidden", "b": "20"}),
             told("I", 21, new={"id": "2", "a": "x", "n": "1000"}),
+            told("I", 22, new={"id": "3", "a": "hidden", "b": "30"}),
+            told("I", 23, new={"id": "4", "a": "x", "b": "40"}),
         ],
         "loads": [told("S", 1, new={"id": "1"}), told("S", 2, new={"id": "2"})],
         "documents": [document("INSERT", {"_id": 1, "V": "x", "w": "y"}, 1714528800000)],
@@ -240,13 +284,15 @@ PARTS = [
             told("I", 15, new={"id": "1", "a": "15", "b": "15"}),
             part(30, {"id": "1", "a": "30"}),
             part(31, {"id": "2", "b": "z"}),
+            part(31, {"id": "3", "a": "no more"}),
+            told("U", 32, new={"id": "4", "a": "hidden", "b": "40"}),
         ],
         "loads": [told("S", 3, new={"id": "1"})],
         "documents": [document("UPDATE", {"$set": {"w": "z"}, "$unset": {"v": True}}, 1714528801000)],
         "kept": [told("T", 2, "k")],
     },
     {
-        "in": [part(32, {"id": "2", "n": "7.5"})],
+        "in": [part(32, {"id": "2", "n": "7.5"}), part(33, {"id": "4", "a": "back"})],
         "loads": [told("S", 4, new={"id": "3"})],
         "kept": [told("I", 3, "k", new={"id": "2"})],
     },
@@ -263,7 +309,7 @@ def test_what_runs_take_in(project, runner, capsys) -> None:
     folder = project(files)
     for name in ("in", "loads", "documents"):
         (folder / name).mkdir()
-    models = "seen kept loaded loaded_history documents"
+    models = "seen seen_history kept loaded loaded_history documents"
     for number, landing in enumerate(PARTS):
         if number == 1:
             loads = settings.replace("files: loads/*", "files: loads/*, generation: 1")
@@ -280,6 +326,21 @@ def test_what_runs_take_in(project, runner, capsys) -> None:
     assert shown(capsys, f"select id, a, b, n, {own} from seen order by id") == [
         {"id": 1, "a": "30", "b": "20", "n": None, "_unfit": None, "_in_parts": True, "n_of": 30},
         {"id": 2, "a": "w", "b": "z", "n": None, "_unfit": {"n": "x"}, "_in_parts": True, "n_of": 34},
+        {"id": 3, "a": "no more", "b": "30", "n": None, "_unfit": None, "_in_parts": True, "n_of": 31},
+        {"id": 4, "a": "back", "b": "40", "n": None, "_unfit": None, "_in_parts": True, "n_of": 33},
+    ]
+    columns = "id, a, b, n, _unfit['n'] as unfit, _seq.position[0] as n_of, is_current"
+    assert [tuple(row.values()) for row in shown(capsys, f"select {columns} from seen_history order by id, n_of")] == [
+        (1, "15", "15", None, None, 15, False),
+        (1, "30", "20", None, None, 30, True),
+        (2, "x", None, None, "1000", 21, False),
+        (2, "x", "z", None, "1000", 31, False),
+        (2, "x", "z", "7.5", None, 32, False),
+        (2, "w", "z", "7.5", None, 33, False),
+        (2, "w", "z", None, "x", 34, True),
+        (3, "no more", "30", None, None, 31, True),
+        (4, "x", "40", None, None, 23, False),
+        (4, "back", "40", None, None, 33, True),
     ]
     assert shown(capsys, "select id from kept order by id") == [{"id": 1}, {"id": 2}]
     assert shown(capsys, "select id, _seq.generation as load from loaded order by id") == [
@@ -297,9 +358,9 @@ def test_what_runs_take_in(project, runner, capsys) -> None:
     (folder / "models/mirrors.yml").write_text(BY_HAND.replace("left_out: [new]", "left_out: []"))
     ran = runner("run", "-s", "seen")
     assert ran.code == 1 and "maintain --keep-days has removed old ones: --full-refresh -s seen makes it" in ran.err
-    assert [row["id"] for row in shown(capsys, "select id from seen order by id")] == [1, 2]
+    assert [row["id"] for row in shown(capsys, "select id from seen order by id")] == [1, 2, 3, 4]
     assert runner("run", "-s", "seen", "--full-refresh").code == 0
-    assert [row["id"] for row in shown(capsys, "select id from seen order by id")] == [1, 2]
+    assert [row["id"] for row in shown(capsys, "select id from seen order by id")] == [1, 2, 3, 4]
 
 
 def test_what_becomes_of_added_columns(project, runner, capsys) -> None:

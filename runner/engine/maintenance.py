@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from runner.engine.errors import QueryFailed
 from runner.engine.tables import Tables
-from runner.project.mirrors import GONE
+from runner.project.nodes import BESIDE
 from runner.storage.data import Cutoff
 from runner.storage.known import STORAGES
 
 
 @dataclass(frozen=True)
 class Maintenance:
-    """What is kept: rows for `keep_days` after they landed, None for ever; old states of tables for `history_days`."""
+    """What is kept: rows for `keep_days` after they landed, None for ever; old states of tables for `history_days`.
+    `readers` are the tables that take in the new rows of a changelog.
+    """
 
     tables: Tables
+    readers: Callable[[str], Iterable[str]]
     keep_days: int | None
     history_days: int
 
@@ -32,9 +36,9 @@ class Maintenance:
         else:
             self.tables.progress(name).settle()
         cutoff = Cutoff(self.history_days, datetime.now(timezone.utc))
-        gone = f"{name}{GONE}"
-        if not is_changelog and storage.has_table(gone):
-            storage.maintain(gone, False, cutoff)
+        for beside in () if is_changelog else (f"{name}{ending}" for ending in BESIDE.values()):
+            if storage.has_table(beside):
+                storage.maintain(beside, False, cutoff)
         return (*notes, *storage.maintain(name, is_changelog, cutoff))
 
     def _check_settled(self, name: str) -> None:
@@ -55,7 +59,19 @@ class Maintenance:
                 f"--keep-days needs a target with the storage {others}"
             )
         since = datetime.now(timezone.utc).date() - timedelta(days=keep_days)
+        self._check_read(name, f"{since}")
         # Recorded first: the test `conserved` must know what is about to be removed.
         self.tables.checkpoint(name).keep_since(since)
         self.tables.storage.remove_rows(name, f"{since}")
         return (f"rows that landed before {since} were removed",)
+
+    def _check_read(self, name: str, day: str) -> None:
+        """Raises QueryFailed if a table has not read all rows that landed before a day."""
+        self.tables.changelog_view(name)
+        (row,) = self.tables.spark.rows(self.tables.macro("newest_batch_before", name, day))[1]
+        for reader in self.readers(name) if row["batch"] is not None else ():
+            read = (self.tables.progress(reader).read() or {}).get(name)
+            if read and read.batch < row["batch"]:
+                raise QueryFailed(
+                    f'"{reader}" has not read all rows of "{name}" that landed before {day}: runner run -s {reader}'
+                )

@@ -17,8 +17,9 @@ from runner.project.nodes import (
     Node,
     Source,
 )
-from runner.project.properties import optional_text
+from runner.project.properties import data_tests, optional_text
 from runner.project.sources import read_table_name
+from runner.spec.values import one_of, texts
 from runner.yaml_text import Yaml, whole_number
 
 MIRROR_KEYS = (
@@ -51,11 +52,8 @@ TYPES = (
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MOST_DIGITS = 38
-# What the name of the table of rows that are gone ends with.
-GONE = "__gone"
-
-# Columns of the table of rows that are gone, and of steps on the way to a mirror.
-STEPS = {"_known_until", "_row_key", "_newest", "_is_gone"}
+# Columns of the tables beside those of mirrors, and of steps on the way to a mirror.
+STEPS = {"_known_until", "_row_key", "_newest", "_place", "_removes", "_is_gone", "_left_out", "_is_left_out"}
 # The columns that mirrors have beside those of their table, with what they say.
 OWN_COLUMNS = {
     "_changed_at": "when the database made the change that the row comes from",
@@ -87,7 +85,7 @@ def mirror_nodes(yaml: Yaml, sources: Mapping[str, Source], path: str) -> Iterat
     """The models of one mirror: its rows as they are and, if it has one, its history; raises all mistakes at once."""
     mirror = _read(yaml, sources)
     described = _described(yaml)
-    tags = frozenset(_texts(yaml, "tags"))
+    tags = frozenset(texts(yaml.get("tags")))
     for query in (MirrorQuery(mirror, shows) for shows in ("state", "history")[: 1 + _has_history(yaml)]):
         yield Node(
             query.model,
@@ -123,7 +121,7 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     for name in CHOICES:
         with problems.gathered():
             chosen[name] = _choice(yaml, name)
-    key = _texts(yaml, "key")
+    key = texts(yaml.get("key"))
     with problems.gathered():
         _check_key(yaml, key, chosen["without_key"], [column.name for column in columns])
     problems.raise_if_any()
@@ -135,7 +133,7 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
         chosen["without_key"],
         chosen["on_truncate"],
         chosen["on_drift"],
-        _texts(yaml, "left_out"),
+        texts(yaml.get("left_out")),
         optional_text(yaml.get("where")),
     )
 
@@ -182,11 +180,7 @@ def _column(name: str, yaml: Yaml) -> MirrorColumn:
     yaml.only(COLUMN_KEYS)
     if not yaml.get("type"):
         raise yaml.error("mirror-missing", f'the column "{name}" needs "type"')
-    return MirrorColumn(name, _type(yaml["type"]), _texts(yaml, "sent_as"))
-
-
-def _texts(yaml: Yaml, key: str) -> tuple[str, ...]:
-    return tuple(one.text() for one in yaml[key].as_list()) if yaml.get(key) else ()
+    return MirrorColumn(name, _type(yaml["type"]), texts(yaml.get("sent_as")))
 
 
 def _type(yaml: Yaml) -> str:
@@ -215,10 +209,7 @@ def taken_columns(with_history: bool) -> set[str]:
 
 def _choice(yaml: Yaml, name: str) -> str:
     values = CHOICES[name]
-    text = yaml[name].text() if yaml.get(name) else values[0]
-    if text not in values:
-        raise yaml[name].error("mirror-setting", f'"{name}" cannot be "{text}"', nearest_or_all(text, values))
-    return text
+    return one_of(yaml[name], values, "mirror-setting", f'"{name}"') if yaml.get(name) else values[0]
 
 
 def _check_key(yaml: Yaml, key: tuple[str, ...], without_key: str, columns: Iterable[str]) -> None:
@@ -245,8 +236,8 @@ def _described(yaml: Yaml) -> dict[str, str]:
 
 def mirror_tests(yaml: Yaml) -> Iterator[tuple[str | None, Yaml]]:
     """Each data test of a mirror, and its column if it is the test of a column."""
-    for entry in yaml["data_tests"].as_list() if yaml.get("data_tests") else ():
+    for entry in data_tests(yaml):
         yield None, entry
     for name, column in yaml["columns"].items():
-        for entry in column["data_tests"].as_list() if column.get("data_tests") else ():
+        for entry in data_tests(column):
             yield name, entry

@@ -204,9 +204,19 @@ class Mirror:
         return (*(column.name for column in self.columns), *own)
 
     @property
+    def history_columns(self) -> tuple[str, ...]:
+        """The columns of the table that has its versions."""
+        own = ("valid_from", "valid_to", "is_current", "op", "_changed_at", "_seq", "_source", "_unfit")
+        return (*(column.name for column in self.columns), *own)
+
+    @property
     def models(self) -> tuple[str, ...]:
         """The models that land its changes."""
         return tuple(dict.fromkeys(table.source.model for table in self.tables))
+
+
+# What the names of the tables beside mirrors end with.
+BESIDE = {"state": "__gone", "history": "__known"}
 
 
 @dataclass(frozen=True)
@@ -220,6 +230,16 @@ class MirrorQuery:
     def model(self) -> str:
         """The name of the model that has these rows."""
         return f"{self.mirror.name}{HISTORY}" if self.shows == "history" else self.mirror.name
+
+    @property
+    def beside(self) -> str:
+        """The name of the table beside it: up to where rows are known that are gone, or all rows of a history."""
+        return f"{self.model}{BESIDE[self.shows]}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its table."""
+        return self.mirror.history_columns if self.shows == "history" else self.mirror.state_columns
 
 
 # --- what a node is
@@ -336,6 +356,12 @@ class Node:
     def model(self) -> Model | None:
         """The subject, if it is a model."""
         return self.subject if isinstance(self.subject, Model) else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name, and that of the table beside it."""
+        query = self.model and self.model.query
+        return (self.name, query.beside) if isinstance(query, MirrorQuery) else (self.name,)
 
     @property
     def data_test(self) -> DataTest | None:

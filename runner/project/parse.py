@@ -11,7 +11,7 @@ from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
 from runner.project.mirrors import MIRROR_KEYS, fits_test, mirror_names, mirror_nodes, mirror_tests
 from runner.project.nodes import STREAMING, Case, DataTest, Model, Node, Project, Source, SourcesView, SqlFile
-from runner.project.properties import COLUMN_KEYS, MODEL_KEYS, PROPERTY_KEYS, entries, optional_text
+from runner.project.properties import COLUMN_KEYS, MODEL_KEYS, PROPERTY_KEYS, data_tests, entries, optional_text
 from runner.project.settings import as_tuple, check_together, read_settings
 from runner.project.templates import Templates
 from runner.project.tests import Tests, function_tests
@@ -76,17 +76,20 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
 
 
 class Nodes:
-    """The nodes found so far."""
+    """The nodes found so far. `tables` are those that have a table of a name, their own or one beside it."""
 
     def __init__(self, project: Project, problems: Problems) -> None:
         self.project, self.problems = project, problems
         self.by_name: dict[str, Node] = {}
+        self.tables: dict[str, Node] = {}
 
     def add(self, node: Node) -> None:
-        taken = self.by_name.setdefault(node.name, node)
-        if taken is not node:
-            message, by = f'the name "{node.name}" is taken', f"by {taken.resource_type} {taken.path}"
-            self.problems.add(RunnerError("name-taken", message, node.where, by))
+        self.by_name.setdefault(node.name, node)
+        for name in node.names:
+            taken = self.tables.setdefault(name, node)
+            if taken is not node:
+                message, by = f'the name "{name}" is taken', f"by {taken.resource_type} {taken.path}"
+                self.problems.add(RunnerError("name-taken", message, node.where, by))
 
     def relative(self, path: Path) -> str:
         """A path as nodes have it: relative to the project's folder."""
@@ -240,10 +243,10 @@ def _add_data_tests(nodes: Nodes, tests: Tests, node: Node, properties: Yaml) ->
 
 def _data_tests(properties: Yaml) -> Iterable[tuple[str | None, Yaml]]:
     """Each data test of a model, and its column if it is the test of a column."""
-    for entry in properties["data_tests"].as_list() if properties.get("data_tests") else ():
+    for entry in data_tests(properties):
         yield None, entry
     for column in entries(properties, "columns", COLUMN_KEYS):
-        for entry in column["data_tests"].as_list() if column.get("data_tests") else ():
+        for entry in data_tests(column):
             yield column["name"].text(), entry
 
 

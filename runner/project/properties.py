@@ -44,6 +44,11 @@ def needed(yaml: Yaml, key: str) -> Yaml:
     return yaml[key]
 
 
+def data_tests(yaml: Yaml) -> tuple[Yaml, ...]:
+    """The data tests of a model or of a column."""
+    return tuple(yaml["data_tests"].as_list()) if yaml.get("data_tests") else ()
+
+
 def rows(yaml: Yaml) -> list[Any]:
     """The rows of a test: mappings of columns to values."""
     return [row.mapping().value for row in needed(yaml, "rows").list().elements()]

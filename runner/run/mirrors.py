@@ -12,7 +12,7 @@ from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions
 from runner.engine.tables import Tables
-from runner.project.mirrors import GONE, taken_columns
+from runner.project.mirrors import taken_columns
 from runner.project.nodes import Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.templates import new_rows_view
 from runner.run.landing import finishes
@@ -31,94 +31,99 @@ class Mirrors:
     tables: Tables
     run_id: str
 
-    def build(self, name: str, query: MirrorQuery) -> Built:
+    def build(self, query: MirrorQuery) -> Built:
         """Builds a table, or brings it up to date. Raises QueryFailed, also for columns that the mirror does not have,
         if it is to fail then.
         """
-        if query.shows == "state" and self.tables.storage.changes_rows and query.mirror.takes_increments:
-            return self._up_to_date(name, query.mirror)
-        begun, seen = self.tables.refreshes.unfinished(name), self.reading.changelogs(name)
+        begun = self.tables.refreshes.unfinished(query.model)
+        seen = self.reading.changelogs(query.model)
+        if self._takes_increments(query):
+            since = None if begun else self._since(query, seen)
+            if since is not None:
+                return self._up_to_date(query, since, reading_until(seen, since))
         if not begun:
-            self._check_whole(name, query.mirror)
-        mirror, notes = self._looked_at(query.mirror, query.shows)
-        with self.tables.progress(name).writing(reading_until(seen, {})):
-            count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror))
-        self.tables.refreshes.done(name)
-        return count, (*finishes(begun, self.run_id), *(notes if query.shows == "state" else ()))
+            self._check_whole(query)
+        return self._built(query, reading_until(seen, {}), finishes(begun, self.run_id))
 
-    def _up_to_date(self, name: str, mirror: Mirror) -> Built:
-        begun, seen = self.tables.refreshes.unfinished(name), self.reading.changelogs(name)
-        since = None if begun else self._since(name, mirror, seen)
-        if since is None:
-            if not begun:
-                self._check_whole(name, mirror)
-            return self._built(name, mirror, seen, finishes(begun, self.run_id))
-        until, mirror = reading_until(seen, since), self._with_added(name, mirror)
+    def _up_to_date(self, query: MirrorQuery, since: Positions, until: Positions) -> Built:
+        """Takes in what has landed between two places."""
+        name, query = query.model, self._with_added(query)
         if until == since:
             return self.tables.count(name), ()
-        self.reading.show_new_rows(name, mirror.models, since, until)
-        new = replace(mirror, tables=tuple(_with_rows(name, one) for one in mirror.tables))
-        found = self._findings(new, self.tables.storage.table(name))
-        found_mirror, notes = _after_findings(new, "state", found)
+        self.reading.show_new_rows(name, query.mirror.models, since, until)
+        new = replace(query.mirror, tables=tuple(_with_rows(name, one) for one in query.mirror.tables))
+        now = self.tables.macro(f"{query.shows}_now", self.tables.storage.table(name))
+        found = _row(self.tables, "mirror_findings", new, now)
+        found_mirror, notes = _after_findings(new, query.shows, found)
         if found_mirror is not new or found["is_emptied"]:
-            self._check_whole(name, mirror)
-            return self._built(name, mirror, seen, ())
+            self._check_whole(query)
+            return self._built(query, until, ())
         with self.tables.progress(name).writing(until):
-            Increment(self.tables, name, mirror, new, lambda: self._check_whole(name, mirror)).apply()
-        return self.tables.count(name), notes
+            Increment(self.tables, query, new, lambda: self._check_whole(query)).apply()
+        return self.tables.count(name), notes if query.shows == "state" else ()
 
-    def _check_whole(self, name: str, mirror: Mirror) -> None:
+    def _check_whole(self, query: MirrorQuery) -> None:
         """Raises QueryFailed if changes that made a table are no longer there."""
-        removed = [model for model in mirror.models if self.tables.checkpoint(model).kept_since()]
+        name = query.model
+        removed = [model for model in query.mirror.models if self.tables.checkpoint(model).kept_since()]
         if removed and self.tables.storage.has_table(name):
             raise QueryFailed(
                 f'"{name}" must look at all changes of "{removed[0]}" again, and maintain --keep-days has removed old '
                 f"ones: --full-refresh -s {name} makes it of those that are left"
             )
 
-    def _with_added(self, name: str, mirror: Mirror) -> Mirror:
+    def _with_added(self, query: MirrorQuery) -> MirrorQuery:
         """The mirror with the columns that earlier runs have added."""
-        if mirror.on_drift != "add":
-            return mirror
-        self.tables.table_view(name)
-        return _with_texts(mirror, [one for one in self.tables.types(name) if one not in mirror.state_columns])
+        if query.mirror.on_drift != "add":
+            return query
+        self.tables.table_view(query.model)
+        added = [one for one in self.tables.types(query.model) if one not in query.columns]
+        return replace(query, mirror=_with_texts(query.mirror, added))
 
-    def _since(self, name: str, mirror: Mirror, seen: Mapping[str, Position | None]) -> Positions | None:
+    def _since(self, query: MirrorQuery, seen: Mapping[str, Position | None]) -> Positions | None:
         """How far the table has read; None if it is not this mirror of these changelogs, and must be built again."""
-        if not self.tables.storage.has_table(name) or not self.tables.storage.has_table(f"{name}{GONE}"):
+        if not all(self.tables.storage.has_table(name) for name in (query.model, query.beside)):
             return None
-        since = self.tables.progress(name).read()
-        is_this = self.tables.mark(name) == self._meaning(name, mirror)
+        since = self.tables.progress(query.model).read()
+        is_this = self.tables.mark(query.model) == self._meaning(query)
         return since if is_this and since is not None and not landed_again(since, seen) else None
 
-    def _built(self, name: str, mirror: Mirror, seen: Mapping[str, Position | None], notes: tuple[str, ...]) -> Built:
-        """Builds the table and that of rows that are gone, from all changes."""
-        self.tables.write_mark(name, "")
-        whole, more = self._looked_at(mirror, "state")
-        rows, macro, storage = f"{name}__whole", self.tables.macro, self.tables.storage
-        with (
-            self.tables.progress(name).writing(reading_until(seen, {})),
-            self.tables.spark.computed_view(rows, macro("mirror_whole", whole)),
-        ):
-            storage.replace(f"{name}{GONE}", macro("rows_gone", whole, rows), True)
-            count = self.tables.replace(name, macro("rows_there", whole, rows), True)
-        self.tables.write_mark(name, self._meaning(name, mirror))
+    def _built(self, query: MirrorQuery, until: Positions, notes: tuple[str, ...]) -> Built:
+        """Builds the table from all changes and, where it is to take in new ones, that which is beside it."""
+        name, (mirror, more) = query.model, self._looked_at(query)
+        with self.tables.progress(name).writing(until):
+            if self._takes_increments(query):
+                count = self._written_with_beside(query, mirror)
+            else:
+                count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror))
         self.tables.refreshes.done(name)
-        return count, (*notes, *more)
+        return count, (*notes, *(more if query.shows == "state" else ()))
 
-    def _meaning(self, name: str, mirror: Mirror) -> str:
+    def _written_with_beside(self, query: MirrorQuery, mirror: Mirror) -> int:
+        name, macro, shows = query.model, self.tables.macro, query.shows
+        rows = f"{name}__whole"
+        # A table without a mark is built again.
+        self.tables.write_mark(name, "")
+        with self.tables.spark.computed_view(rows, macro(f"{shows}_whole", mirror)):
+            self.tables.storage.replace(query.beside, macro(f"{shows}_beside", mirror, rows), True)
+            count = self.tables.replace(name, macro(f"{shows}_rows", mirror, rows), True)
+        self.tables.write_mark(name, self._meaning(query))
+        return count
+
+    def _takes_increments(self, query: MirrorQuery) -> bool:
+        return self.tables.storage.changes_rows and query.mirror.takes_increments
+
+    def _meaning(self, query: MirrorQuery) -> str:
         """What a table is made by. Its SQL says nothing of columns that were added to it."""
-        return hashlib.sha256(f"{self.compiled.nodes[name].meaning}\n{mirror.drift}".encode()).hexdigest()
+        meaning = f"{self.compiled.nodes[query.model].meaning}\n{query.mirror.drift}"
+        return hashlib.sha256(meaning.encode()).hexdigest()
 
-    def _looked_at(self, mirror: Mirror, shows: str) -> tuple[Mirror, tuple[str, ...]]:
+    def _looked_at(self, query: MirrorQuery) -> tuple[Mirror, tuple[str, ...]]:
         """The mirror, with columns that were added to it, and notes on what it is without; raises QueryFailed."""
         # The notes are those of its rows as they are; looking for them reads all changes.
-        if shows == "history" and mirror.on_drift == "warn":
-            return mirror, ()
-        return _after_findings(mirror, shows, self._findings(mirror))
-
-    def _findings(self, mirror: Mirror, table: str = "") -> dict[str, Any]:
-        return _row(self.tables, "mirror_findings", mirror, table)
+        if query.shows == "history" and query.mirror.on_drift == "warn":
+            return query.mirror, ()
+        return _after_findings(query.mirror, query.shows, _row(self.tables, "mirror_findings", query.mirror))
 
 
 @dataclass(frozen=True)
@@ -128,37 +133,36 @@ class Increment:
     """
 
     tables: Tables
-    name: str
-    mirror: Mirror
+    query: MirrorQuery
     new: Mirror
     check_whole: Callable[[], None]
 
     def apply(self) -> None:
-        with self._computed("told", "mirror_told", self.new) as told:
-            bounds = _row(self.tables, "mirror_bounds", self.mirror, told)
+        mirror, own = self.query.mirror, map(self.tables.storage.table, (self.query.model, self.query.beside))
+        with self._computed("told", self.new) as told:
+            bounds = _row(self.tables, "mirror_bounds", mirror, told)
             if bounds["rows"]:
-                own = self.tables.storage.table(self.name), self.tables.storage.table(f"{self.name}{GONE}")
-                with self._computed("decided", "mirror_decided", self.mirror, told, *own, bounds) as decided:
-                    self._merge(decided, bounds)
+                with self._computed("decided", mirror, told, *own, bounds) as decided:
+                    self._merge(told, decided, bounds)
 
-    def _merge(self, decided: str, bounds: Mapping[str, Any]) -> None:
-        counts = _row(self.tables, "mirror_decisions", decided)
+    def _merge(self, told: str, decided: str, bounds: Mapping[str, Any]) -> None:
+        counts = _row(self.tables, f"{self.query.shows}_decisions", decided)
         if counts["again"]:
             self.check_whole()
         if counts["changed"]:
-            with self._computed("changed", "mirror_changed", self.mirror, decided, counts["again"] > 0) as changed:
-                self._write("gone_merged", f"{self.name}{GONE}", changed, bounds)
-                self._write("mirror_merged", self.name, changed, bounds)
+            with self._computed("changed", self.query.mirror, told, decided, counts["again"] > 0) as changed:
+                self._write("beside_merged", self.query.beside, changed, bounds)
+                self._write("merged", self.query.model, changed, bounds)
 
-    def _write(self, macro: str, table: str, changed: str, bounds: Mapping[str, Any]) -> None:
-        sql = self.tables.macro(macro, self.mirror, self.tables.storage.table(table), changed, bounds)
-        self.tables.spark.do(sql)
+    def _write(self, step: str, table: str, changed: str, bounds: Mapping[str, Any]) -> None:
+        macro, storage = f"{self.query.shows}_{step}", self.tables.storage
+        self.tables.spark.do(self.tables.macro(macro, self.query.mirror, storage.table(table), changed, bounds))
 
     @contextmanager
-    def _computed(self, what: str, macro: str, *arguments: Any) -> Iterator[str]:
-        """A view of what a macro selects, before its own tables change."""
-        view = f"{self.name}__{what}"
-        with self.tables.spark.computed_view(view, self.tables.macro(macro, *arguments)):
+    def _computed(self, step: str, *arguments: Any) -> Iterator[str]:
+        """A view of what a step selects, before its own tables change."""
+        view = f"{self.query.model}__{step}"
+        with self.tables.spark.computed_view(view, self.tables.macro(f"{self.query.shows}_{step}", *arguments)):
             yield view
 
 

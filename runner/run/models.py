@@ -71,7 +71,7 @@ class Models:
                 self.tables.view(name, sql)
                 return {}, ()
             case Model(query=MirrorQuery() as query):
-                rows, notes = self.mirrors.build(name, query)
+                rows, notes = self.mirrors.build(query)
             case Model(materialized="incremental"):
                 rows, notes = self.increments.build(name, model)
             case _:

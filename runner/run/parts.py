@@ -114,4 +114,9 @@ class Parts:
         )
 
     def maintenance(self, keep_days: int | None, history_days: int) -> Maintenance:
-        return Maintenance(self.tables, keep_days, history_days)
+        return Maintenance(self.tables, self._that_take_in, keep_days, history_days)
+
+    def _that_take_in(self, changelog: str) -> list[str]:
+        """The tables that remember how far they have read a changelog."""
+        models = ((name, self.graph.nodes[name].model) for name in sorted(self.graph.downstream({changelog})))
+        return [name for name, model in models if model and (model.new_rows or model.mirror)]

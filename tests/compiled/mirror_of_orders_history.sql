@@ -76,7 +76,7 @@ typed as (
 
 -- Changes that change nothing, such as those that are told twice, make no version.
 compared as (
-  select *, struct(removes, row, to_json(unfit) as unfit) as version
+  select *, struct(removes, row, key_text(unfit) as unfit) as version
   from (select *, unfit_columns(told, array(
     if(row.`amount` is null, 'amount', null), if(row.`paid_at` is null, 'paid_at', null))) as unfit from typed)
 ),

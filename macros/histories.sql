@@ -1,0 +1,215 @@
+{#- Histories of mirrors: each row as it was from one change to the next. -#}
+
+{#- With a `share` less than 1 only some of all keys. -#}
+{%- macro mirror_history(mirror, share=1) -%}
+-- {{ mirror.name }}_history: {{ tables_of(mirror) }}, each row as it was from one change to the next
+{{ where_begins(mirror) }}with
+{{ changes_of(mirror, share) }},
+
+-- Each change tells single columns of a row, or begins it anew.
+{{ versions_of(mirror, 'changes', life(mirror)) }}
+
+select
+  {{ shown_history(mirror) }}
+from ended
+where not removes
+{{- where_ends(mirror) }}
+{%- endmacro -%}
+
+{#- What the versions of a row have in common that follow each other: a table that is emptied ends them. -#}
+{%- macro life(mirror) -%} {{ 'row_key, size(emptied)' if mirror.on_truncate == 'delete' else 'row_key' }} {%- endmacro -%}
+
+{#- The steps from changes to versions. `over` is the condition under which the first of them are laid over a row that the table has, `own_row`. -#}
+{%- macro versions_of(mirror, changes, life, over='') -%}
+begun as (
+  select *, count_if(is_whole) over (partition by {{ life }} order by place) as beginning from {{ changes }}
+),
+
+-- What is known of a row after each change, typed.
+typed as (
+  select *, {{ typed_row(mirror, 'row_key', over) }} as row
+  from (
+    select * except (told),
+      reduce(
+        collect_list(told) over (
+          partition by {{ life }}, beginning order by place rows between unbounded preceding and current row),
+        cast(map() as map<string,string>), (image, one) -> map_concat(image, one)) as told
+    from begun
+  )
+),
+
+-- Changes that change nothing, such as those that are told twice, make no version.
+compared as (
+  select *, struct(removes, row, key_text(unfit) as unfit) as version
+  from (select *, {{ unfit(mirror, over) }} as unfit from typed)
+),
+versions as (
+  select * from (
+    select *, {{ version_before(mirror, life, over) }} as version_before from compared
+  )
+  where not version <=> version_before
+),
+
+-- A version ends when one of those after it begins: of two with times that contradict their order the later one counts.
+ended as (
+  select *,
+    least(
+      min(valid_from) over (
+        partition by {{ life }} order by place desc rows between unbounded preceding and 1 preceding)
+      {%- if mirror.on_truncate == 'delete' %}, array_min(emptied){% endif %}) as valid_to,
+    row_number() over (partition by {{ life }} order by place desc) = 1{{ ' and size(emptied) = 0' if mirror.on_truncate == 'delete' }} as is_current
+  from versions
+)
+{%- endmacro -%}
+
+{%- macro version_before(mirror, life, over) -%}
+{%- set before = 'lag(version) over (partition by ' ~ life ~ ' order by place)' -%}
+{%- if over -%}
+coalesce({{ before }}, if(own_row is null, null, struct(
+      false as removes,
+      struct({% for column in mirror.columns %}own_row.{{ name(column.name) }} as {{ name(column.name) }}{{ ', ' if not loop.last }}{% endfor %}) as row,
+      key_text(own_row._unfit) as unfit)))
+{%- else -%} {{ before }}
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro shown_history(mirror) -%}
+{{ columns_shown(mirror, ['valid_from', 'valid_to', 'is_current', 'op', 'changed_at as _changed_at', 'place.seq as _seq', 'source as _source', 'unfit as _unfit']) }}
+{%- endmacro -%}
+
+
+{#- A history that takes in new changes. Beside its table is one of all keys, with the place up to which their changes are known. It is written first: after
+    a run that dies between both, changes are not newer than what is known, so that all changes of these keys are looked at. -#}
+
+{#- All versions of the rows, also those that the table is not to have. With `only`, of the keys that it decides to look at again. -#}
+{%- macro history_whole(mirror, only='') -%}
+with
+{{ changes_of(mirror) }},
+{% if only %}
+wanted as (
+  select changes.* from changes left semi join {{ name(only) }} as one on changes.row_key = one.row_key and one.looks_again
+),
+{% endif %}
+{{ versions_of(mirror, 'wanted' if only else 'changes', life(mirror)) }}
+
+{{ with_end(mirror, 'ended left join (
+  select row_key as known_key, max(place) as known_until from ' ~ ('wanted' if only else 'changes') ~ (' where size(emptied) = 0' if mirror.on_truncate == 'delete') ~ ' group by row_key)
+  on row_key = known_key') }}
+{%- endmacro -%}
+
+{#- Versions with all columns of the history, and whether it is not to have them. -#}
+{%- macro with_end(mirror, versions) -%}
+select *, _removes or _is_left_out as _is_gone
+from (
+  select *, not _removes and not coalesce({{ mirror.where or 'true' }}, false) as _is_left_out
+  from (
+    select row_key as _row_key, place as _place, known_until as _known_until, removes as _removes, {{ shown_history(mirror) }}
+    from {{ versions }}
+  )
+)
+{%- endmacro -%}
+
+{#- The table of all keys: up to where each is known, and whether `where` leaves out what it is now. -#}
+{%- macro history_beside(mirror, whole) -%}
+select {{ key_columns_of(mirror, '_row_key') }}, any_value(_known_until) as _known_until, coalesce(max_by(_is_left_out, _place), false) as _left_out
+from {{ name(whole) }}
+group by _row_key
+{%- endmacro -%}
+
+{%- macro history_rows(mirror, whole) -%}
+select {{ mirror.history_columns | map('name') | join(', ') }} from {{ name(whole) }} where not _is_gone
+{%- endmacro -%}
+
+{%- macro history_now(table) -%} (select * from {{ table }} where is_current) {%- endmacro -%}
+
+{#- The new changes. `new` is the mirror as it reads only these. -#}
+{%- macro history_told(new) -%}
+with
+{{ changes_of(new) }}
+
+select * from changes
+{%- endmacro -%}
+
+{#- What the table has of each row that was told of, and whether all changes of the row must be looked at again: if not all of the new ones come after those that
+    are known, if they tell columns of a row that the table does not have, and if they begin before an old version has ended, or nobody knows when it did. -#}
+{%- macro history_decided(mirror, told, table, known, bounds) -%}
+select
+  told.row_key, own.own_row, known._left_out as left_out, told.newest,
+  coalesce(
+    told.is_emptied or told.first <= known._known_until or (known._left_out and not told.begins_whole) or told.begins < own.last_end,
+    false) as looks_again
+from (
+  select
+    row_key, min(place) as first, max(place) as newest, min(valid_from) as begins, min_by(is_whole, place) as begins_whole,
+    {{ 'max(size(emptied)) > 0' if mirror.on_truncate == 'delete' else 'false' }} as is_emptied
+  from {{ name(told) }}
+  group by row_key
+) as told
+left join {{ known }} as known on {{ key_matches(mirror, 'known', bounds, 'told.row_key') }}
+left join (
+  select
+    own_key, any_value(version) filter (where version.is_current) as own_row,
+    max(if(version.is_current, null, coalesce(version.valid_to, timestamp '9999-12-31 00:00:00'))) as last_end
+  from (select struct({{ key_columns_of(mirror, 'own') }}) as own_key, struct(own.*) as version from {{ table }} as own where {{ in_bounds(mirror, 'own', bounds) }})
+  group by own_key
+) as own on own.own_key = told.row_key
+{%- endmacro -%}
+
+{%- macro history_decisions(decided) -%}
+select count(*) as changed, count_if(looks_again) as again from {{ name(decided) }}
+{%- endmacro -%}
+
+{#- A row for each key, which ends what the table has of it, and one for each new version. -#}
+{%- macro history_changed(mirror, told, decided, looks_again) -%}
+with
+new_changes as (
+  select told.*, one.own_row from {{ name(told) }} as told join {{ name(decided) }} as one on told.row_key = one.row_key and not one.looks_again
+),
+{{ versions_of(mirror, 'new_changes', 'row_key', 'own_row is not null and beginning = 0') }},
+added as (
+  {{ with_end(mirror, 'ended join (select row_key as known_key, newest as known_until from ' ~ name(decided) ~ ') on row_key = known_key') | indent(2) }}
+)
+{%- if looks_again %},
+again as (
+  {{ history_whole(mirror, decided) | indent(2) }}
+)
+{%- endif %},
+all_versions as (
+  select *, false as _again from added
+  {%- if looks_again %}
+  union all
+  select *, true as _again from again
+  {%- endif %}
+)
+
+select one.row_key as _row_key, true as _ends, one.looks_again as _again, coalesce(versions._known_until, one.newest) as _known_until,
+  coalesce(versions.is_left_out, one.left_out, false) as _left_out, versions.begins as _begins, versions.known_key is not null as _has_versions, null as _version
+from {{ name(decided) }} as one
+left join (
+  select _row_key as known_key, any_value(_known_until) as _known_until, max_by(_is_left_out, _place) as is_left_out, min(valid_from) as begins
+  from all_versions
+  group by _row_key
+) as versions on one.row_key = versions.known_key
+union all
+select _row_key, false, _again, null, null, null, null, struct({{ mirror.history_columns | map('name') | join(', ') }})
+from all_versions
+where not _is_gone
+{%- endmacro -%}
+
+{%- macro history_beside_merged(mirror, known, changed, bounds) -%}
+merge into {{ known }} as known using (select * from {{ name(changed) }} where _ends) as new
+on {{ key_matches(mirror, 'known', bounds, 'new._row_key') }}
+when matched then update set known._known_until = new._known_until, known._left_out = new._left_out
+when not matched then insert ({{ mirror.key | map('name') | join(', ') }}, _known_until, _left_out)
+  values ({{ key_columns_of(mirror, 'new._row_key') }}, new._known_until, new._left_out)
+{%- endmacro -%}
+
+{%- macro history_merged(mirror, table, changed, bounds) -%}
+{%- set columns = mirror.history_columns -%}
+merge into {{ table }} as own using {{ name(changed) }} as new
+on new._ends and (new._again or own.is_current) and {{ key_matches(mirror, 'own', bounds, 'new._row_key') }}
+when matched and new._again then delete
+when matched and new._has_versions then update set own.valid_to = new._begins, own.is_current = false
+when not matched and not new._ends then insert ({{ columns | map('name') | join(', ') }})
+  values ({% for column in columns %}new._version.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
+{%- endmacro -%}
