@@ -156,18 +156,23 @@ def statement_op(statement: str) -> str:
 
 
 def elements(header: dict, op: str) -> list[tuple]:
-    """(row, old) of each row, in step; old is None where there is none. Only an update looks at `old` for more than
-    rows.
-    """
+    """(row, old) of each row, in step; old is None where there is none. More of `old` than rows belongs to no row."""
     no_rows = DeadLetter("statement-without-rows" if text_at(header, "sql") else "no-row-image")
     rows = as_rows(header.get("data"), allowed=(dict,))
     if op == "delete" and not any(rows):
         rows = as_rows(header.get("old"), allowed=(dict,))
     if not any(rows):
         raise no_rows
-    old = as_rows(header.get("old"), allowed=(dict, type(None))) if op == "update" else []
+    try:
+        old = as_rows(header.get("old"), allowed=(dict, type(None)))
+    except DeadLetter:
+        if op == "update":
+            raise
+        old = []
     if len(old) > len(rows):
         raise DeadLetter("uneven-rows")
+    if op != "update":
+        old = []
     return list(zip(rows, old + [None] * (len(rows) - len(old))))
 
 

@@ -38,7 +38,7 @@ def names(session, catalog: str, what: str) -> set[str]:
     return {row[1] for row in session.sql(f"show {what} in {catalog}").collect()}
 
 
-@pytest.mark.parametrize("storage", ["parquet", "delta"])
+@pytest.mark.parametrize("storage", [pytest.param("parquet", marks=pytest.mark.soak), "delta"])
 def test_another_session_finds_tables_and_views_by_name(
     tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, storage: str
 ) -> None:
@@ -104,7 +104,7 @@ def printed(block: Block, output: str) -> bool:
     return block.text.strip() in output
 
 
-@pytest.mark.spark
+@pytest.mark.soak
 def test_the_page_by_name(folder: Path) -> None:
     write_files(section(PAGE, "By name, in a catalog") + section(PAGE, "spark-sql"), folder)
     (run,) = [block for block in section(PAGE, "By name, in a catalog") if block.kind == "sh"]

@@ -96,6 +96,7 @@ select
 from (select '2' as `c d`)"""
 
 
+@pytest.mark.soak
 def test_spark_sql_makes_the_rows_of_a_model_that_calls_functions(project, runner, tmp_path: Path) -> None:
     own = "create function own(a string comment 'it\\'s; -- a') returns string comment 'c;' return concat(a, ';');"
     project(
@@ -143,6 +144,7 @@ def in_pyspark(folder: Path, texts: dict[str, object]) -> list[str]:
     return sorted(line.removeprefix("row ") for line in ran.stdout.splitlines() if line.startswith("row "))
 
 
+@pytest.mark.soak
 def test_pyspark_makes_the_rows_of_a_source_in_avro(project, runner, tmp_path: Path) -> None:
     lines = [base64.b64encode(encoded(SCHEMA, record(number))) for number in range(5)]
     folder = project(

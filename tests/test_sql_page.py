@@ -30,7 +30,7 @@ def asked(heading: str) -> list[tuple[Block, Block]]:
     return list(zip(found[::2], found[1::2]))
 
 
-@pytest.mark.spark
+@pytest.mark.soak
 def test_calls_in_models_on_the_command_line_and_in_a_catalog(folder: Path) -> None:
     write_files(section(PAGE, "Calling them"), folder)
     (run,) = [block for block in section(READING, "By name, in a catalog") if block.kind == "sh"]

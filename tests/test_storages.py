@@ -28,6 +28,8 @@ from tests.rest_catalog import RestCatalog
 pytestmark = pytest.mark.usefixtures("interpreted")
 ROOT = Path(__file__).parent.parent
 STORAGES = ("parquet", "delta", "iceberg")
+# What is the same code on all: on one in `make test`, on the others in `make soak`.
+DELTA_FIRST = ("delta", *(pytest.param(one, marks=pytest.mark.soak) for one in ("parquet", "iceberg")))
 OTHERS = STORAGES[1:]
 TARGETS = """
 name: storages
@@ -286,7 +288,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", DELTA_FIRST)
 def test_tables_that_grow(runner: Runner, storage: str) -> None:
     runner.write(**MODELS)
     runner.build(storage)
@@ -362,7 +364,7 @@ def write_message(folder: Path, number: int) -> None:
     )
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", DELTA_FIRST)
 def test_a_table_and_its_checkpoint_belong_together(runner: Runner, storage: str) -> None:
     (runner.folder / "project.yml").write_text(TARGETS + "sources: [{name: app, format: canal, files: in/*}]\n")
     lake = runner.folder / "lake" / storage
@@ -415,7 +417,7 @@ def check_target(runner: Runner, target: str) -> None:
     assert runner.rows(target, "select * from steps order by id") == [{"id": "1", "step": 2}, {"id": "2", "step": 2}]
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", DELTA_FIRST)
 def test_tables_in_a_file_system_of_hadoop(runner: Runner, storage: str) -> None:
     """As s3a:// and hdfs:// are, too: everything by Hadoop's file systems, nothing by this machine's."""
     catalog = "catalog: {type: hadoop}, " if storage == "iceberg" else ""
@@ -468,7 +470,9 @@ def test_a_catalog_behind_a_server(runner: Runner, spark: Any, monkeypatch: pyte
 PAGE = ROOT / "docs/targets.md"
 
 
-@pytest.mark.parametrize("target", [*STORAGES, "database", "rest"])
+@pytest.mark.parametrize(
+    "target", [*DELTA_FIRST, *(pytest.param(one, marks=pytest.mark.soak) for one in ("database", "rest"))]
+)
 def test_the_page_of_targets_does_what_it_says(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str
 ) -> None:

@@ -28,6 +28,8 @@ return if(before is null or after is null, null, sort_array(if(size(columns) > 1
     array_except(map_keys(before), map_keys(after)), array_except(map_keys(after), map_keys(before)))),
   filter(columns, c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c))))));
 
+{%- set both = 'map_concat(coalesce(other, map()), coalesce(image, map()))' %}
+
 create function columns_of(
   image map<string,string> comment 'an image',
   other map<string,string> comment 'the other image of a change, or null',
@@ -36,8 +38,9 @@ returns map<string,string>
 comment 'These columns, in the order of the names, each from the image, or if it is missing there, from the other; null if both lack one, or if there are no names.'
 return case
   when size(names) = 1 and map_contains_key(image, get(names, 0)) then map(get(names, 0), image[get(names, 0)])
-  when size(names) > 100 then if(size(array_except(names, concat(map_keys(image), coalesce(map_keys(other), array())))) = 0,
-    map_from_arrays(names, slice(map_values(map_zip_with(map_from_arrays(names, names), map_concat(coalesce(other, map()), image), (c, n, v) -> v)), 1, size(names))), null)
+  when size(names) > 100 then if(size(array_except(names, map_keys({{ both }}))) = 0,
+    map_from_arrays(array_distinct(names), slice(
+      map_values(map_zip_with(map_from_arrays(names, names), {{ both }}, (c, n, v) -> v)), 1, size(array_distinct(names)))), null)
   when size(names) > 0 and forall(names, c -> coalesce(map_contains_key(image, c), false) or coalesce(map_contains_key(other, c), false))
     then map_from_arrays(names, transform(names, c -> if(coalesce(map_contains_key(image, c), false), image[c], other[c]))) end;
 
