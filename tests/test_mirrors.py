@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +18,9 @@ import pytest
 from runner.engine.errors import QueryFailed
 from runner.run import mirrors as runner_mirrors
 from runner.run.mirrors import Increment
+from runner.storage.delta import Delta
 from tests import lives, pages
+from tests.engines import ConnectServer, jars
 from tests.spark_fixtures import rows
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
@@ -43,12 +47,14 @@ TABLES = ("many", "emptied", "orderly")
 RUNS = 3
 
 
-def random_messages(seed: int, steps: int) -> dict[str, tuple[list[lives.Life], list[list[str]]]]:
+def random_messages(seed: int, number: int, steps: int) -> dict[str, tuple[list[lives.Life], list[list[str]]]]:
     """Table -> its lives, and what each run reads of them: some messages twice."""
     chance = random.Random(seed)
     told = {}
     for name in TABLES:
-        lived = [lives.Life(n, chance, name == "emptied").live(steps) for n in range(1 if name == "emptied" else 12)]
+        lived = [
+            lives.Life(n, chance, name == "emptied").live(steps) for n in range(1 if name == "emptied" else number)
+        ]
         if name == "orderly":
             told[name] = (lived, in_order(name, lived))
             continue
@@ -70,9 +76,13 @@ def in_order(name: str, lived: list[lives.Life]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "storage", ["iceberg", *(pytest.param(other, marks=pytest.mark.soak) for other in ("parquet", "delta"))]
+    ("storage", "number"),
+    [
+        ("iceberg", 12),
+        *(pytest.param(*one, marks=pytest.mark.soak) for one in (("parquet", 12), ("delta", 12), ("delta", 1000))),
+    ],
 )
-def test_random_lives(project, runner, capsys, monkeypatch, storage: str) -> None:
+def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number: int) -> None:
     """Told in three runs, of which the second dies between the writes of a mirror's two tables."""
     mirrors = "".join(MIRROR.format(name=name) for name in TABLES) + "    where: c <> 'p'\n"
     folder = project(
@@ -82,7 +92,7 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str) -> Non
             "models/mirrors/tables.yml": f"mirrors:{mirrors}",
         }
     )
-    told = random_messages(20261123, steps=40)
+    told = random_messages(20261123, number, steps=40)
     writes: list[tuple[str, str]] = []
     write = Increment._write
 
@@ -120,6 +130,40 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str) -> Non
         found = shown(capsys, f"select life, id, a, b, c, valid_from, valid_to, is_current from {name}_history")
         assert sorted(found, key=str) == sorted(expected_versions, key=str)
     check_mirrored(folder, runner)
+
+
+@pytest.mark.soak
+def test_a_server_takes_in_the_same(project, tmp_path: Path) -> None:
+    """Spark Connect, on Delta."""
+    told = random_messages(7, 6, steps=30)
+    settings = {"spark.sql.extensions": Delta.extension, "spark.sql.catalog.spark_catalog": Delta.session_catalog}
+    with ConnectServer(tmp_path / "engine", jars("spark"), settings) as server:
+        folder = project(
+            {
+                "project.yml": f"targets: {{there: {{storage: delta, path: lake, remote: '{server.remote}'}}}}\n"
+                "sources: [{name: shop, format: everything, files: in/*}]\n",
+                "formats/everything.yml": lives.FORMAT,
+                "models/mirrors/tables.yml": "mirrors:" + "".join(MIRROR.format(name=name) for name in TABLES),
+            }
+        )
+        (folder / "in").mkdir()
+
+        def ran(*words: str) -> str:
+            command = [sys.executable, "-m", "runner.cli", "--project-dir", str(folder), *words]
+            done = subprocess.run(command, cwd=pages.ROOT, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        for run in range(RUNS):
+            (folder / f"in/{run}.jsonl").write_text("\n".join(t for _, parts in told.values() for t in parts[run]))
+            ran("run", "-s", "shop_to_changelog+")
+        ran("test", "--data", "-s", "shop_to_changelog+")
+        for name, (lived, _) in told.items():
+            held = [as_mirrored(row) for life in lived for row in life.rows.values()]
+            shown_rows = ran(
+                "show", "--inline", f"select life, id, a, b, c from {name}", "--limit", "9999", "--output", "json"
+            )
+            assert sorted(map(json.loads, shown_rows.splitlines()), key=str) == sorted(held, key=str)
 
 
 def looked_at(monkeypatch: pytest.MonkeyPatch, macro: str) -> list[tuple[str, dict[str, Any]]]:

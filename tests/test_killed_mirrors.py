@@ -1,0 +1,97 @@
+"""Runs that are killed while mirrors and their histories take in changes: a run that ends makes them right."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests import lives
+from tests.spark_fixtures import rows
+from tests.test_exactly_once import PROJECT, STORAGES
+from tests.test_mirrors import MIRROR, as_mirrored, version
+
+pytestmark = pytest.mark.usefixtures("interpreted")
+KILLS = int(os.environ.get("KILLS", "20"))
+SECONDS_OF_A_RUN = 300
+# This part of the messages comes late; others come in order, so that rows are taken up where they were.
+LATE = 0.1
+
+
+def messages(draw: random.Random) -> tuple[list[lives.Life], list[list[str]]]:
+    """Lives of a table, and what each run reads of them."""
+    lived = [lives.Life(number, draw).live(8 * KILLS) for number in range(8)]
+    parts: list[list[str]] = [[] for _ in range(KILLS + 1)]
+    for life in lived:
+        for number, message in enumerate(life.messages):
+            run = number * len(parts) // len(life.messages)
+            parts[draw.randrange(run, len(parts)) if draw.random() < LATE else run].append(message.text("many"))
+    return lived, parts
+
+
+def is_being_written(progress: Path) -> bool:
+    """Whether the record of a mirror says what it will have read."""
+    with contextlib.suppress(FileNotFoundError):
+        return b'"next"' in progress.read_bytes()
+    return False
+
+
+def killed(folder: Path, storage: str, name: str, seconds: float) -> bool:
+    """Whether a run was killed some seconds after a mirror began to be written; else it has ended."""
+    progress = folder / "lake" / storage / "_checkpoints" / name / "_progress.json"
+    command = [sys.executable, "-m", "runner.cli", "--project-dir", str(folder), "run", "-t", storage]
+    with (folder / "log.txt").open("wb") as log:
+        run = subprocess.Popen(command, start_new_session=True, stderr=log, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + SECONDS_OF_A_RUN
+    while run.poll() is None:
+        assert time.monotonic() < deadline, (folder / "log.txt").read_text()
+        if is_being_written(progress):
+            time.sleep(seconds)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+            return True
+        time.sleep(0.01)
+    assert run.returncode == 0, (folder / "log.txt").read_text()
+    return False
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("storage", STORAGES)
+def test_mirrors_are_right_after_killed_runs(project, runner, spark: object, capsys, storage: str) -> None:
+    draw = random.Random(storage)
+    lived, parts = messages(draw)
+    folder = project(
+        {
+            "project.yml": PROJECT.replace("name: app, format: canal", "name: shop, format: everything").replace(
+                "target: calm", f"target: {storage}"
+            ),
+            "formats/everything.yml": lives.FORMAT,
+            "models/mirrors/tables.yml": f"mirrors:{MIRROR.format(name='many')}",
+        }
+    )
+    (folder / "in").mkdir()
+    hit: Counter[str] = Counter()
+    for number, part in enumerate(parts):
+        (folder / f"in/{number}.jsonl").write_text("\n".join(part))
+        name = ("many", "many_history")[number % 2]
+        if number < KILLS:
+            hit[f"{name} {'killed' if killed(folder, storage, name, draw.uniform(0, 4)) else 'ended'}"] += 1
+    ran = runner("build")
+    assert ran.code == 0, ran.err
+    held = [as_mirrored(row) for life in lived for row in life.rows.values()]
+    assert sorted(held, key=str) == sorted(rows(capsys, "select life, id, a, b, c from many"), key=str), hit
+    expected = [version(one) for life in lived for one in lives.versions(life.messages)]
+    found = rows(capsys, "select life, id, a, b, c, valid_from, valid_to, is_current from many_history")
+    assert sorted(found, key=str) == sorted(expected, key=str), hit
+    assert hit["many killed"] and hit["many_history killed"]
+    with capsys.disabled():
+        print(f"\n{storage}: {dict(hit)}; {len(held)} rows and {len(found)} versions are right")
