@@ -136,11 +136,17 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number
 def test_a_server_takes_in_the_same(project, tmp_path: Path) -> None:
     """Spark Connect, on Delta."""
     told = random_messages(7, 6, steps=30)
-    settings = {"spark.sql.extensions": Delta.extension, "spark.sql.catalog.spark_catalog": Delta.session_catalog}
+    settings = {
+        "spark.sql.extensions": Delta.extension,
+        "spark.sql.catalog.spark_catalog": Delta.session_catalog,
+        # Hundreds of tasks for a few rows would take minutes.
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }
     with ConnectServer(tmp_path / "engine", jars("spark"), settings) as server:
         folder = project(
             {
-                "project.yml": f"targets: {{there: {{storage: delta, path: lake, remote: '{server.remote}'}}}}\n"
+                "project.yml": f"targets: {{local: {{storage: delta, path: lake, remote: '{server.remote}'}}}}\n"
                 "sources: [{name: shop, format: everything, files: in/*}]\n",
                 "formats/everything.yml": lives.FORMAT,
                 "models/mirrors/tables.yml": "mirrors:" + "".join(MIRROR.format(name=name) for name in TABLES),
