@@ -183,7 +183,7 @@ def _session(folder: Path) -> Iterator[Any]:
 def _plain_table(session: Any, folder: Path) -> None:
     columns = ", ".join(TYPES)
     session.sql(
-        f"create table delta.`{folder}/plain` tblproperties ('delta.enableDeletionVectors' = 'true') "
+        f"create table delta.`{folder}/plain` using delta tblproperties ('delta.enableDeletionVectors' = 'true') "
         f"as select {columns} from delta.`{folder}/lake/orders`"
     )
 
