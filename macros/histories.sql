@@ -85,26 +85,26 @@ coalesce({{ before }}, if(own_row is null, null, struct(
 {%- macro history_whole(mirror, only='') -%}
 with
 {{ changes_of(mirror) }},
-{% if only %}
-wanted as (
-  select changes.* from changes left semi join {{ name(only) }} as one on changes.row_key = one.row_key and one.looks_again
-),
-{% endif %}
-{{ versions_of(mirror, 'wanted' if only else 'changes', life(mirror)) }}
 
-{{ with_end(mirror, 'ended left join (
-  select row_key as known_key, max(place) as known_until from ' ~ ('wanted' if only else 'changes') ~ (' where size(emptied) = 0' if mirror.on_truncate == 'delete') ~ ' group by row_key)
-  on row_key = known_key') }}
+wanted as (
+  select changes.*, max({{ 'if(size(emptied) = 0, place, null)' if mirror.on_truncate == 'delete' else 'place' }}) over (partition by row_key) as known_until
+  from changes{% if only %} left semi join {{ name(only) }} as one on changes.row_key = one.row_key and one.looks_again{% endif %}
+
+),
+
+{{ versions_of(mirror, 'wanted', life(mirror)) }}
+
+{{ all_ended(mirror) }}
 {%- endmacro -%}
 
 {#- Versions with all columns of the history, and whether it is not to have them. -#}
-{%- macro with_end(mirror, versions) -%}
+{%- macro all_ended(mirror) -%}
 select *, _removes or _is_left_out as _is_gone
 from (
-  select *, not _removes and not coalesce({{ mirror.where or 'true' }}, false) as _is_left_out
+  select *, not _removes and not {{ is_kept(mirror) }} as _is_left_out
   from (
     select row_key as _row_key, place as _place, known_until as _known_until, removes as _removes, {{ shown_history(mirror) }}
-    from {{ versions }}
+    from ended
   )
 )
 {%- endmacro -%}
@@ -163,11 +163,11 @@ select count(*) as changed, count_if(looks_again) as again from {{ name(decided)
 {%- macro history_changed(mirror, told, decided, looks_again) -%}
 with
 new_changes as (
-  select told.*, one.own_row from {{ name(told) }} as told join {{ name(decided) }} as one on told.row_key = one.row_key and not one.looks_again
+  select told.*, one.own_row, one.newest as known_until from {{ name(told) }} as told join {{ name(decided) }} as one on told.row_key = one.row_key and not one.looks_again
 ),
 {{ versions_of(mirror, 'new_changes', 'row_key', 'own_row is not null and beginning = 0') }},
 added as (
-  {{ with_end(mirror, 'ended join (select row_key as known_key, newest as known_until from ' ~ name(decided) ~ ') on row_key = known_key') | indent(2) }}
+  {{ all_ended(mirror) | indent(2) }}
 )
 {%- if looks_again %},
 again as (

@@ -385,12 +385,15 @@ decided as (
 
 {#- Rows with all columns of the mirror, and whether it is not to have them. With `over`, columns that a change does not tell are those of its row. -#}
 {%- macro with_fate(mirror, rows, over='') -%}
-select *, _newest.removes or not coalesce({{ mirror.where or 'true' }}, false) as _is_gone
+select *, _newest.removes or not {{ is_kept(mirror) }} as _is_gone
 from (
   select row_key as _row_key, newest as _newest, {{ shown_state(mirror, over) }}
   from (select *, {{ typed_row(mirror, 'row_key', over) }} as row from {{ rows }})
 )
 {%- endmacro -%}
+
+{#- Whether the mirror is to have a row. -#}
+{%- macro is_kept(mirror) -%} coalesce({{ mirror.where or 'true' }}, false) {%- endmacro -%}
 
 {%- macro key_columns_of(mirror, row) -%}
 {% for column in mirror.key %}{{ row }}.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}

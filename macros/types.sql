@@ -157,9 +157,8 @@ if({{ 'zeros_allowed is not null' if plan.images.in_lists else 'size(readers) > 
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Looking up a name takes time that follows the number of columns, so that many are found all at once. -#}
 {%- macro values_sent() -%}
-if(size(readers) > 100, slice(map_values(map_zip_with(readers, image, (c, reader, v) -> v)), 1, size(readers)), transform(map_keys(readers), c -> image[c]))
+if(size(readers) > 100, {{ values_at_once('readers', 'image') }}, transform(map_keys(readers), c -> image[c]))
 {%- endmacro -%}
 
 {#- By how many characters exponents may make each image of a message longer: its rows share what it may have, its own length or 100,000, which ten

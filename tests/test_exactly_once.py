@@ -103,9 +103,9 @@ class Run:
     def has_begun(self) -> bool:
         return b"START" in self.log.read_bytes()
 
-    def is_adding(self) -> bool:
+    def is_adding(self, name: str = "taken") -> bool:
         """Whether a model takes in new rows: its record says what it will have read."""
-        progress = self.lake / "_checkpoints/taken/_progress.json"
+        progress = self.lake / "_checkpoints" / name / "_progress.json"
         with contextlib.suppress(FileNotFoundError):
             return b'"next"' in progress.read_bytes()
         return False

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,12 +12,11 @@ import pytest
 
 from tests import lives
 from tests.spark_fixtures import rows
-from tests.test_exactly_once import PROJECT, STORAGES
+from tests.test_exactly_once import PROJECT, STORAGES, Run
 from tests.test_mirrors import MIRROR, as_mirrored, version
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 KILLS = int(os.environ.get("KILLS", "20"))
-SECONDS_OF_A_RUN = 300
 # This part of the messages comes late; others come in order, so that rows are taken up where they were.
 LATE = 0.1
 
@@ -37,31 +32,15 @@ def messages(draw: random.Random) -> tuple[list[lives.Life], list[list[str]]]:
     return lived, parts
 
 
-def is_being_written(progress: Path) -> bool:
-    """Whether the record of a mirror says what it will have read."""
-    with contextlib.suppress(FileNotFoundError):
-        return b'"next"' in progress.read_bytes()
-    return False
-
-
 def killed(folder: Path, storage: str, name: str, seconds: float) -> bool:
     """Whether a run was killed some seconds after a mirror began to be written; else it has ended."""
-    progress = folder / "lake" / storage / "_checkpoints" / name / "_progress.json"
-    command = [sys.executable, "-m", "runner.cli", "--project-dir", str(folder), "run", "-t", storage]
-    with (folder / "log.txt").open("wb") as log:
-        run = subprocess.Popen(command, start_new_session=True, stderr=log, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + SECONDS_OF_A_RUN
-    while run.poll() is None:
-        assert time.monotonic() < deadline, (folder / "log.txt").read_text()
-        if is_being_written(progress):
-            time.sleep(seconds)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(run.pid, signal.SIGKILL)
-            run.wait()
-            return True
-        time.sleep(0.01)
-    assert run.returncode == 0, (folder / "log.txt").read_text()
-    return False
+    run = Run(folder, storage, ["run"])
+    if not run.wait_for(lambda: run.is_adding(name)):
+        assert run.process.returncode == 0, run.log.read_text()
+        return False
+    time.sleep(seconds)
+    run.kill(alone=False)
+    return True
 
 
 @pytest.mark.soak

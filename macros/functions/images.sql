@@ -39,8 +39,7 @@ comment 'These columns, in the order of the names, each from the image, or if it
 return case
   when size(names) = 1 and map_contains_key(image, get(names, 0)) then map(get(names, 0), image[get(names, 0)])
   when size(names) > 100 then if(size(array_except(names, map_keys({{ both }}))) = 0,
-    map_from_arrays(array_distinct(names), slice(
-      map_values(map_zip_with(map_from_arrays(names, names), {{ both }}, (c, n, v) -> v)), 1, size(array_distinct(names)))), null)
+    map_from_arrays(array_distinct(names), {{ values_at_once('map_from_arrays(names, names)', both) }}), null)
   when size(names) > 0 and forall(names, c -> coalesce(map_contains_key(image, c), false) or coalesce(map_contains_key(other, c), false))
     then map_from_arrays(names, transform(names, c -> if(coalesce(map_contains_key(image, c), false), image[c], other[c]))) end;
 
