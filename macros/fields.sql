@@ -128,6 +128,9 @@ case verdict{% for verdict, value in column.by_verdict.items() %} when {{ text(v
 {%- else -%}
 {%- set sent = known(field(choice.path), choice.unknown) -%}
 {%- if choice.reader == 'epoch_s' -%} instant_of_seconds({{ sent }})
+{%- elif choice.reader == 'epoch_us' -%} instant_of_microseconds({{ sent }})
+{%- elif choice.reader == 'epoch_ns' -%} instant_of_nanoseconds({{ sent }})
+{%- elif choice.reader == 'zoned' -%} instant_with_offset({{ sent }})
 {%- elif choice.reader == 'local' -%} {{ instant_here(sent, zone) }}
 {%- else -%} instant_of_milliseconds({{ sent }})
 {%- endif -%}
@@ -190,9 +193,11 @@ cast(from_utc_timestamp({{ in_zone('left(' ~ sent ~ ', 19)', zone) }}, {{ text(z
 {%- else -%}
 {%- set sent = choice_of_value(choice) -%}
 {%- if index >= choice.count or choice.reader == 'local' and not zone -%} cast(null as string)
+{%- elif choice.reader == 'last_numbers' -%} get(slice(regexp_extract_all({{ sent }}, '[0-9]+', 0), -{{ choice.count }}, {{ choice.count }}), {{ index }})
 {#- Several numbers are the whole text: it begins with the first. -#}
 {%- elif choice.count > 1 -%} if({{ sent }} rlike '^[0-9]', get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ index }}), null)
 {%- elif choice.reader == 'numbers' -%} get(regexp_extract_all({{ sent }}, '[0-9]+', 0), {{ index }})
+{%- elif choice.reader == 'lsn' -%} number_of_lsn({{ sent }})
 {%- elif choice.reader == 'second' -%} second_of_number({{ sent }})
 {%- elif choice.reader == 'within_second' -%} number_within_second({{ sent }})
 {%- elif choice.reader == 'text' -%} {{ sent }}

@@ -76,7 +76,7 @@ create function {{ name(plan.prefix ~ '_readers') }}(
   types map<string,string> comment 'the types of columns, as the vendor writes them'{{ ',
   kind string comment \'what chooses the table of types\'' if by_type.by }})
 returns map<string,string>
-comment 'The columns whose text as sent may not be canonical, each with what reads it{{ '; behind the name of a reader of labels stands the type' if plan.values.need_labels }}.'
+comment 'The columns whose text as sent may not be canonical, each with what reads it{{ '; behind the name of a reader that needs it stands the type' if plan.values.need_types }}.'
 return {{ 'map_filter(' if by_type.by }}transform_values(
   map_filter(types, (c, type) -> {{ bare_type('type', by_type) }} in (
     {{ by_type.names | map('sql_text') | list | in_lines(4) }})),
@@ -183,7 +183,7 @@ contains(json_in_doubt, {{ member }}) and not contains(json_in_doubt, {{ bare }}
 {%- macro is_no_text() -%} '^(?:true\\z|false\\z|[{\\[]|-?[0-9][-+.0-9eE]*+\\z)' {%- endmacro -%}
 
 {%- macro is_reader(word, reader) -%}
-{%- if reader.labelled -%} startswith({{ word }}, {{ text(reader.word ~ ' ') }}) {%- else -%} {{ word }} = {{ text(reader.word) }} {%- endif -%}
+{%- if reader.needs_type -%} startswith({{ word }}, {{ text(reader.word ~ ' ') }}) {%- else -%} {{ word }} = {{ text(reader.word) }} {%- endif -%}
 {%- endmacro -%}
 
 {#- A type's name without what is in brackets and without `unsigned` and `zerofill`: the first word, where that decides. -#}
@@ -211,7 +211,7 @@ map_concat(
         {%- for table in read %}
         when {{ table_is(table.name) }} then map(
           {%- for column, reader in table.readers.items() %}
-          {{ text(column) }}, {{ text(reader.word ~ (' ' ~ table.columns[column] if reader.labelled else '')) }}{{ ',' if not loop.last }}
+          {{ text(column) }}, {{ text(reader.word ~ (' ' ~ table.columns[column] if reader.needs_type else '')) }}{{ ',' if not loop.last }}
           {%- endfor %})
         {%- endfor %} end, map())
       {%- else -%} map() {%- endif -%} )
@@ -236,7 +236,7 @@ case
 case
     {%- for reader, names in one.readers.items() %}
     when t in ({{ names | map('sql_text') | list | in_lines(6) }})
-      then {% if reader.labelled %}concat({{ text(reader.word ~ ' ') }}, type){% else %}{{ text(reader.word) }}{% endif %}
+      then {% if reader.needs_type %}concat({{ text(reader.word ~ ' ') }}, type){% else %}{{ text(reader.word) }}{% endif %}
     {%- endfor %} end
 {%- endmacro -%}
 

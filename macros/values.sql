@@ -76,6 +76,34 @@ if({{ is_milliseconds(value) }}, concat(replace(cast(timestamp_millis(try_cast({
 cast({% call in_years() %}from_utc_timestamp(timestamp_millis(try_cast({{ value }} as bigint)), {{ text(zone.name) }}){% endcall %} as string)
 {%- endmacro -%}
 
+{#- A wall clock, and a time of day, as the time that has passed on that clock since 1970-01-01 00:00:00, or since midnight; a date as its days. -#}
+{%- macro read_clock_ms(value, zone) -%} {{ clock_of_count(value, 3) }} {%- endmacro -%}
+{%- macro read_clock_us(value, zone) -%} {{ clock_of_count(value, 6) }} {%- endmacro -%}
+{%- macro read_clock_ns(value, zone) -%} {{ clock_of_count(value, 9) }} {%- endmacro -%}
+{%- macro read_day_ms(value, zone) -%} {{ time_of_count(value, 3) }} {%- endmacro -%}
+{%- macro read_day_us(value, zone) -%} {{ time_of_count(value, 6) }} {%- endmacro -%}
+{%- macro read_day_ns(value, zone) -%} {{ time_of_count(value, 9) }} {%- endmacro -%}
+{%- macro read_epoch_days(value, zone) -%}
+if({{ value }} rlike '^-?[0-9]{1,7}\\z' and try_cast({{ value }} as int) between -719162 and 2932896,
+  cast(date_from_unix_date(try_cast({{ value }} as int)) as string), null)
+{%- endmacro -%}
+
+{#- `digits`: how many digits of the number are the fraction of a second. -#}
+{%- macro clock_of_count(value, digits) -%}
+{%- set seconds = "floor(try_cast(" ~ value ~ " as decimal(20,0)) / " ~ 10 ** digits ~ ")" -%}
+if({{ value }} rlike '^-?[0-9]{1,{{ 12 + digits }}}\\z' and {{ seconds }} between -62135596800 and 253402300799,
+  concat(cast(timestamp_seconds(cast({{ seconds }} as bigint)) as string),
+    {{ fraction("concat('.', lpad(cast(pmod(try_cast(" ~ value ~ " as decimal(20,0)), " ~ 10 ** digits ~ ") as string), " ~ digits ~ ", '0'))") }}), null)
+{%- endmacro -%}
+{%- macro time_of_count(value, digits) -%}
+{%- set count = "try_cast(ltrim('-', " ~ value ~ ") as bigint)" -%}
+{%- set seconds = count ~ " div " ~ 10 ** digits -%}
+if({{ value }} rlike '^-?[0-9]{1,{{ 7 + digits }}}\\z',
+  concat(if({{ value }} < '0' and {{ count }} > 0, '-', ''), if({{ seconds }} < 36000, '0', ''), {{ seconds }} div 3600, ':',
+    lpad(cast({{ seconds }} div 60 % 60 as string), 2, '0'), ':', lpad(cast({{ seconds }} % 60 as string), 2, '0'),
+    {{ fraction("concat('.', lpad(cast(" ~ count ~ " % " ~ 10 ** digits ~ " as string), " ~ digits ~ ", '0'))") }}), null)
+{%- endmacro -%}
+
 {#- Milliseconds since 1970, and after the dot all nanoseconds of the second, as a wall clock of a zone. The milliseconds of the second are zero, or
     say the same as the nanoseconds: which of two that contradict each other is right, nobody knows. -#}
 {%- macro read_epoch_ms_nanos(value, zone) -%}
@@ -109,6 +137,47 @@ if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ v
 {%- macro is_base64(value) -%} {{ value }} rlike '^[A-Za-z0-9+/]*+={0,2}\\z' and length({{ value }}) % 4 = 0 {%- endmacro -%}
 {%- macro read_hex(value, zone) -%}
 if({{ value }} rlike '^(?:\\\\x)?[0-9A-Fa-f]*+\\z' and length({{ value }}) % 2 = 0, base64(unhex(ltrim('\\\\x', {{ value }}))), null)
+{%- endmacro -%}
+
+{#- Bits that begin with the lowest: bytes in base64 in the order from the last to the first. -#}
+{%- macro read_base64_little_endian(value, zone) -%}
+if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ value }})) <= 8,
+  coalesce(conv(array_join(reverse(regexp_extract_all(hex(unbase64({{ value }})), '..', 0)), ''), 16, 10), '0'), null)
+{%- endmacro -%}
+
+{#- A decimal as the bytes of a whole number and the count of digits behind the point, which stands in brackets in the type, or beside the bytes. -#}
+{%- macro read_unscaled(value, zone) -%} {{ unscaled(value, "regexp_extract(reader.value, '[,(](-?[0-9]{1,4})\\\\)', 1)") }} {%- endmacro -%}
+{%- macro read_variable_scale(value, zone) -%}
+{{ unscaled("get_json_object(" ~ value ~ ", '$.value')", "get_json_object(" ~ value ~ ", '$.scale')") }}
+{%- endmacro -%}
+
+{#- The number is in two's complement, its highest byte first. The bits of a negative one are turned around, which gives its digits less one. -#}
+{%- macro unscaled(value, scale) -%}
+if({{ is_base64(value) }} and length({{ value }}) between 4 and 1000 and abs(try_cast({{ scale }} as int)) <= 1000, get(transform(transform(
+    array(named_struct('bytes', hex(unbase64({{ value }})), 'scale', try_cast({{ scale }} as int))),
+    n -> if(n.bytes < '8',
+      named_struct('sign', '', 'digits', {{ digits_of_bytes('n.bytes', 0) }}, 'scale', n.scale),
+      named_struct('sign', '-', 'digits', {{ digits_of_bytes("translate(n.bytes, '0123456789ABCDEF', 'FEDCBA9876543210')", 1) }}, 'scale', n.scale))),
+    n -> concat(n.sign, case
+      when n.scale <= 0 then concat(n.digits, if(n.digits = '0', '', repeat('0', -n.scale)))
+      when n.scale < length(n.digits) then concat(left(n.digits, length(n.digits) - n.scale), '.', right(n.digits, n.scale))
+      else concat('0.', lpad(n.digits, n.scale, '0')) end)), 0), null)
+{%- endmacro -%}
+
+{#- The decimal digits of bytes in hexadecimal, and `more`: up to eight bytes at once; of more, three at a time are added to limbs of nine digits,
+    the lowest first. -#}
+{%- macro digits_of_bytes(bytes, more) -%}
+if(length({{ bytes }}) <= 16, cast(cast(conv({{ bytes }}, 16, 10) as decimal(20,0)) + {{ more }} as string),
+      ltrim('0', array_join(reverse(transform(aggregate(
+        array_append(regexp_extract_all(lpad({{ bytes }}, cast(ceil(length({{ bytes }}) / 6) * 6 as int), '0'), '.{6}', 0), {{ "'+'" if more else "''" }}),
+        array(0L),
+        (limbs, part) -> aggregate(array_append(limbs, 0L),
+          named_struct('limbs', cast(array() as array<bigint>),
+            'carry', case part when '' then 0L when '+' then 1L else cast(conv(part, 16, 10) as bigint) end),
+          (made, limb) -> named_struct(
+            'limbs', array_append(made.limbs, (limb * if(length(part) = 6, 16777216L, 1L) + made.carry) % 1000000000),
+            'carry', (limb * if(length(part) = 6, 16777216L, 1L) + made.carry) div 1000000000)).limbs),
+        limb -> lpad(cast(limb as string), 9, '0'))), '')))
 {%- endmacro -%}
 
 {#- What a function over the whole image has read. -#}

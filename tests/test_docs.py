@@ -21,7 +21,7 @@ from runner.spec import messages as spec_messages
 from runner.spec import op as spec_lines
 from runner.spec import read as spec_reading
 from runner.spec import values as spec_values
-from runner.spec import words as spec
+from runner.spec import vocabulary as spec
 from runner.storage.known import STORAGES
 from tests.pages import ROOT, blocks
 

@@ -11,7 +11,8 @@ import pytest
 from runner.compile.readers import make_zone, reader_of_class
 from runner.project.sources import read_source_format
 from runner.spec.formats import FormatFolders
-from runner.spec.words import CLASSES, Format
+from runner.spec.vocabulary import CLASSES
+from runner.spec.words import Format
 from runner.yaml_text import yaml_of
 from tests.hostile_json import in_columns, in_fields, is_json, mutants, objects_of_cases, typed
 from tests.pages import ROOT

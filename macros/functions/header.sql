@@ -26,6 +26,38 @@ return timestamp_micros(if(
   text rlike '^[0-9]{1,12}(?:\\.[0-9]{1,9})?\\z' and try_cast(substring_index(text, '.', 1) as bigint) <= 253402300799,
   cast(cast(try_cast(text as decimal(21,9)) * 1000000 as decimal(38,9)) as bigint), null));
 
+create function instant_of_microseconds(
+  text string comment 'whole microseconds since 1970')
+returns timestamp
+comment 'The instant, up to the year 9999; null for another text.'
+return timestamp_micros(if(text rlike '^[0-9]{1,18}\\z' and try_cast(text as bigint) <= 253402300799999999, try_cast(text as bigint), null));
+
+create function instant_of_nanoseconds(
+  text string comment 'whole nanoseconds since 1970')
+returns timestamp
+comment 'The instant, without what is below a microsecond; null for another text.'
+return timestamp_micros(if(text rlike '^[0-9]{1,19}\\z', try_cast(text as bigint) div 1000, null));
+
+create function instant_with_offset(
+  text string comment 'a date and a time of day in the way of ISO 8601, with an offset from UTC or Z')
+returns timestamp
+comment 'The instant, up to the year 9999, without what is below a microsecond; null for another text, also for one without offset.'
+return get(filter(array(try_cast(if(
+    text rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]{1,9})?)? ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)\\z',
+    regexp_replace(text, ' ?(Z|[+-][0-9]{2}):?((?:[0-9]{2})?)\\z', if(right(text, 1) = 'Z', 'Z', if(text rlike '[+-][0-9]{2}\\z', '$1:00', '$1:$2'))),
+    null) as timestamp)), t -> t between timestamp'0001-01-01 00:00:00Z' and timestamp'9999-12-31 23:59:59.999999Z'), 0);
+
+create function number_of_lsn(
+  text string comment 'the place in a log: hexadecimal numbers with a slash between two, or colons between three')
+returns string
+comment 'The place as one number, in the order of the log; null for another text.'
+return cast(case
+  when text rlike '^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}\\z' then cast(conv(split_part(text, '/', 1), 16, 10) as decimal(38,0)) * 4294967296
+    + cast(conv(split_part(text, '/', 2), 16, 10) as decimal(38,0))
+  when text rlike '^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{4}\\z' then
+    (cast(conv(split_part(text, ':', 1), 16, 10) as decimal(20,0)) * 4294967296 + cast(conv(split_part(text, ':', 2), 16, 10) as decimal(20,0))) * 65536
+    + cast(conv(split_part(text, ':', 3), 16, 10) as decimal(20,0)) end as string);
+
 create function second_of_number(
   digits string comment 'seconds since 1970 in ten digits, and behind them a count within the second of up to five digits')
 returns string

@@ -23,7 +23,8 @@ from runner.functions.avro.schema import (
     inside,
     parse_schema,
 )
-from runner.spec.words import OTHERS, Field, FieldPath, Format, Image
+from runner.spec.vocabulary import OTHERS
+from runner.spec.words import Field, FieldPath, Format, Image
 
 SQL_TYPES = {
     "text": TEXT,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from runner.spec.words import TEXT_COLUMNS, TIME_COLUMNS, Field, FieldPath, Format, Value, fields_of
+from runner.spec.vocabulary import TEXT_COLUMNS, TIME_COLUMNS
+from runner.spec.words import Field, FieldPath, Format, Value, fields_of
 
 
 @dataclass(frozen=True)

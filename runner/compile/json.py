@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from runner.compile.images import grouped
 from runner.compile.paths import TEXT, Tree, depth, image_paths, json_fields, leaves, plant
 from runner.errors import RunnerError
-from runner.spec.words import OTHERS, FieldPath, Format
+from runner.spec.vocabulary import OTHERS
+from runner.spec.words import FieldPath, Format
 
 # The seal, and what Spark writes where a field of a document has another type than is read.
 ADDED = ("_seal", "_corrupt_record")

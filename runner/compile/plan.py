@@ -52,7 +52,7 @@ class Tables:
 class Values:
     """How values become canonical: all `readers`, those of them that may read an `ambiguous` wall clock, the `python`
     functions that some of them need, the words of those that read `bytes` and that write `exponents` out, whether one
-    of them looks up labels, and the readers `by_type`.
+    of them needs types, and the readers `by_type`.
     """
 
     readers: tuple[Reader, ...]
@@ -60,7 +60,7 @@ class Values:
     python: tuple[PythonReader, ...]
     bytes: tuple[str, ...]
     exponents: tuple[str, ...]
-    need_labels: bool
+    need_types: bool
     by_type: TypeReaders | None
 
 
@@ -197,7 +197,7 @@ def _values(by_type: TypeReaders | None, tables: Tables) -> Values:
         tuple(_python_readers(readers)),
         _words(readers, BYTES),
         _words(readers, EXPONENTS),
-        any(reader.labelled for reader in readers),
+        any(reader.needs_type for reader in readers),
         by_type,
     )
 

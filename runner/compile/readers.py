@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from runner.contract import CLASS_READERS
 from runner.errors import RunnerError, nearest_or_all
 from runner.project.nodes import TableSettings
-from runner.spec.words import CLASSES, Format
+from runner.spec.vocabulary import CLASSES
+from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
-# Kinds of reading that look up labels in the column's type, and those that are Python functions over whole images.
-LABELLED = frozenset({"label", "labels", "ordinal", "mask"})
+# Kinds of reading that need the column's type, for its labels or its scale, and those that are Python functions over
+# whole images.
+WITH_TYPE = frozenset({"label", "labels", "ordinal", "mask", "unscaled"})
 PYTHON_READERS = ("java_bytes",)
 # Kinds of reading that take the bytes out of a text: nothing but a text can be such an encoding.
 BYTES = frozenset({"base64", "base64_bits", "hex", "latin1", "java_bytes"})
@@ -65,12 +67,12 @@ class Attempt:
 @dataclass(frozen=True)
 class Reader:
     """The attempts to read a value, in turn: the first that gives a text counts. `word` is what compiled SQL calls the
-    reader; `labelled` says whether an attempt looks up labels in the column's type.
+    reader; `needs_type`: whether an attempt needs the column's type.
     """
 
     attempts: tuple[Attempt, ...]
     word: str
-    labelled: bool
+    needs_type: bool
 
     @property
     def ambiguous(self) -> tuple[Attempt, ...]:
@@ -113,7 +115,7 @@ def reader_of_class(class_name: str, spec: Format, zone: Zone | None, word: str 
     if not attempts or attempts[0].kind == "as_sent":
         return None
     name = " or ".join(f"{one.kind} {one.zone.name}" if one.zone else one.kind for one in attempts)
-    return Reader(attempts, name, any(one.kind in LABELLED for one in attempts))
+    return Reader(attempts, name, any(one.kind in WITH_TYPE for one in attempts))
 
 
 def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.spec.read import check_parts, read_format
 from runner.spec.values import one_of
-from runner.spec.words import CLASSES, MERGED, VALUE_READERS, Format, TypeTable
+from runner.spec.vocabulary import CLASSES, MERGED, VALUE_READERS
+from runner.spec.words import Format, TypeTable
 from runner.yaml_events import Steps
 from runner.yaml_text import Yaml, read_yaml
 

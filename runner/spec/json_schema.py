@@ -8,7 +8,7 @@ from runner.spec.messages import MESSAGE_KEYS, RECORD_KEYS
 from runner.spec.op import LINE_KEYS
 from runner.spec.read import KEY_WORDS, KEYS
 from runner.spec.values import FIELD_KEYS, IMAGE_KEYS
-from runner.spec.words import (
+from runner.spec.vocabulary import (
     BARE_OPS,
     BY_STATEMENT,
     CLASSES,

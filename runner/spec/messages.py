@@ -9,7 +9,8 @@ from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here,
 from runner.files import read_text
 from runner.functions.avro.schema import SchemaError, parse_schema
 from runner.spec.values import given, one_of, paths, read_path, texts
-from runner.spec.words import CLASSES, ENCODINGS, NUMBERS, PARTS, FieldPath, Format, Message, RecordText
+from runner.spec.vocabulary import CLASSES, ENCODINGS, NUMBERS, PARTS
+from runner.spec.words import FieldPath, Format, Message, RecordText
 from runner.yaml_text import Yaml, whole_number
 
 MESSAGE_KEYS = ("encoding", "numbers", "schema", "skip_bytes", "optional")

@@ -7,22 +7,8 @@ from dataclasses import replace
 
 from runner.errors import Problems, RunnerError
 from runner.spec.values import given, one_of, read_conditions, read_image, read_value
-from runner.spec.words import (
-    BARE_OPS,
-    BY_STATEMENT,
-    DDL_OPS,
-    OPS,
-    TEXT_COLUMNS,
-    TIME_COLUMNS,
-    TIME_READERS,
-    DdlSwitch,
-    FieldPath,
-    Format,
-    Image,
-    Line,
-    Op,
-    Value,
-)
+from runner.spec.vocabulary import BARE_OPS, BY_STATEMENT, DDL_OPS, OPS, TEXT_COLUMNS, TIME_COLUMNS, TIME_READERS
+from runner.spec.words import DdlSwitch, FieldPath, Format, Image, Line, Op, Value
 from runner.yaml_text import Yaml
 
 LINE_KEYS = ("if", "before", "after", "half", "phase")

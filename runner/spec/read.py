@@ -19,7 +19,7 @@ from runner.spec.values import (
     read_value,
     texts,
 )
-from runner.spec.words import (
+from runner.spec.vocabulary import (
     CLASSES,
     IMAGE_TEXTS,
     KEY_TEXTS,
@@ -28,16 +28,8 @@ from runner.spec.words import (
     TEXT_COLUMNS,
     TIME_COLUMNS,
     VALUE_READERS,
-    Dropped,
-    FieldPath,
-    Format,
-    Image,
-    Key,
-    Types,
-    TypeTable,
-    TypeTables,
-    Value,
 )
+from runner.spec.words import Dropped, FieldPath, Format, Image, Key, Types, TypeTable, TypeTables, Value
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
 

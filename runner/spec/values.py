@@ -6,7 +6,8 @@ import re
 from typing import TypeGuard
 
 from runner.errors import Problems, nearest_or_all
-from runner.spec.words import IMAGE_KINDS, IMAGE_TEXTS, Condition, Field, FieldPath, Image, Switch, Value
+from runner.spec.vocabulary import IMAGE_KINDS, IMAGE_TEXTS
+from runner.spec.words import Condition, Field, FieldPath, Image, Switch, Value
 from runner.yaml_text import Yaml
 
 PATH_PART = re.compile(r'"([^"]+)"|([^."\s]+)')
@@ -119,10 +120,9 @@ def _switch(yaml: Yaml, readers: tuple[str, ...], column: str) -> Switch:
 def _count(yaml: Yaml | None, reader: str) -> int:
     if yaml is None:
         return 1
-    if reader != "numbers" or yaml.text() not in list("123456789"):
-        raise yaml.error(
-            "spec-word", '"count" is for as: numbers, and from 1 to 9', "for instance {at: file, as: numbers, count: 2}"
-        )
+    if reader not in ("numbers", "last_numbers") or yaml.text() not in list("123456789"):
+        hint = "for instance {at: file, as: numbers, count: 2}"
+        raise yaml.error("spec-word", '"count" is for as: numbers or last_numbers, and from 1 to 9', hint)
     return int(yaml.text())
 
 

@@ -1,4 +1,4 @@
-"""What a format says, as data: the words of the spec language of `formats/*.yml`, and the types they are read into."""
+"""What a format says, as data: the types into which the specs `formats/*.yml` are read."""
 
 from __future__ import annotations
 
@@ -7,50 +7,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runner.errors import Where
+from runner.spec.vocabulary import BY_STATEMENT
 from runner.yaml_text import Yaml
 
 Result = TypeVar("Result")
-
-ROW_OPS = ("insert", "update", "delete", "snapshot")
-DDL_OPS = ("create", "alter", "drop", "truncate", "rename", "index", "other")
-CONTROL_OPS = ("heartbeat", "begin", "commit", "rollback", "watermark", "tombstone", "other")
-OPS = {"row": ROW_OPS, "ddl": DDL_OPS, "control": CONTROL_OPS}
-BARE_OPS = {op: kind for kind, ops in OPS.items() for op in ops if op != "other"}
-BY_STATEMENT = "by_statement"
-
-CLASSES = (
-    "integer", "bit", "decimal", "float", "double", "boolean", "string", "enum", "set", "json", "xml", "array",
-    "vector", "map", "range", "interval", "uuid", "binary", "raw", "geometry",
-    "date", "time", "datetime", "timestamp", "zoned",
-)  # fmt: skip
-VALUE_READERS = (
-    "as_sent", "number", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t",
-    "base64", "hex", "latin1", "java_bytes", "labels", "ordinal", "mask",
-)  # fmt: skip
-TIME_READERS = ("epoch_s", "epoch_ms", "local")
-ORDER_READERS = ("numbers", "second", "within_second", *TIME_READERS)
-META = (
-    "db_type", "db_version", "protocol_version", "message_id", "gtid", "scn", "rowid", "checkpoint",
-    "source_identity", "source_system", "cluster", "thread", "sequence", "transaction_position", "transaction_sequence",
-    "transaction_size", "log_position", "unique_keys", "clustertime",
-    "previous_commit_time", "connector", "server", "prefix", "content", "tags", "record_type", "extra",
-    "old_rowid", "ddl_meta",
-)  # fmt: skip
-
-# The last part of a path: the members of a map that no other path leads to.
-OTHERS = "*"
-
-TEXT_COLUMNS = ("tenant", "db_name", "schema_name", "table_name", "tx_id", "pair_id", "statement")
-TIME_COLUMNS = ("event_time", "produced_at")
-ENCODINGS = ("json", "avro")
-NUMBERS = ("exact", "quoted")
-PARTS = ("year", "month", "day", "hour", "minute", "second", "milli", "micro", "nano", "negative", "epoch_s", "zone")
-KEY_TEXTS = ("json",)
-IMAGE_TEXTS = ("mongo_shell",)
-IMAGE_KINDS = ("full", "partial", "key", "patch")
-
-# The keys of a spec whose members are merged with those of its parent; all other keys are replaced as a whole.
-MERGED = {(), ("message",), ("op",), ("op", "cases"), ("values",), ("records",), ("meta",)}
 
 
 class FieldPath(tuple[str, ...]):
@@ -87,7 +47,7 @@ class FieldPath(tuple[str, ...]):
 class Field:
     """A field that a value may come from. `unknown` are the texts that stand for "not known". `pattern` is a regular
     expression with one group, which is the value, for what follows the text of the field `behind`; a text that lacks it
-    is the value if it `may_lack_it`. `dot` stands for a dot in the value; the reader `numbers` takes `count` numbers.
+    is the value if it `may_lack_it`. `dot` stands for a dot in the value; `numbers` and `last_numbers` take `count`.
     """
 
     path: FieldPath

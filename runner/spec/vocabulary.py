@@ -1,0 +1,46 @@
+"""The closed lists of words of the spec language of `formats/*.yml`."""
+
+from __future__ import annotations
+
+ROW_OPS = ("insert", "update", "delete", "snapshot")
+DDL_OPS = ("create", "alter", "drop", "truncate", "rename", "index", "other")
+CONTROL_OPS = ("heartbeat", "begin", "commit", "rollback", "watermark", "tombstone", "other")
+OPS = {"row": ROW_OPS, "ddl": DDL_OPS, "control": CONTROL_OPS}
+BARE_OPS = {op: kind for kind, ops in OPS.items() for op in ops if op != "other"}
+BY_STATEMENT = "by_statement"
+
+CLASSES = (
+    "integer", "bit", "decimal", "float", "double", "boolean", "string", "enum", "set", "json", "xml", "array",
+    "vector", "map", "range", "interval", "uuid", "binary", "raw", "geometry",
+    "date", "time", "datetime", "timestamp", "zoned",
+)  # fmt: skip
+VALUE_READERS = (
+    "as_sent", "number", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t",
+    "epoch_days", "clock_ms", "clock_us", "clock_ns", "day_ms", "day_us", "day_ns",
+    "base64", "base64_little_endian", "hex", "latin1", "java_bytes", "unscaled", "variable_scale",
+    "labels", "ordinal", "mask",
+)  # fmt: skip
+TIME_READERS = ("epoch_s", "epoch_ms", "epoch_us", "epoch_ns", "zoned", "local")
+ORDER_READERS = ("numbers", "last_numbers", "lsn", "second", "within_second", *TIME_READERS)
+META = (
+    "db_type", "db_version", "protocol_version", "message_id", "gtid", "scn", "rowid", "checkpoint",
+    "source_identity", "source_system", "cluster", "thread", "sequence", "transaction_position", "transaction_sequence",
+    "transaction_size", "log_position", "unique_keys", "clustertime",
+    "previous_commit_time", "connector", "server", "prefix", "content", "tags", "record_type", "extra",
+    "old_rowid", "ddl_meta",
+)  # fmt: skip
+
+# The last part of a path: the members of a map that no other path leads to.
+OTHERS = "*"
+
+TEXT_COLUMNS = ("tenant", "db_name", "schema_name", "table_name", "tx_id", "pair_id", "statement")
+TIME_COLUMNS = ("event_time", "produced_at")
+ENCODINGS = ("json", "avro")
+NUMBERS = ("exact", "quoted")
+PARTS = ("year", "month", "day", "hour", "minute", "second", "milli", "micro", "nano", "negative", "epoch_s", "zone")
+KEY_TEXTS = ("json",)
+IMAGE_TEXTS = ("mongo_shell",)
+IMAGE_KINDS = ("full", "partial", "key", "patch")
+
+# The keys of a spec whose members are merged with those of its parent; all other keys are replaced as a whole.
+MERGED = {(), ("message",), ("op",), ("op", "cases"), ("values",), ("records",), ("meta",)}
