@@ -22,7 +22,7 @@ classified as (
     {%- if plan.values.readers and not plan.tables.typed %} {{ readers(plan) }} as readers,{% endif %}
     {{ row_lists(plan) }}
     {%- endif %}
-  from parsed
+  from {{ 'placed' if plan.placing and plan.placing.is_needed else 'parsed' }}
 ),
 {%- if plan.images.texts %}
 
@@ -30,7 +30,7 @@ classified as (
 parsed_texts as (
   select *,
     {%- for image in plan.images.texts %}
-    {{ image.function }}(if(verdict {{ one_of(image.verdicts) }}, {{ field(image.path) }}, null)) as {{ name(image.column) }}{{ ',' if not loop.last }}
+    {{ image.function }}(if(verdict {{ one_of(image.verdicts) }}, {{ text_of_image(image) }}, null)) as {{ name(image.column) }}{{ ',' if not loop.last }}
     {%- endfor %}
   from classified
 ),
@@ -38,6 +38,9 @@ parsed_texts as (
 {%- if plan.images.sent %}
 
 {{ named_images(plan) }}
+{%- elif plan.images.named %}
+
+{{ maps_of_images(plan) }}
 {%- endif %}
 {%- if not plan.images.in_lists %}
 
@@ -77,7 +80,7 @@ checked as (
     {%- if plan.values.readers and (plan.tables.typed or not plan.images.in_lists) %},
     {{ readers(plan) }} as readers
     {%- endif %}
-    {%- if plan.values.bytes and not plan.avro and plan.images.in_lists %}, {{ name(plan.prefix ~ '_in_doubt') }}(raw, rows_before, rows, readers) as rows_in_doubt {%- endif %}
+    {%- if plan.bytes_in_doubt and plan.images.in_lists %}, {{ name(plan.prefix ~ '_in_doubt') }}(raw, rows_before, rows, readers) as rows_in_doubt {%- endif %}
   from {{ 'classified' if plan.images.in_lists else 'message_images' }}
 ),
 
@@ -85,8 +88,8 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', readers' if plan.values.readers and not plan.images.marked }}{{ ', removed' if plan.images.removed }}
     {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.tell_unfit }}{{ ', ambiguous_columns' if plan.images.marked and plan.images.may_be_ambiguous }}{{ ', settled_columns' if plan.images.listed and plan.values.readers }}{{ ', missing_columns' if plan.images.listed and plan.images.may_lack_columns }}
-    {{- ', zeros_allowed' if plan.images.in_lists and plan.values.exponents }}{{ ', json_in_doubt' if plan.images.in_lists and plan.values.bytes and not plan.avro }}, {{ 'raw' if plan.images.in_lists else 'if(reason is null, null, raw) as raw' }},
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, {{ 'coalesce(nth, 0)' if plan.images.in_lists else '0' }} as row_index,
+    {{- ', zeros_allowed' if plan.images.in_lists and plan.values.exponents }}{{ ', json_in_doubt' if plan.images.in_lists and plan.bytes_in_doubt }}, {{ 'raw' if plan.images.in_lists else 'if(reason is null, null, raw) as raw' }},
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, {{ 'coalesce(nth, 0)' if plan.images.in_lists or spec.message.batch else '0' }} as row_index,
     {{ op_of(plan) }} as op,
     {%- if plan.values.readers and plan.images.marked %}
     {{ readers_of_texts('readers') }} as readers,
@@ -95,16 +98,16 @@ exploded as (
     {%- for entry in plan.meta if entry.members %}
     {{ member_of_row(entry) }} as {{ name(entry.column) }},
     {%- endfor %}
-    {{ clean_image(sent_before(plan.images), plan) }} as sent_before,
-    {{ clean_image(sent_after(plan.images), plan) }} as sent_after
+    {{ clean_image(sent_before(plan.images), plan, plan.images.before) }} as sent_before,
+    {{ clean_image(sent_after(plan.images), plan, plan.images.after) }} as sent_after
     {%- else %}
-    {{ clean_image('if(reason is null, found_before, null)', plan) }} as sent_before,
-    {{ clean_image('if(reason is null, found_after, null)', plan) }} as sent_after
+    {{ clean_image('if(reason is null, found_before, null)', plan, plan.images.before) }} as sent_before,
+    {{ clean_image('if(reason is null, found_after, null)', plan, plan.images.after) }} as sent_after
     {%- endif %}
     {%- if plan.images.may_lack_columns %},
     if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as named_columns
     {%- endif %}
-    {%- if plan.values.bytes and not plan.avro and not plan.images.in_lists %},
+    {%- if plan.bytes_in_doubt and not plan.images.in_lists %},
     {{ name(plan.prefix ~ '_in_doubt') }}(raw, sent_before, sent_after, readers) as json_in_doubt
     {%- endif %}
     {%- if plan.images.others %},
@@ -129,7 +132,7 @@ python_read as (
 texts as (
   select *,
     {%- for side in ('before', 'after') %}
-    {{ name(plan.prefix ~ '_texts') }}(sent_{{ side }}, readers{{ ', zeros_allowed' if plan.images.in_lists and plan.values.exponents }}{{ ', json_in_doubt' if plan.values.bytes and not plan.avro }}{% for one in plan.values.python %}, {{ one.function }}_{{ side }}{% endfor %}) as texts_{{ side }}{{ ',' if not loop.last }}
+    {{ name(plan.prefix ~ '_texts') }}(sent_{{ side }}, readers{{ ', zeros_allowed' if plan.images.in_lists and plan.values.exponents }}{{ ', json_in_doubt' if plan.bytes_in_doubt }}{% for one in plan.values.python %}, {{ one.function }}_{{ side }}{% endfor %}) as texts_{{ side }}{{ ',' if not loop.last }}
     {%- endfor %}
   from {{ 'python_read' if plan.values.python else 'exploded' }}
 ),

@@ -3,18 +3,27 @@
 {#- The one document of each message as `m`, or as `unread` why there is not one. Most messages are read in one go; the few whose fields have other
     shapes than usual are read again, each field for itself. -#}
 {%- macro json_documents(plan) %}
+{%- if plan.spec.message.batch %}
+
+-- The messages in each message, one a row.  [message.batch]
+messages as (
+  select origin, arrival, nth, element as raw
+  from (select *, json_elements(raw, cast(array({{ plan.spec.message.batch | reject('equalto', '.') | map('sql_text') | join(', ') }}) as array<string>)) as elements from {{ name(plan.source ~ '_messages') }})
+  lateral view outer posexplode(elements) each as nth, element
+),
+{%- endif %}
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.{{ '  [message.numbers]' if plan.json.exact }}
 decoded as (
   select *, from_json(sealed({{ 'exact_numbers(raw)' if plan.json.exact else 'raw' }}, xxhash64(raw)),
       '{{ field_type(plan.json.sealed_fields, 8) }}',
       {{ json_options(plan.json.usual_depth) }}) as document
-  from {{ name(plan.source ~ '_messages') }}
+  from {{ 'messages' if plan.spec.message.batch else name(plan.source ~ '_messages') }}
 ),
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
+  select origin, arrival{{ ', nth' if plan.spec.message.batch }}, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
     {%- if plan.images.in_json or plan.images.in_lists %}, message.misfits{% endif %}
     {%- if plan.images.in_lists and plan.spec.drop %},{{ hidden_members(plan) }}{% endif %}
   from (
@@ -22,7 +31,52 @@ parsed as (
     from (select *, {{ name(plan.prefix ~ '_unusual') }}(document, raw) as unusual from decoded)
   )
 ),
+{%- if plan.placing.is_needed %}
+
+{{ placed_fields(plan.placing) }}
+{%- endif %}
 {%- endmacro -%}
+
+{#- Where paths start, with what came beside the message. -#}
+{%- macro placed_fields(placing) -%}
+-- Where paths start; and what came beside the message.  [message.root, $message, $key, $topic, $headers]
+placed as (
+  select * except (m, found, record_key), struct(found.*
+    {%- if placing.above %}, struct({% for one in placing.above %}m.{{ name(one) }}{{ ', ' if not loop.last }}{% endfor %}) as `$message`{% endif %}
+    {%- if placing.key %}, {{ first_root(placing.roots, 'record_key', placing.key) }} as `$key`{% endif %}
+    {%- if placing.has_topic %}, origin.topic as `$topic`{% endif %}
+    {%- if placing.has_headers %},
+      map_from_entries(transform(filter(origin.headers, h -> h.key is not null), h -> struct(h.key, h.value))) as `$headers`{% endif %}) as m
+  from (select *, {{ found_root(placing) }} as found,
+      {% if placing.key %}from_json(origin.key, '{{ key_type(placing) }}', {{ json_options() }}){% else %}null{% endif %} as record_key from parsed)
+),
+{%- endmacro -%}
+
+{%- macro found_root(placing) -%}
+{%- if placing.roots -%} {%- call(root) first_of(placing.roots) -%} {% if root[0] %}m{{ member(root[0]) }}{% else %}struct({% for one in root[1] %}m.{{ name(one) }}{{ ', ' if not loop.last }}{% endfor %}){% endif %} {%- endcall -%}
+{%- else -%} m
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro key_type(placing) -%}
+{%- if not placing.roots -%} {{ field_type(placing.key, 6) }}
+{%- else -%}
+{%- set parts = [] -%}
+{%- for path, names in placing.roots -%}
+{%- if path -%} {%- do parts.append(name(path[0]) ~ ' ' ~ field_type(placing.key, 6)) -%}
+{%- else -%} {%- for one, branch in placing.key.items() -%} {%- do parts.append(name(one) ~ ' ' ~ field_type(branch, 6)) -%} {%- endfor -%}
+{%- endif -%}
+{%- endfor -%}
+struct<{{ parts | join(', ') }}>
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro first_root(roots, found, tree) -%}
+{%- if not roots -%} {{ found }}
+{%- else -%} {%- call(root) first_of(roots) -%} {% if root[0] %}{{ found }}.{{ name(root[0][0]) }}{% else %}struct({% for one in tree %}{{ found }}.{{ name(one) }}{{ ', ' if not loop.last }}{% endfor %}){% endif %} {%- endcall -%}
+{%- endif -%}
+{%- endmacro -%}
+
 
 {#- What follows a document while it is read: in its place, it says that nothing else came with the document. -#}
 {%- macro seal(raw) -%} cast(xxhash64({{ raw }}) as string) {%- endmacro -%}
@@ -75,8 +129,8 @@ create function {{ name(plan.prefix ~ '_unusual') }}(
   raw string comment 'the text of the message')
 returns string
 comment 'The message, if it is not one document in which each field has the usual shape; else null.'
-return if(coalesce(m.`_seal` = {{ seal('raw') }} and m.`_corrupt_record` is null and is_valid_utf8(raw){% if plan.json.exact %} and not (false
-  {{- holds_nested(plan) }}){% endif %}, false), null, raw);
+return {% if plan.json.is_flat %}raw;{% else %}if(coalesce(m.`_seal` = {{ seal('raw') }} and m.`_corrupt_record` is null and is_valid_utf8(raw){% if plan.json.exact %} and not (false
+  {{- holds_nested(plan) }}){% endif %}, false), null, raw);{% endif %}
 
 create function {{ name(plan.prefix ~ '_document') }}(
   marked string comment 'the pattern of a marked number',
@@ -119,20 +173,24 @@ return if(unusual is null, named_struct('document', document, 'misfits', null, '
 struct<{{ parts | in_lines(indent) }}>
 {%- endmacro -%}
 
-{#- What stands at a path, read as a type; null if something else stands there, or above it. -#}
+{#- What stands at a path, read as a type; null if something else stands there, or above it. The path `.` is the whole. -#}
 {%- macro read_at(path, type) -%}
+{%- set path = path | reject('equalto', '.') | list -%}
 from_json(json, '{% for part in path %}struct<{{ name(part) | sql_inner }} {% endfor %}{{ type | sql_inner }}{{ '>' * (path | length) }}', {{ json_options() }}){{ member(path) }}
 {%- endmacro -%}
 
 {%- macro struct_in_parts(plan, tree, above, indent) -%}
 named_struct(
 {%- for part, branch in tree.items() %}
-{{ ' ' * indent }}  {{ text(part) }}, {% if branch is mapping %}{{ struct_in_parts(plan, branch, above + [part], indent + 2) }}{% else %}{{ field_in_parts(plan, above, part, branch) }}{% endif %}{{ ',' if not loop.last or not above }}
+{{ ' ' * indent }}  {{ text(part) }}, {% if branch is mapping and is_root(plan, above + [part]) | trim %}if({{ name(texts_of(above + [part])) }} is null, null, {{ struct_in_parts(plan, branch, above + [part], indent + 2) }}){% elif branch is mapping %}{{ struct_in_parts(plan, branch, above + [part], indent + 2) }}{% else %}{{ field_in_parts(plan, above, part, branch) }}{% endif %}{{ ',' if not loop.last or not above }}
 {%- endfor %}
 {%- if not above %}
 {{ ' ' * indent }}  '_seal', null,
 {{ ' ' * indent }}  '_corrupt_record', null{% endif %})
 {%- endmacro -%}
+
+{#- Whether paths start at an object, if it is there. -#}
+{%- macro is_root(plan, path) -%} {%- for root, _ in plan.placing.roots if root | list == path and root in plan.json.texts -%} true {%- endfor -%} {%- endmacro -%}
 
 {#- A field without marks. -#}
 {%- macro field_in_parts(plan, above, part, kind) -%}
@@ -175,11 +233,14 @@ listed_names({{ read_at(path, 'array<string>') }}, {{ read_at(path, 'string') }}
         or startswith({{ read_at(path, 'string') }}, concat('\uFFFF', xxhash64(unusual), ':')))
 {%- endmacro -%}
 
-{#- The places of images that hold something else than an image, or than a list of images and nulls. -#}
+{#- The images in whose places something else stands than an image, or than a list of images and nulls. -#}
 {%- macro misfits(plan) -%}
 array_compact(array(
-{%- for path in plan.json.images %}
-    if({{ read_at(path, 'string') }} is not null and {{ read_at(path, 'map<string,string>') }} is null
-      {%- if plan.images.in_lists %} and {{ read_at(path, 'array<map<string,string>>') }} is null{% endif %}, {{ text(path | join('.')) }}, null){{ ',' if not loop.last }}
+{%- for image in plan.json.images %}
+{%- set last = loop.last %}
+{%- for path in image.paths %}
+    if({{ read_at(path, 'string') }} is not null
+      {%- for kind in image.kinds %} and {{ read_at(path, kind) }} is null{% endfor %}, {{ text(image.name) }}, null){{ ',' if not (last and loop.last) }}
+{%- endfor %}
 {%- endfor %}))
 {%- endmacro -%}

@@ -13,6 +13,7 @@
 {%- macro names_of_key(names, plan) -%}
 {%- set key = names.key -%}
 {%- if names.form == 'columns' -%} array({{ key.columns | map('sql_text') | join(', ') }})
+{%- elif names.form == 'members' -%} {%- call without_dropped(plan) -%} {% if key.members[0] == '$key' and key.members | length == 1 %}members_of_key(origin.key, {{ names_of_roots(plan) }}){% else %}map_keys({{ field(key.members) }}){% endif %} {%- endcall -%}
 {%- elif names.form == 'positions' -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, try_cast(i as int)))
 {%- elif names.form == 'joined' -%} {{ split_names(key) }}
 {%- elif names.form == 'split' -%} {%- call without_dropped(plan) -%} {{ split_names(key) }} {%- endcall -%}
@@ -20,6 +21,11 @@
 {%- elif names.form == 'text' -%} {%- call without_dropped(plan) -%} {%- call(path) first_of(key.names) -%} {{ names_in_text(path) }} {%- endcall -%} {%- endcall -%}
 {%- else -%} {%- call without_dropped(plan) -%} {{ first_field(key.names) }} {%- endcall -%}
 {%- endif -%}
+{%- endmacro -%}
+
+{#- The names of the roots that are objects in the message. -#}
+{%- macro names_of_roots(plan) -%}
+cast(array({% for root, _ in plan.placing.roots if root %}{{ text(root[0]) }}{{ ', ' if not loop.last }}{% endfor %}) as array<string>)
 {%- endmacro -%}
 
 {#- A list of names, which the caller prints, without nulls and members that are not columns. -#}

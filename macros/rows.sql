@@ -51,7 +51,7 @@ case{% for change in updates %} when verdict = {{ text(change.verdict) }} then {
     {{ marks(plan) }}
     {%- endif %}
     {%- if plan.images.others %}, get(other_rows, nth) as other_row {%- endif %}
-    {%- if plan.values.bytes and not plan.avro %}, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt
+    {%- if plan.bytes_in_doubt %}, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt
     {%- endif %}))) each
 {%- endmacro -%}
 
@@ -80,7 +80,7 @@ message_images as (
     {%- endif %}
     {{ images_of_side(plan.images.before) }} as found_before,
     {{ images_of_side(plan.images.after) }} as found_after
-  from {{ 'parsed_texts' if plan.images.texts else 'named_images' if plan.images.sent else 'classified' }}
+  from {{ 'named_images' if plan.images.sent or plan.images.named else 'parsed_texts' if plan.images.texts else 'classified' }}
 ),
 {%- endmacro -%}
 
@@ -107,7 +107,40 @@ case{% for image, verdicts in side.by_image %} when verdict {{ one_of(verdicts) 
 
 {%- macro removed(images) -%}
 case verdict
-      {%- for verdict, column in images.removed.items() %} when {{ text(verdict) }} then {{ name(column) }}.removed{% endfor %} end
+      {%- for verdict, removed in images.removed.items() %} when {{ text(verdict) }} then {% if removed.path %}{{ field(removed.path) }}{% else %}{{ name(removed.column) }}.removed{% endif %}{% endfor %} end
+{%- endmacro -%}
+
+{#- The text of an image in another language than JSON; one that is only the value of a column, as a document with this column. -#}
+{%- macro text_of_image(image) -%}
+{%- if image.value_of -%} concat({{ text('{' ~ image.value_of | tojson ~ ':') }}, {{ field(image.path) }}, '}')
+{%- elif image.removed -%} coalesce({{ field(image.path) }}, if(size({{ field(image.removed) }}) > 0, '{}', null))
+{%- else -%} {{ field(image.path) }}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- Images in JSON that are no objects with a member for each column, as maps. -#}
+{%- macro maps_of_images(plan) -%}
+-- The images, column -> value.  [names, name, value, prefix]
+named_images as (
+  select *,
+    {%- for image in plan.images.named %}
+    {{ map_of_image(image) }} as {{ name(image.column) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+  from {{ 'parsed_texts' if plan.images.texts else 'classified' }}
+),
+{%- endmacro -%}
+
+{%- macro map_of_image(image) -%}
+{%- set sent = field(image.path) -%}
+{%- if image.form == 'lists' -%} if(size({{ field(image.image.names) }}) = size({{ sent }}), map_from_arrays({{ field(image.image.names) }}, {{ sent }}), null)
+{%- elif image.form == 'objects' -%}
+if(exists({{ sent }}, c -> c.{{ name(image.image.name) }} is null), null,
+      map_from_entries(transform({{ sent }}, c -> struct(c.{{ name(image.image.name) }}, c.{{ name(image.image.value) }}))))
+{%- elif image.form == 'prefixed' -%}
+transform_keys(map_filter({{ sent }}, (c, v) -> startswith(c, {{ text(image.prefix) }})), (c, v) -> substr(c, {{ image.prefix | length + 1 }}))
+{%- elif image.prefix -%} map_filter({{ sent }}, (c, v) -> not startswith(c, {{ text(image.prefix) }}))
+{%- else -%} {{ sent }}
+{%- endif -%}
 {%- endmacro -%}
 
 
@@ -137,6 +170,9 @@ case verdict
 
 {%- macro bad_images(plan) %}
 {{- bad_records(plan) if plan.avro }}
+{%- for image in plan.images.named if image.form in ('lists', 'objects') %}
+      when verdict like 'row %' and {{ field(image.path) }} is not null and {{ name(image.column) }} is null then 'schema-mismatch'
+{%- endfor %}
 {%- if plan.images.in_json %}
       {%- for images, verdicts in plan.images.json_paths %}
       when {{ verdict_and(verdicts, plan) }}{{ '(' if images | length > 1 or images[0] | length > 1 }}{% for paths in images %}{{ is_not_image(paths) }}{{ ' or ' if not loop.last }}{% endfor %}{{ ')' if images | length > 1 or images[0] | length > 1 }} then 'row-not-an-object'
@@ -206,8 +242,14 @@ not coalesce({{ holds_row(field(paths[0])) }}, false) and ({{ is_not_row_list(pa
 {%- endif -%}
 {%- endmacro -%}
 
-{#- An image as sent, without the values that stand for "not sent". -#}
-{%- macro clean_image(map, plan) -%}
+{#- An image as sent, without the values that stand for "not sent", and where only the key counts, without all others. -#}
+{%- macro clean_image(map, plan, side) -%}
+{%- if side.key_only -%} if(verdict {{ one_of(side.key_only) }}, key_part({{ columns_sent(map, plan) }}, key_names), {{ columns_sent(map, plan) }})
+{%- else -%} {{ columns_sent(map, plan) }}
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro columns_sent(map, plan) -%}
 {%- set columns = table_columns(map, plan, 'types' if plan.types_places else 'null') -%}
 {%- if plan.spec.not_sent -%} map_filter({{ columns }}, (c, v) -> coalesce(v not in ({{ plan.spec.not_sent | map('sql_text') | join(', ') }}), true))
 {%- else -%} {{ columns }}

@@ -23,7 +23,11 @@ map_concat({% if plan.keys.image and plan.keys.image.text_column %}coalesce({{ k
 {%- if place.form == 'map' -%} {{ sent }}
 {%- elif place.form == 'objects' -%} transform_values({{ sent }}, (c, t) -> {{ type_in_object(place) }})
 {%- elif place.form == 'list' -%}
-map_from_entries(transform(filter({{ sent }}, t -> t.{{ name(place.name) }} is not null), t -> struct(t.{{ name(place.name) }}, {{ type_in_object(place) }})))
+{{ types_in_list(sent, place) }}
+{%- elif place.form == 'chosen' -%}
+{%- set chosen = 'get(filter(' ~ field(place.chosen.path) ~ ', f -> f.' ~ name(place.chosen.member) ~ ' = ' ~ text(place.chosen.value) ~ '), 0)' -%}
+{{ types_in_list(chosen ~ '.' ~ name(place.chosen.below), place) }}
+{%- elif place.form == 'beside' -%} {{ types_beside_names(field(place.names), sent) }}
 {%- elif place.form == 'lists' -%}
 {%- call(member) first_of(place.members) -%} {{ types_beside_names(sent ~ '.' ~ name(place.name), sent ~ '.' ~ name(member)) }} {%- endcall -%}
 {%- elif place.members -%}
@@ -32,7 +36,14 @@ transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (place.mem
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro type_in_object(place) -%} {%- call(member) first_of(place.members) -%} t.{{ name(member) }} {%- endcall -%} {%- endmacro -%}
+{%- macro types_in_list(list, place) -%}
+map_from_entries(transform(filter({{ list }}, t -> t.{{ name(place.name) }} is not null), t -> struct(t.{{ name(place.name) }}, {{ type_in_object(place) }})))
+{%- endmacro -%}
+
+{%- macro type_in_object(place) -%}
+{%- set type -%} {%- call(one) first_of(place.members) -%} t.{{ name(one) }} {%- endcall -%} {%- endset -%}
+{%- if place.params -%} concat({{ type }}, coalesce(concat('(', t{{ member(place.params) }}, ')'), '')) {%- else -%} {{ type }} {%- endif -%}
+{%- endmacro -%}
 
 {%- macro types_beside_names(names, types) -%} if(size({{ names }}) = size({{ types }}), map_from_arrays({{ names }}, {{ types }}), null) {%- endmacro -%}
 
@@ -82,14 +93,14 @@ return {{ 'map_filter(' if by_type.by }}transform_values(
     {{ by_type.names | map('sql_text') | list | in_lines(4) }})),
   (c, type) -> get(transform(array({{ bare_type('type', by_type) }}), t -> {{ reader_of(by_type) }}), 0)){{ ', (c, reader) -> reader is not null)' if by_type.by }};
 {% endif %}
-{%- if plan.values.bytes and not plan.avro %}{{ in_doubt(plan) }}{% endif %}
+{%- if plan.bytes_in_doubt %}{{ in_doubt(plan) }}{% endif %}
 create function {{ name(plan.prefix ~ '_texts') }}(
   image map<string,string> comment 'an image as it was sent',
   readers map<string,string> comment 'the columns whose text may not be canonical, each with what reads it'
   {%- if plan.images.in_lists and plan.values.exponents %},
   zeros_allowed bigint comment 'by how many characters exponents may make the image longer; null if they are too few to count'
   {%- endif %}
-  {%- if plan.values.bytes and not plan.avro %},
+  {%- if plan.bytes_in_doubt %},
   json_in_doubt string comment 'the images in JSON, if they may hold bytes that are no text there'
   {%- endif %}
   {%- for one in plan.values.python %},
@@ -130,7 +141,7 @@ comment 'The {{ 'lists of images' if plan.images.in_lists else 'images' }} of th
 return if(size(readers) > 1000, {{ "array()" if plan.images.in_lists else "''" }}, if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values.bytes | map('sql_text') | join(', ') }})
     and ({{ may_be_no_text('before', plan) }} or {{ may_be_no_text('after', plan) }})),
   {{ 'array(' if plan.images.in_lists else "concat_ws(','," }}
-    {%- for path in plan.json.images %}
+    {%- for path in plan.json.images | map(attribute='paths') | sum(start=()) %}
     {% if plan.images.in_lists %}coalesce({{ read_at(path, 'array<string>') }}, array({{ read_at(path, 'string') }})){% else %}{{ read_at(path, 'string') }}{% endif %}{{ ',' if not loop.last }}
     {%- endfor %}), null));
 {% endmacro -%}
@@ -170,7 +181,7 @@ if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div
 {#- A value, read in one of the ways to try. Only a text can be an encoding of bytes. -#}
 {%- macro read_attempt(attempt, plan) -%}
 {%- set found = macro('read_' ~ attempt.kind)('v', attempt.zone) -%}
-{%- if attempt.is_bytes and not plan.avro -%} if(json_in_doubt is null or not v rlike {{ is_no_text() }} or {{ is_text('reader.key', 'v') }}, {{ found }}, null) {%- else -%} {{ found }} {%- endif -%}
+{%- if attempt.is_bytes and plan.bytes_in_doubt -%} if(json_in_doubt is null or not v rlike {{ is_no_text() }} or {{ is_text('reader.key', 'v') }}, {{ found }}, null) {%- else -%} {{ found }} {%- endif -%}
 {%- endmacro -%}
 
 {#- Whether a column's value is a text wherever the images hold it. Read again, the member is written as the images are, with the same escapes. -#}

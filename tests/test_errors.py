@@ -901,7 +901,7 @@ CASES = [
         FORMAT + "seq: [{at: a, as: numbers, count: 0}]\n",
     ),
     in_format(
-        "spec-word", "formats/g.yml:6:17", "known: mongo_shell", '"yaml"', FORMAT + "before: {at: b, text: yaml}\n"
+        "spec-word", "formats/g.yml:6:17", "known: extended_json", '"yaml"', FORMAT + "before: {at: b, text: yaml}\n"
     ),
     in_format(
         "spec-line",
@@ -1113,9 +1113,9 @@ CASES = [
     ),
     in_format(
         "spec-word",
-        "formats/g.yml:6:1",
+        "formats/g.yml:5:1",
         None,
-        '"each" does not work with values by position',
+        '"names" does not work with "each"',
         FORMAT.replace("data", "{at: data, names: columns}") + "each: data\nmessage: {encoding: avro}\n",
     ),
     in_format(
@@ -1143,8 +1143,68 @@ CASES = [
         "spec-word",
         "formats/g.yml:5:1",
         None,
-        '"names" works only with encoding: avro',
-        FORMAT.replace("after: data\n", "after: {at: data, names: n}\n"),
+        '"type" works only with encoding: avro',
+        FORMAT.replace("after: data\n", "after: {at: data, names: n, value: v, type: t}\n"),
+    ),
+    *(
+        in_format(
+            "spec-word",
+            f"formats/g.yml:{line}:1",
+            None,
+            f'"{word}" does not work with "each"',
+            FORMAT.replace("after: data", after) + f"each: data\n{more}",
+        )
+        for word, line, after, more in [
+            ("root", 7, "after: data", "message: {root: [payload, .]}\n"),
+            ("batch", 7, "after: data", "message: {batch: .}\n"),
+            ("name", 5, "after: {at: data, name: n, value: v}", ""),
+            ("prefix", 5, "after: {at: data, prefix: n}", ""),
+        ]
+    ),
+    *(
+        in_format(
+            "spec-word",
+            "formats/g.yml:6:27",
+            None,
+            f'"{word}" works only with encoding: json',
+            FORMAT + f"message: {{encoding: avro, {word}: .}}\n",
+        )
+        for word in ("root", "batch")
+    ),
+    in_format(
+        "spec-word",
+        "formats/g.yml:5:1",
+        "keep one",
+        '"names" and "name" are different ways to write an image',
+        FORMAT.replace("data", "{at: data, names: n, name: n, value: v}"),
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:5:1",
+        "for instance {at: columns, name: name, value: value}",
+        '"name" needs "value"',
+        FORMAT.replace("data", "{at: data, name: n}"),
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:5:19",
+        "for patches that are texts",
+        '"removed" needs "text"',
+        FORMAT.replace("data", "{at: data, removed: n}"),
+    ),
+    in_format(
+        "spec-missing",
+        "formats/g.yml:6:1",
+        "for instance {columns: [_id], values: $key.id, text: extended_json}",
+        '"values" of "columns" need "text"',
+        FORMAT + "key: {columns: [a, b], values: k, text: extended_json}\n",
+    ),
+    in_format(
+        "spec-path",
+        "formats/g.yml:6:9",
+        "for instance a(b=c).d",
+        'after "fields(a=b)" the path has one more name',
+        FORMAT + "types: {at: fields(a=b).c.d, name: n, value: v, table: mysql}\n",
     ),
     in_format(
         "spec-word",
@@ -1271,6 +1331,17 @@ CASES = [
             "formats/types/t.yml": "integer: [int]\nstring: [INT]\n",
         },
         CHECK_FORMAT,
+    ),
+    *(
+        Case(
+            "record-line",
+            None,
+            'for instance {"key": {"id": 1}, "value": {"op": "c"}}',
+            'a line of "a.records.jsonl" is not the record of a topic',
+            {"formats/g.yml": FORMAT, "a.records.jsonl": line},
+            ("parse", "g", "a.records.jsonl"),
+        )
+        for line in ('{"values": {}}', "[]", "{")
     ),
     case_file(
         "case-messages",

@@ -117,3 +117,19 @@ returns map<string,string>
 comment 'The key: each column from the image, or if it is missing there, from the values; null unless there are names, each once, and as many values.'
 return if(size(names) > 0 and size(array_compact(array_distinct(names))) = size(names) and size(values) = size(names),
   map_from_arrays(names, transform(names, (c, i) -> if(map_contains_key(image, c), image[c], get(values, i)))), null);
+
+create function key_part(
+  image map<string,string> comment 'an image of which only the columns of the key count',
+  names array<string> comment 'the columns of the key, or null')
+returns map<string,string>
+comment 'The columns of the key in the image; without names, the columns that are not null.'
+return map_filter(image, (c, v) -> if(names is null, v is not null, array_contains(names, c)));
+
+create function members_of_key(
+  text string comment 'the key of a record of a topic',
+  roots array<string> comment 'the members that may hold the key columns, if they are objects')
+returns array<string>
+comment 'The names of the members of the key, or of the first of its roots; null if the text is no object.'
+return map_keys(coalesce(
+  get(filter(transform(roots, root -> from_json(from_json(text, 'map<string,string>')[root], 'map<string,string>')), found -> found is not null), 0),
+  from_json(text, 'map<string,string>')));

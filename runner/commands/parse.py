@@ -149,13 +149,16 @@ def _messages(file: str, encoding: str) -> tuple[list[FileMessage], list[int], b
     case could have them as they are.
     """
     from runner.functions.avro.files import FileMessage
-    from runner.run.documents import messages_of, split_messages
+    from runner.run.documents import RECORDS, messages_of, split_messages
 
     content = _read(file)
     if encoding == "avro":
         name = file.removesuffix(".gz")
         messages = messages_of(name, content, encoding)
         return messages, list(range(1, len(messages) + 1)), name.endswith(".base64")
+    if file.endswith(RECORDS):
+        lines = [number for number, line in enumerate(content.split(b"\n"), 1) if line.strip(b" \t\r")]
+        return messages_of(file, content, encoding), lines, True
     split = split_messages(content)
     messages = [FileMessage(0, 0, message.text) for message in split]
     return messages, [message.line for message in split], messages == messages_of(file, content, encoding)

@@ -32,6 +32,9 @@ class Cases:
         query = self._query(case.format, yaml)
         name = case.path.name.removesuffix(".rows.yml")
         messages = case.path.with_name(f"{name}.messages.{ENDINGS[query.encoding]}")
+        records = case.path.with_name(f"{name}.records.jsonl")
+        if records.is_file() and query.encoding == "json":
+            messages = records
         if not messages.is_file():
             raise yaml.error("case-messages", f'the case "{name}" has no messages', f"they belong in {messages.name}")
         return CompiledCase(query, f"{case.format}_messages", messages, rows(yaml))

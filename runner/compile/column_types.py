@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from runner.compile.paths import image_paths
+from runner.compile.paths import ChosenList, chosen_list, image_paths
 from runner.compile.readers import Reader, Zone, reader_of_class
 from runner.spec.words import FieldPath, Format, Types, TypeTable, TypeTables, Value
 
@@ -14,14 +14,18 @@ from runner.spec.words import FieldPath, Format, Types, TypeTable, TypeTables, V
 @dataclass(frozen=True)
 class TypesPlace:
     """A place of column types. `form` is `map` (column -> type), `objects` (column -> object with the type), `list` (of
-    objects with name and type), `lists` (one of names beside some of types) or `text` (JSON of a map or of objects).
-    `name` is the member with the column's name, `members` those that may hold its type.
+    objects with name and type), `chosen` (such a list in an element of another), `lists` (one of names beside some of
+    types), `beside` (one of types in step with one of `names`) or `text` (JSON of a map or of objects). `name` is the
+    member with the column's name, `members` those that may hold its type, `params` what follows the type in brackets.
     """
 
     path: FieldPath
     form: str
     name: str | None
     members: tuple[str, ...]
+    params: FieldPath | None
+    names: FieldPath | None
+    chosen: ChosenList | None
 
 
 @dataclass(frozen=True)
@@ -54,12 +58,16 @@ def types_places(spec: Format) -> Iterator[TypesPlace]:
     types = spec.types
     for path in types.at if types else ():
         assert types
-        yield TypesPlace(path, _form(spec, types, path[:-1] in images), types.name, types.value)
+        chosen = chosen_list(path)
+        form = "chosen" if chosen else _form(spec, types, path[:-1] in images)
+        yield TypesPlace(path, form, types.name, types.value, types.params, types.names, chosen)
 
 
 def _form(spec: Format, types: Types, is_in_image: bool) -> str:
     if spec.message.encoding == "avro":
         return "lists" if types.name else "map"
+    if types.names:
+        return "beside"
     if types.name:
         return "list"
     if is_in_image:

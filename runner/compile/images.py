@@ -14,17 +14,46 @@ from runner.spec.words import FieldPath, Format, Image, Line
 Item = TypeVar("Item", bound=Hashable)
 
 # Language of an image -> the functions that read it: one for documents, one for patches.
-TEXT_FUNCTIONS = {"mongo_shell": ("shell_document", "shell_patch")}
+TEXT_FUNCTIONS = {
+    "mongo_shell": ("shell_document", "shell_patch"),
+    "extended_json": ("extended_document", "extended_document"),
+}
 
 
 @dataclass(frozen=True)
 class TextImage:
-    """A text at `path` in a language of its own, which `function` reads into `column` for messages with `verdicts`."""
+    """A text at `path` in a language of its own, which `function` reads into `column` for messages with `verdicts`. It
+    may be missing where `removed` lists columns. With `value_of`, the text is only the value of that column.
+    """
 
     path: FieldPath
     function: str
     column: str
     verdicts: tuple[str, ...]
+    removed: FieldPath | None
+    value_of: str | None
+
+
+@dataclass(frozen=True)
+class NamedImage:
+    """An image at `path` of a message in JSON that becomes the map `column`. `form` is `lists` (of values, in step with
+    the list at `names`), `objects` (a list; `name` and `value` are their members), `prefixed` (the members whose names
+    begin with `prefix`) or `others` (the other members, or if there is no prefix, all).
+    """
+
+    path: FieldPath
+    column: str
+    form: str
+    image: Image
+    prefix: str | None
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What a patch removes: the columns in the list at `path`, or that the function of a text put into `column`."""
+
+    path: FieldPath | None
+    column: str | None
 
 
 @dataclass(frozen=True)
@@ -40,8 +69,8 @@ class SentImage:
 
 @dataclass(frozen=True)
 class RowImage:
-    """Where an image is: the first of `paths` that holds a row. In Avro `columns` are the maps of these images; for a
-    text `text_column` is what its function returned.
+    """Where an image is: the first of `paths` that holds a row. `columns` are the maps of these images, if they are not
+    maps in the message; for a text `text_column` is what its function returned.
     """
 
     paths: tuple[FieldPath, ...]
@@ -71,8 +100,9 @@ class OtherImage:
 @dataclass(frozen=True)
 class Side:
     """The images before or after row changes, by verdict: all `images`, the columns of those that are `texts`, the
-    verdicts for which this is the side of the `own` image, those whose image here is laid over the other side's, and
-    completeness -> verdicts for images that may lack columns.
+    verdicts for which this is the side of the `own` image, those whose image here is laid over the other side's,
+    completeness -> verdicts for images that may lack columns, and the verdicts of which only the columns of the key
+    count.
     """
 
     name: str
@@ -81,6 +111,7 @@ class Side:
     own: tuple[str, ...]
     laid_over: tuple[str, ...]
     incomplete: Mapping[str, tuple[str, ...]]
+    key_only: tuple[str, ...]
 
     @property
     def by_image(self) -> list[tuple[RowImage, list[str]]]:
@@ -91,11 +122,11 @@ class Side:
 @dataclass(frozen=True)
 class Images:
     """`changes` has one entry for each verdict of a row change, `updates` those of them that have two images. `in_json`
-    is verdict -> the paths of each image of it that is JSON of the message. `texts`, `sent` and `listed` are read by
-    functions: of `sent`, `positional` are lists of values without names; `listed` are lists of rows in Avro, whose
-    values `may_be_ambiguous` if they may be wall clocks with a zone. `patches` are the verdicts whose image after the
-    change is a patch, `removed` verdict -> the column that holds the patch.
-    `others` are the images that inserted and deleted rows do not have.
+    is verdict -> the paths of each image of it that is JSON of the message; `named` are those of them that become maps.
+    `texts`, `sent` and `listed` are read by functions: of `sent`, `positional` are lists of values without names;
+    `listed` are lists of rows in Avro, whose values `may_be_ambiguous` if they may be wall clocks with a zone.
+    `patches` are the verdicts whose image after the change is a patch, `removed` verdict -> the columns that it
+    removes. `others` are the images that inserted and deleted rows do not have.
     """
 
     in_lists: bool
@@ -103,6 +134,7 @@ class Images:
     updates: tuple[RowChange, ...]
     update_verdicts: tuple[str, ...]
     in_json: Mapping[str, tuple[tuple[FieldPath, ...], ...]]
+    named: tuple[NamedImage, ...]
     texts: tuple[TextImage, ...]
     sent: tuple[SentImage, ...]
     positional: tuple[SentImage, ...]
@@ -110,7 +142,7 @@ class Images:
     may_lack_columns: bool
     may_be_ambiguous: bool
     patches: tuple[str, ...]
-    removed: Mapping[str, str]
+    removed: Mapping[str, Removed]
     others: tuple[OtherImage, ...]
     before: Side
     after: Side
@@ -145,7 +177,8 @@ def make_images(spec: Format) -> Images:
     """The images of all row changes of a format."""
     lines = {line.verdict: line for line in spec.op.lines() if line.kind == "row"}
     is_avro = spec.message.encoding == "avro"
-    find = partial(row_image, is_avro=is_avro, in_lists=bool(spec.each))
+    named = () if is_avro else tuple(dict.fromkeys(_named_images(spec)))
+    find = partial(row_image, is_avro=is_avro, in_lists=bool(spec.each), named=named)
     before, after = (_side(name, lines, find) for name in ("before", "after"))
     changes = tuple(_change(line, own, find) for line in lines.values() if (own := line.own))
     updates = tuple(change for change in changes if change.before)
@@ -157,6 +190,7 @@ def make_images(spec: Format) -> Images:
         updates=updates,
         update_verdicts=tuple(change.verdict for change in updates),
         in_json={} if is_avro else {change.verdict: found for change in changes if (found := _in_json(change))},
+        named=named,
         texts=tuple(_text_images(lines, spec)),
         sent=sent,
         positional=tuple(image for image in sent if image.names),
@@ -164,21 +198,57 @@ def make_images(spec: Format) -> Images:
         may_lack_columns=is_avro and any(entry.not_sent for entry in spec.records.values()),
         may_be_ambiguous=is_avro and any({"zone", "year"} <= entry.parts.keys() for entry in spec.records.values()),
         patches=patches,
-        removed={verdict: column for verdict, column in after.texts.items() if verdict in patches},
+        removed={verdict: _removed(lines[verdict]) for verdict in after.texts if verdict in patches},
         others=tuple(_other_images(tuple(lines.values()), find)),
         before=before,
         after=after,
     )
 
 
-def row_image(image: Image, is_avro: bool, in_lists: bool = False) -> RowImage:
+def row_image(image: Image, is_avro: bool, in_lists: bool = False, named: tuple[NamedImage, ...] = ()) -> RowImage:
     """Where an image is, with the columns that compiled SQL reads it from. Lists of rows in Avro have their texts in a
     member.
     """
     text_column = _text_column(image.at[0], _text_function(image)) if image.text else None
     if is_avro and in_lists:
         return RowImage(tuple(path.child("texts") for path in image.at), (), text_column)
-    return RowImage(image.at, tuple(_sent_column(path) for path in image.at) if is_avro else (), text_column)
+    columns = tuple(_sent_column(path) for path in image.at) if is_avro else ()
+    if named and not text_column:
+        of_path = {one.path: one.column for one in named if (one.form == "prefixed") == bool(image.prefix)}
+        columns = tuple(of_path[path] for path in image.at)
+    return RowImage(image.at, columns, text_column)
+
+
+def _named_images(spec: Format) -> Iterator[NamedImage]:
+    """The images in JSON, if some of them are no maps. Where an image takes the members with a prefix, others at the
+    same place have the rest.
+    """
+    images = [image for line in spec.op.lines() for image in (line.before, line.after) if image and not image.text]
+    if not any(image.names or image.name or image.prefix for image in images):
+        return
+    prefixes = {path: image.prefix for image in images if image.prefix for path in image.at}
+    for image in images:
+        for path in image.at:
+            column = "_".join(["image", *path])
+            if image.names:
+                yield NamedImage(path, column, "lists", _bare(image), None)
+            elif image.name:
+                yield NamedImage(path, column, "objects", _bare(image), None)
+            elif image.prefix:
+                yield NamedImage(path, f"{column} {image.prefix}", "prefixed", _bare(image), image.prefix)
+            else:
+                yield NamedImage(path, column, "others", _bare(image), prefixes.get(path))
+
+
+def _bare(image: Image) -> Image:
+    """What says how the image is written, without what it is for."""
+    return Image((), names=image.names, name=image.name, value=image.value)
+
+
+def _removed(line: Line) -> Removed:
+    image = line.after
+    assert image
+    return Removed(image.removed, None if image.removed else _text_column(image.at[0], _text_function(image)))
 
 
 def _change(line: Line, own: Image, find: Callable[[Image], RowImage]) -> RowChange:
@@ -202,6 +272,7 @@ def _side(name: str, lines: Mapping[str, Line], find: Callable[[Image], RowImage
         tuple(verdict for verdict, line in lines.items() if line.own_side == name),
         tuple(verdict for verdict, image in images.items() if image.over),
         incomplete,
+        tuple(verdict for verdict in incomplete.get("key", ()) if not images[verdict].text),
     )
 
 
@@ -222,12 +293,15 @@ def _in_json(change: RowChange) -> tuple[tuple[FieldPath, ...], ...]:
 
 def _text_images(lines: Mapping[str, Line], spec: Format) -> Iterator[TextImage]:
     """The texts to read as images or keys, with the functions that read them."""
-    verdicts: dict[tuple[FieldPath, str], list[str]] = {}
+    values = {key.image: key.columns[0] for key in spec.key if key.is_value}
+    verdicts: dict[tuple[FieldPath, str, FieldPath | None, str | None], list[str]] = {}
     for line in lines.values():
         for image in texts_of(line, spec):
-            verdicts.setdefault((image.at[0], _text_function(image)), []).append(line.verdict)
-    for (path, function), found in verdicts.items():
-        yield TextImage(path, function, _text_column(path, function), tuple(dict.fromkeys(found)))
+            how = (image.at[0], _text_function(image), image.removed, values.get(image))
+            verdicts.setdefault(how, []).append(line.verdict)
+    for (path, function, removed, value_of), found in verdicts.items():
+        column = _text_column(path, function)
+        yield TextImage(path, function, column, tuple(dict.fromkeys(found)), removed, value_of)
 
 
 def _text_function(image: Image) -> str:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runner.compile.images import grouped
-from runner.compile.paths import TEXT, Tree, depth, image_paths, json_fields, leaves, plant
+from runner.compile.paths import MAP, MAPS, TEXT, Tree, depth, image_kinds, json_fields, leaves, plant
 from runner.errors import RunnerError
-from runner.spec.vocabulary import OTHERS
+from runner.spec.vocabulary import ABOVE_ROOT, OTHERS, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
 from runner.spec.words import FieldPath, Format
 
 # The seal, and what Spark writes where a field of a document has another type than is read.
 ADDED = ("_seal", "_corrupt_record")
+
+
+@dataclass(frozen=True)
+class ImagePlace:
+    """An image: what messages about it call it, the paths where it may lie in the text of a message, and the SQL types
+    that it may be read as.
+    """
+
+    name: str
+    paths: tuple[FieldPath, ...]
+    kinds: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -20,7 +32,7 @@ class JsonReading:
     `sealed_fields` the same with the fields that are ours. `usual_depth` is how deep lists and objects lie in each
     other if all values are plain; `shallow` are the paths and types of texts and images that could hold more without
     being deeper. `texts` has the path of each object with the names of its fields that are texts, `others` all other
-    fields with their types, `images` the places of images.
+    fields with their types, `images` the places of images. `is_flat`: whether the whole message is a row.
     """
 
     exact: bool
@@ -30,23 +42,41 @@ class JsonReading:
     shallow: list[tuple[tuple[str, ...], str]]
     texts: dict[tuple[str, ...], list[str]]
     others: list[tuple[tuple[str, ...], str]]
-    images: list[FieldPath]
+    images: list[ImagePlace]
+    is_flat: bool
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Where paths start: the first of `roots` that is an object, each with the names that are read there, where an
+    empty path is the whole message. Beside these are the fields `above` them, and what came with the message as a
+    record of a topic: `key`, the tree of what is read of its key, `has_topic` and `has_headers`.
+    """
+
+    roots: tuple[tuple[FieldPath, tuple[str, ...]], ...]
+    above: tuple[str, ...]
+    key: Tree
+    has_topic: bool
+    has_headers: bool
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the fields of a message are not already where paths lead to."""
+        return bool(self.roots or self.above or self.key or self.has_topic or self.has_headers)
 
 
 def json_reading(spec: Format) -> JsonReading:
     """What a format reads; raises `spec-conflict` for a field that is read as two different things, or that has the
     name of one of ours.
     """
-    fields: Tree = {}
-    for path, kind in json_fields(spec):
-        if path[-1] == OTHERS:
-            raise RunnerError(
-                "spec-path", f'"{OTHERS}" at the end of a path works only with encoding: avro', path.where
-            )
-        if path[0] in ADDED:
-            raise RunnerError("spec-conflict", f'"{path[0]}" is a field that the compiled SQL adds itself', path.where)
-        plant(fields, path, kind)
-    found, images = list(leaves(fields)), image_paths(spec)
+    fields, kinds = _fields(spec), image_kinds(spec)
+    found = list(leaves(fields))
+    images = [
+        ImagePlace(".".join(path), tuple(_places(path, spec)), (MAP, kind) if kind == MAPS else (kind,))
+        for path, kind in kinds.items()
+        if path != (WHOLE,)
+    ]
+    rows = {tuple(path) for image in images for path in image.paths if MAP in image.kinds}
     deepest = max((depth(path, kind) for path, kind in found), default=0)
     return JsonReading(
         exact=spec.message.numbers == "exact",
@@ -54,9 +84,59 @@ def json_reading(spec: Format) -> JsonReading:
         sealed_fields=fields | dict.fromkeys(ADDED, TEXT),
         usual_depth=deepest,
         shallow=[
-            (path, kind) for path, kind in found if (kind == TEXT or path in images) and depth(path, kind) < deepest
+            (path, kind) for path, kind in found if (kind == TEXT or path in rows) and depth(path, kind) < deepest
         ],
         texts=dict(grouped((path[:-1], path[-1]) for path, kind in found if kind == TEXT)),
         others=[(path, kind) for path, kind in found if kind != TEXT],
         images=images,
+        is_flat=(WHOLE,) in kinds,
     )
+
+
+def placing(spec: Format) -> Placing:
+    """Where the paths of a format start, and what it reads that is not in the message."""
+    paths = json_fields(spec)
+    key: Tree = {}
+    for path, kind in paths:
+        if path[0] == RECORD_KEY and len(path) > 1:
+            plant(key, FieldPath(path[1:], path.where), kind)
+    names = tuple(dict.fromkeys(path[0] for path, _ in paths if path[0] not in BESIDE))
+    return Placing(
+        tuple((_root(root), names) for root in spec.message.root),
+        tuple(dict.fromkeys(path[1] for path, _ in paths if path[0] == ABOVE_ROOT)),
+        key,
+        any(path[0] == RECORD_TOPIC for path, _ in paths),
+        any(path[0] == RECORD_HEADERS for path, _ in paths),
+    )
+
+
+# What paths begin with that do not lead to a field below the root.
+BESIDE = (RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS, ABOVE_ROOT)
+
+
+def _fields(spec: Format) -> Tree:
+    """The tree of what is read of the text of a message."""
+    fields: Tree = {}
+    for path, kind in json_fields(spec):
+        if path[-1] == OTHERS:
+            message = f'"{OTHERS}" at the end of a path works only with encoding: avro'
+            raise RunnerError("spec-path", message, path.where)
+        for place in _places(path, spec):
+            if place[0] in ADDED:
+                message = f'"{place[0]}" is a field that the compiled SQL adds itself'
+                raise RunnerError("spec-conflict", message, path.where)
+            plant(fields, place, kind)
+    return fields
+
+
+def _places(path: FieldPath, spec: Format) -> Iterator[FieldPath]:
+    """The paths, from the top of a message, of what a path may lead to."""
+    if path[0] == ABOVE_ROOT:
+        yield FieldPath(path[1:], path.where)
+    elif path[0] not in BESIDE:
+        for root in spec.message.root or (FieldPath(),):
+            yield FieldPath((*_root(root), *path), path.where)
+
+
+def _root(path: FieldPath) -> FieldPath:
+    return FieldPath() if path == (WHOLE,) else path

@@ -14,7 +14,7 @@ from runner.spec.words import Format, Key
 class KeyNames:
     """One place of the names of key columns. `form` is `columns` (the spec has the names), `positions` (of names in a
     list), `split` (one text), `joined` (one text, and another for the values), `text` (a list in a JSON text), `list`,
-    or `declared` (the source has the names, and `key` is empty).
+    `members` (of an object, or of the record's key), or `declared` (the source has the names, and `key` is empty).
     """
 
     form: str
@@ -62,6 +62,8 @@ def _names(spec: Format, keyed: Collection[DeclaredTable]) -> Iterator[KeyNames]
 def _form(key: Key) -> str:
     if key.columns:
         return "columns"
+    if key.members:
+        return "members"
     if key.indexes:
         return "positions"
     if key.split:

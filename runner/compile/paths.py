@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from runner.errors import RunnerError
+from runner.spec.vocabulary import RECORD_KEY, WHOLE
 from runner.spec.words import Condition, FieldPath, Format, Image, Line, Types, fields_of
 
 TEXT, TEXTS, MAP, MAPS = "string", "array<string>", "map<string,string>", "array<map<string,string>>"
@@ -13,15 +16,95 @@ TEXT, TEXTS, MAP, MAPS = "string", "array<string>", "map<string,string>", "array
 Tree = dict[str, Any]
 """Names -> what is read there, or a tree of the names below."""
 
+# A part of a path that leads to the element of a list in which a member has this value.
+CHOSEN = re.compile(r"([^()]+)\(([^()=]+)=([^()]*)\)")
+
+
+@dataclass(frozen=True)
+class ChosenList:
+    """A list at `below` of the element of the list at `path` whose `member` is `value`."""
+
+    path: FieldPath
+    member: str
+    value: str
+    below: str
+
+
+def chosen_list(path: FieldPath) -> ChosenList | None:
+    """What a path through an element of a list leads to; None for other paths. Raises `spec-path` if the rest of it is
+    more than one name.
+
+    >>> chosen_list(FieldPath(["fields(field=after)", "fields"]))
+    ChosenList(path=('fields',), member='field', value='after', below='fields')
+    """
+    found = [(number, match) for number, part in enumerate(path) if (match := CHOSEN.fullmatch(part))]
+    if not found:
+        return None
+    number, match = found[0]
+    if number != len(path) - 2:
+        raise RunnerError(
+            "spec-path", f'after "{path[number]}" the path has one more name', path.where, "for instance a(b=c).d"
+        )
+    return ChosenList(FieldPath((*path[:number], match[1]), path.where), match[2], match[3], path[-1])
+
 
 def json_fields(spec: Format) -> list[tuple[FieldPath, str]]:
     """The fields to read and their types. Members of an image are read with the image."""
-    images = [(path, MAPS if spec.each else MAP) for path in image_paths(spec)]
-    parents = {path for path, _ in images}
-    texts = [(path, TEXT) for path in header_paths(spec) if path.parent not in parents]
-    out = [*texts, *images, *_key_fields(spec), *_type_fields(spec.types, parents)]
+    kinds = image_kinds(spec)
+    rows = {path for path, kind in kinds.items() if kind in (MAP, MAPS) and path != (WHOLE,)}
+    texts = [(path, TEXT) for path in header_paths(spec) if path.parent not in rows]
+    out = [*texts, *kinds.items(), *_fields_of_images(spec), *_key_fields(spec), *_type_fields(spec, rows)]
     known = {path[: length + 1] for path, _ in out for length in range(len(path))}
-    return [*out, *((c.path, TEXT) for c in conditions(spec) if c.path not in known and c.path.parent not in parents)]
+    return [*out, *((c.path, TEXT) for c in conditions(spec) if c.path not in known and c.path.parent not in rows)]
+
+
+def image_kinds(spec: Format) -> dict[FieldPath, str]:
+    """The paths of all images that are not texts, with the types that they are read as."""
+    return {path: _image_kind(path, image, spec) for image in _images(spec) for path in image.at}
+
+
+def _image_kind(path: FieldPath, image: Image, spec: Format) -> str:
+    if spec.each:
+        return MAPS
+    if image.names:
+        return TEXTS
+    return _list_of_objects(path, spec) if image.name else MAP
+
+
+def _list_of_objects(path: FieldPath, spec: Format) -> str:
+    """The type of a list whose objects are columns of images, or name the types of columns, or both."""
+    tree: Tree = {}
+    for image in _images(spec):
+        if image.name and path in image.at:
+            tree |= {image.name: TEXT, image.value or "": TEXT}
+    types = spec.types
+    if types and path in types.at:
+        tree |= _entry(types)
+    return f"array<{struct_type(tree)}>"
+
+
+def _entry(types: Types) -> Tree:
+    """What is read of an object that names the type of a column."""
+    tree: Tree = dict.fromkeys([*([types.name] if types.name else []), *types.value], TEXT)
+    if types.params:
+        plant(tree, types.params, TEXT)
+    return tree
+
+
+def struct_type(tree: Tree) -> str:
+    """
+    >>> struct_type({"a": "string", "b": {"c": "string"}})
+    'struct<`a`:string,`b`:struct<`c`:string>>'
+    """
+    members = (f"`{name}`:{struct_type(kind) if isinstance(kind, dict) else kind}" for name, kind in tree.items())
+    return f"struct<{','.join(members)}>"
+
+
+def _fields_of_images(spec: Format) -> Iterator[tuple[FieldPath, str]]:
+    """The names of values by position, and what patches remove."""
+    for line in spec.op.lines():
+        for image in (line.before, line.after):
+            yield from ((path, TEXTS) for path in ((image.names, image.removed) if image else ()) if path)
 
 
 def header_paths(spec: Format) -> list[FieldPath]:
@@ -53,8 +136,12 @@ def conditions(spec: Format) -> list[Condition]:
 
 def image_paths(spec: Format) -> list[FieldPath]:
     """The paths of all images that are not texts, each once."""
+    return list(dict.fromkeys(path for image in _images(spec) for path in image.at))
+
+
+def _images(spec: Format) -> list[Image]:
     images: Iterable[Image | None] = (image for line in spec.op.lines() for image in (line.before, line.after))
-    return list(dict.fromkeys(path for image in images if image and not image.text for path in image.at))
+    return [image for image in images if image and not image.text]
 
 
 def _key_fields(spec: Format) -> Iterator[tuple[FieldPath, str]]:
@@ -62,15 +149,31 @@ def _key_fields(spec: Format) -> Iterator[tuple[FieldPath, str]]:
         yield from ((path.parent, TEXT) if key.text else (path, TEXTS) for path in key.names if not key.split)
         if key.image and not key.image.text:
             yield from ((path, MAP) for path in key.image.at)
+        if key.members and key.members != (RECORD_KEY,):
+            yield key.members, MAP
 
 
-def _type_fields(types: Types | None, images: set[FieldPath]) -> Iterator[tuple[FieldPath, str]]:
+def _type_fields(spec: Format, images: set[FieldPath]) -> Iterator[tuple[FieldPath, str]]:
+    types = spec.types
     if types is None:
         return
-    names = dict.fromkeys([*([types.name] if types.name else []), *types.value])
-    entry = f"struct<{','.join(f'`{name}`:string' for name in names)}>"
-    kind = f"array<{entry}>" if types.name else f"map<string,{entry}>" if types.value else MAP
-    yield from ((path, kind) for path in types.at if path.parent not in images)
+    if types.names:
+        yield types.names, TEXTS
+    for path in types.at:
+        chosen = chosen_list(path)
+        if chosen:
+            tree = {chosen.member: TEXT, chosen.below: f"array<{struct_type(_entry(types))}>"}
+            yield chosen.path, f"array<{struct_type(tree)}>"
+        elif path.parent not in images:
+            yield path, _types_kind(path, types, spec)
+
+
+def _types_kind(path: FieldPath, types: Types, spec: Format) -> str:
+    if types.names:
+        return TEXTS
+    if types.name:
+        return _list_of_objects(path, spec)
+    return f"map<string,{struct_type(_entry(types))}>" if types.value else MAP
 
 
 def leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

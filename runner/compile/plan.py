@@ -9,7 +9,7 @@ from runner.compile.avro import avro_function
 from runner.compile.column_types import TypeReaders, TypesPlace, type_readers, types_places
 from runner.compile.columns import Column, MetaEntry, OrderNumber, make_columns, meta_entries, order_numbers
 from runner.compile.images import Images, make_images
-from runner.compile.json import JsonReading, json_reading
+from runner.compile.json import JsonReading, Placing, json_reading, placing
 from runner.compile.keys import Keys, make_keys
 from runner.compile.paths import image_paths
 from runner.compile.readers import (
@@ -84,9 +84,9 @@ class Plan:
     """What the macros print for one source. `prefix` begins the names of the functions that only it has.
 
     `reads` is column -> type without parameters, of the messages; `functions` are the functions that are not Spark's.
-    `json` is what is read of messages in JSON. `has_local_times`: whether the zone is needed for fields of the header.
-    `columns` are the contract's plain columns, `names` those of them that name a table, `ambiguous_columns` those that
-    come from a wall clock which may have come twice.
+    `json` is what is read of messages in JSON, `placing` where their paths start. `has_local_times`: whether the zone
+    is needed for fields of the header. `columns` are the contract's plain columns, `names` those of them that name a
+    table, `ambiguous_columns` those that come from a wall clock which may have come twice.
     """
 
     source: str
@@ -97,6 +97,7 @@ class Plan:
     reads: Mapping[str, str]
     functions: tuple[str, ...]
     json: JsonReading | None
+    placing: Placing | None
     has_local_times: bool
     verdicts: Verdicts
     images: Images
@@ -110,6 +111,13 @@ class Plan:
     values: Values
     tables: Tables
     generation: int
+
+    @property
+    def bytes_in_doubt(self) -> bool:
+        """Whether what looks like bytes has to be looked up in the message, where it may be no text. That is possible
+        where images stand in the message as they are.
+        """
+        return bool(self.json and self.values.bytes and not self.images.named and not self.json.is_flat)
 
     @property
     def long_fields(self) -> tuple[tuple[str, ...], ...]:
@@ -133,7 +141,6 @@ def make_plan(
     images, columns = make_images(spec), make_columns(spec)
     tables = _tables(declared_table(table, spec, zone) for table in settings)
     values = _values(type_readers(spec, zone), tables)
-    functions = [*(image.function for image in images.texts), *(reader.function for reader in values.python)]
     return Plan(
         source=source,
         prefix=prefix or source,
@@ -141,8 +148,9 @@ def make_plan(
         zone=zone,
         avro=avro,
         reads={name: kind.split("<")[0] for name, kind in MESSAGE_COLUMNS[spec.message.encoding].items()},
-        functions=tuple(dict.fromkeys([*([avro.name] if avro else []), *functions])),
+        functions=tuple(dict.fromkeys(_functions(spec, avro, images, values))),
         json=None if avro else json_reading(spec),
+        placing=None if avro else placing(spec),
         has_local_times=_has_local_times(spec),
         verdicts=_verdicts(spec),
         images=images,
@@ -157,6 +165,16 @@ def make_plan(
         tables=tables,
         generation=generation,
     )
+
+
+def _functions(spec: Format, avro: AvroFunction | None, images: Images, values: Values) -> Iterator[str]:
+    """The functions in Python: those that read messages, images and values."""
+    if avro:
+        yield avro.name
+    if spec.message.batch:
+        yield "json_elements"
+    yield from (image.function for image in images.texts)
+    yield from (reader.function for reader in values.python)
 
 
 def _ambiguous_columns(columns: Iterable[Column], zone: Zone | None) -> tuple[Column, ...]:

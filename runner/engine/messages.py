@@ -15,7 +15,7 @@ from runner.engine.errors import query_errors
 from runner.engine.kafka import read_kafka
 from runner.engine.session import Spark
 from runner.functions import udfs
-from runner.functions.avro.files import FileMessage, plain_path
+from runner.functions.avro.files import FileMessage, TopicRecord, plain_path
 from runner.patterns import SPECIAL, escaped, is_pattern, unescaped
 from runner.project.nodes import Messages
 
@@ -50,6 +50,21 @@ def _ordinary_names() -> str:
 ONE_BY_ONE = {"maxFilesPerTrigger": "1"}
 ORDINARY_FILES = {"pathGlobFilter": _ordinary_names()}
 OTHER_FILES = {"pathGlobFilter": f"{{*[{SPECIAL}]*,{'?' * ORDINARY_NAME}?*}}", **ONE_BY_ONE}
+
+# The type of ORIGIN in Arrow.
+_TEXT, _NUMBER = pyarrow.string(), pyarrow.int64()
+GIVEN_ORIGIN = pyarrow.struct(
+    {
+        "topic": _TEXT,
+        "partition": pyarrow.int32(),
+        "offset": _NUMBER,
+        "timestamp": pyarrow.timestamp("us", "UTC"),
+        "key": _TEXT,
+        "headers": pyarrow.list_(pyarrow.struct({"key": _TEXT, "value": _TEXT})),
+        "file": _TEXT,
+        "block": _NUMBER,
+    }
+)
 
 COUNTS = "place string, messages bigint"
 FILE_COUNTS = "file string, messages bigint"
@@ -89,7 +104,8 @@ def messages_view(spark: Spark, messages: Iterable[FileMessage], encoding: str, 
     """Creates a view of given messages; arrival is their number, from 0."""
     given = list(messages)
     columns = {
-        "value": pyarrow.array([m.raw for m in given], pyarrow.binary()),
+        "value": pyarrow.array([m.raw or (None if m.record else m.raw) for m in given], pyarrow.binary()),
+        "origin": pyarrow.array([_origin(m.record) for m in given], GIVEN_ORIGIN),
         "own_schema": pyarrow.array([m.schema for m in given], pyarrow.string()),
         "damage": pyarrow.array([m.damage for m in given], pyarrow.string()),
         "number": pyarrow.array(range(len(given)), pyarrow.int64()),
@@ -97,8 +113,16 @@ def messages_view(spark: Spark, messages: Iterable[FileMessage], encoding: str, 
     raw = F.col("value").cast("string") if encoding == "json" else F.col("value")
     own = [] if encoding == "json" else ["own_schema", "damage"]
     frame = spark.session.createDataFrame(pyarrow.table(columns))
-    origin, arrival = F.lit(None).cast(ORIGIN).alias("origin"), F.array("number").alias("arrival")
+    origin, arrival = F.col("origin").cast(ORIGIN).alias("origin"), F.array("number").alias("arrival")
     frame.select(raw.alias("raw"), *own, origin, arrival).createOrReplaceTempView(view)
+
+
+def _origin(record: TopicRecord | None) -> dict[str, Any] | None:
+    """Where a given message comes from, as far as it says."""
+    if record is None:
+        return None
+    headers = [{"key": key, "value": value} for key, value in record.headers]
+    return {"topic": record.topic, "key": record.key, "headers": headers}
 
 
 def file_counts_view(spark: Spark, messages: Messages, reads: Mapping[str, str], files: list[str], view: str) -> None:

@@ -44,5 +44,18 @@ PYTHON_FUNCTIONS = {
             DOCUMENT,
             "The same for an update by operators, with the members that it removes.",
         ),
+        PythonFunction(
+            "extended_document",
+            "text string",
+            DOCUMENT,
+            "The same for a document in MongoDB's extended JSON.",
+        ),
+        PythonFunction(
+            "json_elements",
+            "text string, path array<string>",
+            "array<string>",
+            "The messages in a JSON text: one for each element of the list at the path, in whose place stands that "
+            "element alone; without such a list, the text itself.",
+        ),
     )
 }

@@ -20,6 +20,8 @@ from runner.functions.avro.files import content_of, count_messages, messages_of_
 from runner.functions.avro.images import Image
 from runner.functions.avro.layout import Layout, Slot, SlotTree
 from runner.functions.avro.messages import Found, message_decoder
+from runner.functions.elements import json_elements
+from runner.functions.extended_json import extended_document
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
 from runner.functions.signatures import PYTHON_FUNCTIONS
 
@@ -69,6 +71,17 @@ def shell_patches(texts: pa.Array) -> pa.Array:
     return _structs([shell_patch(text) for text in texts.to_pylist()])
 
 
+def extended_documents(texts: pa.Array) -> pa.Array:
+    """The same for documents in MongoDB's extended JSON."""
+    return _structs([extended_document(text) for text in texts.to_pylist()])
+
+
+def elements_of(texts: pa.Array, paths: pa.Array) -> pa.Array:
+    """The messages in each text: the elements of the list at the path."""
+    found = [json_elements(text, path) for text, path in zip(texts.to_pylist(), paths.to_pylist())]
+    return pa.array(found, pa.list_(pa.string()))
+
+
 def _structs(documents: list[ShellDocument]) -> pa.Array:
     rows = [
         {
@@ -90,6 +103,8 @@ FUNCTIONS = {
         ("java_bytes", java_bytes_of),
         ("shell_document", shell_documents),
         ("shell_patch", shell_patches),
+        ("extended_document", extended_documents),
+        ("json_elements", elements_of),
     )
 }
 

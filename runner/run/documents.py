@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from runner.functions.avro.files import FileMessage, messages_of_file
+from runner.errors import RunnerError
+from runner.functions.avro.files import FileMessage, TopicRecord, messages_of_file
+from runner.functions.elements import Document
+
+# How the names of files end that have records of a topic, with key, headers and value.
+RECORDS = ".records.jsonl"
 
 
 @dataclass(frozen=True)
@@ -17,10 +22,45 @@ class Message:
 
 
 def messages_of(name: str, content: bytes, encoding: str) -> list[FileMessage]:
-    """The messages of a file with one message per line, or of a file in Avro."""
+    """The messages of a file with one message per line, of a file with records of a topic, or of a file in Avro."""
     if encoding == "avro":
         return list(messages_of_file(name, content))
-    return [FileMessage(0, 0, line.rstrip(b"\r")) for line in content.split(b"\n") if line.strip(b" \t\r")]
+    lines = [line.rstrip(b"\r") for line in content.split(b"\n") if line.strip(b" \t\r")]
+    if name.endswith(RECORDS):
+        return [_record(name, line) for line in lines]
+    return [FileMessage(0, 0, line) for line in lines]
+
+
+def _record(name: str, line: bytes) -> FileMessage:
+    try:
+        return record_message(line.decode())
+    except (ValueError, LookupError) as error:
+        what = f'a line of "{name}" is not the record of a topic: {error}'
+        raise RunnerError("record-line", what, hint='for instance {"key": {"id": 1}, "value": {"op": "c"}}') from None
+
+
+def record_message(line: str) -> FileMessage:
+    """The message in a line of a file of records: an object with `value`, and what else the record has of `key`,
+    `topic` and `headers`. Value and key are the text in the line, or if that is in quotes, the text in these. Raises
+    ValueError.
+
+    >>> record_message('{"key": {"id": 1}, "value": {"n": 1.50}, "headers": {"a": "b"}}')
+    FileMessage(block=0, number=0, raw=b'{"n": 1.50}', schema=None, damage=None, \
+record=TopicRecord(key='{"id": 1}', topic=None, headers=(('a', 'b'),)))
+    """
+    document, parts = Document(line), json.loads(line)
+    if not isinstance(parts, dict) or not parts.keys() <= {"key", "value", "topic", "headers"}:
+        raise ValueError("a record is an object with value, key, topic and headers")
+
+    def text(name: str) -> str | None:
+        part = parts.get(name)
+        if part is None or isinstance(part, str):
+            return part
+        start, end = document.place([name])
+        return line[start:end]
+
+    record = TopicRecord(text("key"), parts.get("topic"), tuple((parts.get("headers") or {}).items()))
+    return FileMessage(0, 0, (text("value") or "").encode(), record=record)
 
 
 def split_messages(text: bytes) -> list[Message]:

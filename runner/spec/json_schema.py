@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.spec.messages import MESSAGE_KEYS, RECORD_KEYS
 from runner.spec.op import LINE_KEYS
-from runner.spec.read import KEY_WORDS, KEYS
+from runner.spec.read import KEY_WORDS, KEYS, TYPES_WORDS
 from runner.spec.values import FIELD_KEYS, IMAGE_KEYS
 from runner.spec.vocabulary import (
     BARE_OPS,
@@ -77,7 +77,7 @@ def _properties() -> Schema:
         "before": _ref("image"),
         "after": _ref("image"),
         "key": _or_nothing(_one_or_list(_object(key))),
-        "types": _or_nothing(_object({"at": TEXTS, "name": TEXT, "value": TEXTS, "table": _ref("tables")})),
+        "types": _or_nothing(_object(_types())),
         "values": _or_nothing(_object({name: _or_nothing(readers) for name in CLASSES})),
         "records": _or_nothing({"type": "object", "additionalProperties": _or_nothing(_record())}),
         "drop": _or_nothing(_one_or_list(dropped)),
@@ -88,6 +88,13 @@ def _properties() -> Schema:
     }
 
 
+def _types() -> Schema:
+    types = {**dict.fromkeys(("at", "value"), TEXTS), **dict.fromkeys(("name", "params", "names"), TEXT)}
+    types["table"] = _ref("tables")
+    assert set(types) == set(TYPES_WORDS)
+    return types
+
+
 def _message() -> Schema:
     message = {
         "encoding": {"enum": list(ENCODINGS)},
@@ -95,6 +102,8 @@ def _message() -> Schema:
         "schema": _or_nothing(TEXTS),
         "skip_bytes": _or_nothing(TEXT),
         "optional": _or_nothing(TEXTS),
+        "root": _or_nothing(TEXTS),
+        "batch": _or_nothing(TEXT),
     }
     assert set(message) == set(MESSAGE_KEYS)
     return message
@@ -134,9 +143,7 @@ def _image() -> Schema:
         "over": TEXT,
         "text": {"enum": list(IMAGE_TEXTS)},
         "image": {"enum": list(IMAGE_KINDS)},
-        "names": TEXT,
-        "value": TEXT,
-        "type": TEXT,
+        **dict.fromkeys(("names", "value", "type", "name", "prefix", "removed"), TEXT),
     }
     assert set(image) == set(IMAGE_KEYS)
     return _or_nothing({"anyOf": [TEXTS, _object(image, ["at"])]})

@@ -13,7 +13,16 @@ from runner.spec.vocabulary import CLASSES, ENCODINGS, NUMBERS, PARTS
 from runner.spec.words import FieldPath, Format, Message, RecordText
 from runner.yaml_text import Yaml, whole_number
 
-MESSAGE_KEYS = ("encoding", "numbers", "schema", "skip_bytes", "optional")
+MESSAGE_KEYS = ("encoding", "numbers", "schema", "skip_bytes", "optional", "root", "batch")
+# Words that are for messages in one encoding only.
+ENCODING_OF = {
+    "schema": "avro",
+    "skip_bytes": "avro",
+    "optional": "avro",
+    "numbers": "json",
+    "root": "json",
+    "batch": "json",
+}
 RECORD_KEYS = (
     "class", "text", "bytes", "charset", "charsets", "srid", "parts", "labels", "length", "is_null", "not_sent",
 )  # fmt: skip
@@ -27,11 +36,12 @@ def read_message(yaml: Yaml | None) -> Message:
     yaml.only(MESSAGE_KEYS)
     encoding = one_of(yaml["encoding"], ENCODINGS, "spec-word", "encoding") if yaml.get("encoding") else "json"
     numbers = one_of(yaml["numbers"], NUMBERS, "spec-word", "way of numbers") if yaml.get("numbers") else "exact"
-    for key, needed in (("schema", "avro"), ("skip_bytes", "avro"), ("optional", "avro"), ("numbers", "json")):
+    for key, needed in ENCODING_OF.items():
         if given(yaml.get(key)) and encoding != needed:
             raise yaml[key].error("spec-word", f'"{key}" works only with encoding: {needed}')
     schemas, skip_bytes = read_schemas(yaml.get("schema")), _skip_bytes(yaml.get("skip_bytes"))
-    return Message(encoding, numbers, schemas, skip_bytes, paths(yaml.get("optional")))
+    batch = read_path(yaml["batch"]) if given(yaml.get("batch")) else None
+    return Message(encoding, numbers, schemas, skip_bytes, paths(yaml.get("optional")), paths(yaml.get("root")), batch)
 
 
 def read_schemas(yaml: Yaml | None) -> tuple[str, ...]:
@@ -85,19 +95,20 @@ def check_encoding(spec: Format, yaml: Yaml) -> None:
     """Raises `spec-word` for each word of the spec that does not work with its encoding."""
     problems = Problems()
     images = [image for line in spec.op.lines() for image in (line.before, line.after) if image]
-    by_position = any(image.names for image in images)
+    used = {word: any(getattr(image, word) for image in images) for word in ("names", "name", "prefix", "text", "type")}
+    used |= {word: any(getattr(key, word) for key in spec.key) for word in ("indexes", "members")}
+    used |= {"records": bool(spec.records), "root": bool(spec.message.root), "batch": bool(spec.message.batch)}
+    wrong: list[tuple[str, str]] = []
     if spec.message.encoding == "avro":
-        rest = "does not work with encoding: avro"
-        wrong = {
-            "each": "does not work with values by position" if spec.each and by_position else None,
-            "text": rest if any(image.text for image in images) else None,
-        }
+        wrong += [(word, "does not work with encoding: avro") for word in ("text", "name", "prefix", "members")]
+        alone = ["names"]
     else:
-        rest = "works only with encoding: avro"
-        is_wrong = {"records": spec.records, "names": by_position, "indexes": any(key.indexes for key in spec.key)}
-        wrong = {word: rest if found else None for word, found in is_wrong.items()}
-    for word, why in wrong.items():
-        if why:
+        wrong += [(word, "works only with encoding: avro") for word in ("records", "indexes", "type")]
+        alone = ["names", "name", "prefix", "root", "batch"]
+    if spec.each:
+        wrong += [(word, 'does not work with "each"') for word in alone]
+    for word, why in wrong:
+        if used[word]:
             problems.add((yaml.get(word) or _key_with(yaml, word)).error("spec-word", f'"{word}" {why}'))
     problems.raise_if_any()
 

@@ -37,7 +37,9 @@ KEYS = (
     "about", "docs", "extends", "message", "each", "op", "before", "after", "key", "types", "values", "records", "drop",
     "not_sent", "seq", "meta", "zone",
 )  # fmt: skip
-KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text")
+KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text", "members")
+
+TYPES_WORDS = ("at", "name", "value", "params", "names", "table")
 
 TableOf = Callable[[Yaml], TypeTable]
 
@@ -104,26 +106,34 @@ def _order(yaml: Yaml | None) -> tuple[Value, ...]:
 def _key(yaml: Yaml) -> Key:
     yaml.only(KEY_WORDS)
     _check_key_words(yaml)
-    at, names, indexes, text = (yaml.get(word) for word in ("at", "names", "indexes", "text"))
-    known = IMAGE_TEXTS if at else KEY_TEXTS
+    at, names, indexes, text, values, members = (
+        yaml.get(word) for word in ("at", "names", "indexes", "text", "values", "members")
+    )
+    is_value = given(text) and given(values) and not given(names)
+    place = values if is_value else at
+    known = IMAGE_TEXTS if place else KEY_TEXTS
     language = one_of(text, known, "spec-word", "language of a text") if text else None
     return Key(
         _members_of_texts(names) if language else paths(names),
         read_path(indexes) if given(indexes) else None,
-        None if at else language,
+        None if place else language,
         texts(yaml.get("columns")),
-        paths(yaml.get("values")),
+        () if is_value else paths(values),
         optional_text(yaml.get("split")),
-        Image(paths(at), text=language) if at else None,
+        Image(paths(place), text=language) if place else None,
+        is_value,
+        read_path(members) if given(members) else None,
     )
 
 
 def _check_key_words(yaml: Yaml) -> None:
     """Raises `spec-missing` for words of a key that need others."""
     has = {word: given(yaml.get(word)) for word in KEY_WORDS}
-    if has["names"] + has["columns"] != 1:
+    if has["names"] + has["columns"] + has["members"] != 1:
         raise yaml.error(
-            "spec-missing", 'a key needs exactly one of "names", "columns"', "for instance key: {names: pkNames}"
+            "spec-missing",
+            'a key needs exactly one of "names", "columns", "members"',
+            "for instance key: {names: pkNames}",
         )
     if yaml.get("at") and not (has["at"] and has["columns"]):
         raise yaml.error(
@@ -131,7 +141,10 @@ def _check_key_words(yaml: Yaml) -> None:
             '"at" and "columns" go together',
             "for instance {columns: [id], at: where, text: mongo_shell}",
         )
-    if has["values"] and not has["split"]:
+    if has["values"] and has["columns"] and not (has["text"] and len(texts(yaml["columns"])) == 1):
+        hint = "for instance {columns: [_id], values: $key.id, text: extended_json}"
+        raise yaml.error("spec-missing", '"values" of "columns" need "text", and are of one column', hint)
+    if has["values"] and not has["columns"] and not has["split"]:
         hint = 'for instance {names: keys, values: key_values, split: ","}'
         raise yaml.error("spec-missing", '"values" need "split": what stands between them', hint)
     if has["split"] and not has["names"]:
@@ -163,7 +176,7 @@ def _members_of_texts(yaml: Yaml | None) -> tuple[FieldPath, ...]:
 def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | None:
     if not given(yaml):
         return None
-    yaml.only(["at", "name", "value", "table"])
+    yaml.only(TYPES_WORDS)
     if not yaml.get("table") and not is_avro:
         raise yaml.error(
             "spec-missing",
@@ -181,6 +194,7 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
         optional_text(yaml.get("name")),
         texts(yaml.get("value")),
         _tables(yaml["table"], type_table) if yaml.get("table") else None,
+        *(read_path(one) if given(one := yaml.get(word)) else None for word in ("params", "names")),
     )
 
 

@@ -6,13 +6,14 @@ import re
 from typing import TypeGuard
 
 from runner.errors import Problems, nearest_or_all
-from runner.spec.vocabulary import IMAGE_KINDS, IMAGE_TEXTS
+from runner.spec.vocabulary import IMAGE_KINDS, IMAGE_TEXTS, WHOLE
 from runner.spec.words import Condition, Field, FieldPath, Image, Switch, Value
 from runner.yaml_text import Yaml
 
 PATH_PART = re.compile(r'"([^"]+)"|([^."\s]+)')
 FIELD_KEYS = ("at", "as", "unknown", "pattern", "dot", "count")
-IMAGE_KEYS = ("at", "over", "text", "image", "names", "value", "type")
+IMAGE_KEYS = ("at", "over", "text", "image", "names", "value", "type", "name", "prefix", "removed")
+PATHS_OF_IMAGES = ("over", "names", "removed")
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -49,6 +50,8 @@ def read_path(yaml: Yaml) -> FieldPath:
 
 def split_path(text: str, yaml: Yaml) -> FieldPath:
     """The parts of a path in the text of `yaml`, which is its place; raises `spec-path`."""
+    if text == WHOLE:
+        return FieldPath((WHOLE,), yaml.where())
     parts, position = [], 0
     while position < len(text):
         match = PATH_PART.match(text, position)
@@ -193,19 +196,33 @@ def read_image(yaml: Yaml | None) -> Image | None:
     if not isinstance(yaml.value, dict):
         return Image(paths(yaml))
     yaml.only(IMAGE_KEYS)
-    at, over, names = (yaml.get(key) for key in ("at", "over", "names"))
-    if not given(at):
+    if not given(yaml.get("at")):
         raise yaml.error("spec-missing", 'an image needs "at": the path of the field that holds it')
+    _check_image_words(yaml)
     text, completeness = _image_words(yaml)
-    value, type_member = (optional_text(yaml.get(key)) for key in ("value", "type"))
-    if (value or type_member) and not names:
+    over, names, removed = (read_path(one) if given(one := yaml.get(key)) else None for key in PATHS_OF_IMAGES)
+    value, type_member, name, prefix = (optional_text(yaml.get(key)) for key in ("value", "type", "name", "prefix"))
+    at = paths(yaml.get("at"))
+    return Image(at, over, text, completeness, names, value, type_member, name, prefix, removed)
+
+
+def _check_image_words(yaml: Yaml) -> None:
+    """Raises `spec-missing` and `spec-word` for words of an image that need others, or contradict each other."""
+    has = {key: given(yaml.get(key)) for key in IMAGE_KEYS}
+    if (has["value"] or has["type"]) and not (has["names"] or has["name"]):
         raise yaml.error(
             "spec-missing",
             'values by position need "names": the list of their columns',
             "for instance {at: images, names: fields.name, value: value}",
         )
-    over_path, names_path = (read_path(one) if one else None for one in (over, names))
-    return Image(paths(at), over_path, text, completeness, names_path, value, type_member)
+    if has["name"] and not has["value"]:
+        hint = "for instance {at: columns, name: name, value: value}"
+        raise yaml.error("spec-missing", '"name" needs "value": the member that holds a value', hint)
+    ways = [key for key in ("text", "names", "name", "prefix") if has[key]]
+    if len(ways) > 1:
+        raise yaml.error("spec-word", f'"{ways[0]}" and "{ways[1]}" are different ways to write an image', "keep one")
+    if has["removed"] and not has["text"]:
+        raise yaml["removed"].error("spec-missing", '"removed" needs "text"', "for patches that are texts")
 
 
 def _image_words(yaml: Yaml) -> tuple[str | None, str]:

@@ -32,6 +32,10 @@ META = (
 
 # The last part of a path: the members of a map that no other path leads to.
 OTHERS = "*"
+# A path of one part: the whole message.
+WHOLE = "."
+# The first part of a path: the Kafka record's key as JSON, its topic and its headers, and the message above its root.
+RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS, ABOVE_ROOT = "$key", "$topic", "$headers", "$message"
 
 TEXT_COLUMNS = ("tenant", "db_name", "schema_name", "table_name", "tx_id", "pair_id", "statement")
 TIME_COLUMNS = ("event_time", "produced_at")
@@ -39,7 +43,7 @@ ENCODINGS = ("json", "avro")
 NUMBERS = ("exact", "quoted")
 PARTS = ("year", "month", "day", "hour", "minute", "second", "milli", "micro", "nano", "negative", "epoch_s", "zone")
 KEY_TEXTS = ("json",)
-IMAGE_TEXTS = ("mongo_shell",)
+IMAGE_TEXTS = ("mongo_shell", "extended_json")
 IMAGE_KINDS = ("full", "partial", "key", "patch")
 
 # The keys of a spec whose members are merged with those of its parent; all other keys are replaced as a whole.

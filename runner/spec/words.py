@@ -120,7 +120,9 @@ class Image:
     """Where a row image is: the first of `at` that holds a row. If `over` is set, the columns missing in it come from
     the image at that path. `text` is the language of an image that is a text itself. `completeness` is the most that
     the vendor puts into it. For values by position, `names` is the list of their columns, `value` and `type` are the
-    members of a record that hold a value and the name of its type.
+    members of a record that hold a value and the name of its type. With `name`, the image is a list of objects, which
+    hold a column in `name` and its value in `value`. With `prefix`, only members whose names begin so are columns of
+    it, and they are called what follows. `removed` is the list of the columns that a patch removes.
     """
 
     at: tuple[FieldPath, ...]
@@ -130,6 +132,9 @@ class Image:
     names: FieldPath | None = None
     value: str | None = None
     type: str | None = None
+    name: str | None = None
+    prefix: str | None = None
+    removed: FieldPath | None = None
 
 
 @dataclass(frozen=True)
@@ -257,13 +262,16 @@ class TypeTables:
 class Types:
     """Where a message names the types of columns: at `at`, as maps column -> type, or as lists of objects that hold the
     column in `name`. Where entries are objects, the type is in their members `value`. Without `at`, messages name no
-    types, and the tables are for columns declared at a source.
+    types, and the tables are for columns declared at a source. What stands at `params` in an entry follows its type, in
+    brackets. With `names`, there is a list of types in step with the list of columns there.
     """
 
     at: tuple[FieldPath, ...]
     name: str | None
     value: tuple[str, ...]
     tables: TypeTables | None
+    params: FieldPath | None = None
+    names: FieldPath | None = None
 
     def all_tables(self) -> list[TypeTable]:
         return self.tables.all() if self.tables else []
@@ -274,7 +282,8 @@ class Key:
     """Where a message names its key: the columns are at `names`, as a list or as a text in which `split` stands between
     them, or are `columns`; their values, joined by `split`, are at `values`, or in the members of `image`. With
     `indexes`, the key is given as positions in the list at `names`. With `text`, the last part of each of `names` is a
-    member of the document in the text before it.
+    member of the document in the text before it. With `members`, the key columns are the members of the object there.
+    An image `is_value` if its text is that of the one column alone.
     """
 
     names: tuple[FieldPath, ...] = ()
@@ -284,12 +293,16 @@ class Key:
     values: tuple[FieldPath, ...] = ()
     split: str | None = None
     image: Image | None = None
+    is_value: bool = False
+    members: FieldPath | None = None
 
 
 @dataclass(frozen=True)
 class Message:
     """How messages are encoded. `schemas` are texts of schemas; the first that a message fits counts. `skip_bytes` is
-    the number of bytes before each record. `optional` are the fields that schemas may lack.
+    the number of bytes before each record. `optional` are the fields that schemas may lack. Paths start at the first of
+    the objects at `root`; an empty path is the whole message. A message may be a list, or have one at `batch`, whose
+    elements are messages of their own.
     """
 
     encoding: str = "json"
@@ -297,6 +310,8 @@ class Message:
     schemas: tuple[str, ...] = ()
     skip_bytes: int = 0
     optional: tuple[FieldPath, ...] = ()
+    root: tuple[FieldPath, ...] = ()
+    batch: FieldPath | None = None
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,20 @@ MAX_PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
+class TopicRecord:
+    """What a record of a topic has beside its value."""
+
+    key: str | None
+    topic: str | None
+    headers: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True)
 class FileMessage:
     """`block` is the position in the file where the block or line of the message begins, `number` counts within it from
     0. `schema` is the text of the file's own schema, if it has one. `damage` is set if the bytes are not a message but
-    a piece of a damaged file, and says why.
+    a piece of a damaged file, and says why. `record` is set if the file tells of records of a topic: then no bytes are
+    no value.
     """
 
     block: int
@@ -44,6 +54,7 @@ class FileMessage:
     raw: bytes
     schema: str | None = None
     damage: str | None = None
+    record: TopicRecord | None = None
 
 
 def plain_path(address: str) -> str:
