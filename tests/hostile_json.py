@@ -97,12 +97,14 @@ def written(value: Any) -> str:
 def objects_of_cases(folder: Path) -> list[dict[str, Any]]:
     """The messages of a format's cases that are objects, with their numbers as they were sent."""
     found = []
-    for path in sorted(folder.glob("*.messages.jsonl")):
+    for path in sorted([*folder.glob("*.messages.jsonl"), *folder.glob("*.records.jsonl")]):
         for line in path.read_bytes().split(b"\n"):
             try:
                 one = json.loads(line, parse_float=Sent, parse_int=Sent)
             except ValueError:
                 continue
+            if path.name.endswith(".records.jsonl"):
+                one = one.get("value")
             if isinstance(one, dict) and len(line) < 5_000:
                 found.append(one)
     return found
@@ -110,12 +112,23 @@ def objects_of_cases(folder: Path) -> list[dict[str, Any]]:
 
 def in_fields(messages: Sequence[dict[str, Any]], spec: Format) -> Iterator[str]:
     """Each value in each field that the format names, in turn in one of these messages."""
-    paths = sorted({path[: length + 1] for path, _ in json_fields(spec) for length in range(len(path))})
+    found = [place for path, _ in json_fields(spec) for place in places(path, spec)]
+    paths = sorted({path[: length + 1] for path in found for length in range(len(path))})
     for number, path in enumerate(paths):
         for value in VALUES:
             message = copy.deepcopy(messages[number % len(messages)])
             put(message, path, Sent(value))
             yield written(message)
+
+
+def places(path: Path_, spec: Format) -> list[Path_]:
+    """Where a path of a spec may lead to, from the top of a message; nowhere if it leads out of it."""
+    if path[0] == "$message":
+        return [path[1:]]
+    if path[0].startswith("$"):
+        return []
+    roots = [tuple(root) for root in spec.message.root or [()]]
+    return [tuple(part for part in (*root, *path) if part != ".") for root in roots]
 
 
 def put(message: dict[str, Any], path: Path_, value: Any) -> None:
@@ -154,7 +167,7 @@ def typed(messages: Iterable[dict[str, Any]], spec: Format, columns: Iterable[st
 
 def image_rows(message: dict[str, Any], spec: Format) -> list[dict[str, Any]]:
     """All images of a message."""
-    return [row for path in image_paths(spec) for row in rows_at(message, path)]
+    return [row for path in image_paths(spec) for place in places(path, spec) for row in rows_at(message, place)]
 
 
 def rows_at(message: Any, path: Path_) -> list[dict[str, Any]]:
