@@ -39,16 +39,22 @@ parsed as (
 
 {#- Where paths start, with what came beside the message. -#}
 {%- macro placed_fields(placing) -%}
--- Where paths start; and what came beside the message.  [message.root, $message, $key, $topic, $headers]
+{%- set used = [] -%}
+{%- for word, is_used in (('message.root', placing.roots), ('$message', placing.above), ('$key', placing.key), ('$topic', placing.has_topic), ('$headers', placing.has_headers)) if is_used -%}
+{%- do used.append(word) -%}
+{%- endfor -%}
+-- The fields where paths start, with what came beside them.  [{{ used | join(', ') }}]
 placed as (
-  select * except (m, found, record_key), struct(found.*
+  select * except (m, found{{ ', record_key' if placing.key }}), struct(found.*
     {%- if placing.above %}, struct({% for one in placing.above %}m.{{ name(one) }}{{ ', ' if not loop.last }}{% endfor %}) as `$message`{% endif %}
     {%- if placing.key %}, {{ first_root(placing.roots, 'record_key', placing.key) }} as `$key`{% endif %}
     {%- if placing.has_topic %}, origin.topic as `$topic`{% endif %}
     {%- if placing.has_headers %},
       map_from_entries(transform(filter(origin.headers, h -> h.key is not null), h -> struct(h.key, h.value))) as `$headers`{% endif %}) as m
-  from (select *, {{ found_root(placing) }} as found,
-      {% if placing.key %}from_json(origin.key, '{{ key_type(placing) }}', {{ json_options() }}){% else %}null{% endif %} as record_key from parsed)
+  from (select *, {{ found_root(placing) }} as found
+      {%- if placing.key %},
+      from_json(origin.key, '{{ key_type(placing) }}', {{ json_options() }}) as record_key
+      {%- endif %} from parsed)
 ),
 {%- endmacro -%}
 
