@@ -17,8 +17,11 @@ from pathlib import Path
 import pytest
 
 from runner.engine.kafka import topics_now
+from runner.functions.avro.files import FileMessage
 from runner.project.topics import KAFKA_KEYS
+from runner.run.compare import as_text, in_order
 from runner.run.documents import messages_of
+from runner.yaml_text import read_yaml
 from tests import engines, pages
 from tests.conftest import Ran
 from tests.engines import HOST, PASSWORD, PLAIN_LOGIN, Broker, Message, free_port
@@ -165,6 +168,42 @@ def test_every_message_of_a_format_lands_as_it_does_from_files(
         if name in IN_FILES_TOO:
             from_files = sorted(found[f"file_{name}"], key=lambda row: (row["seq"]["arrival"], row["seq"]["row"]))
             assert [bare(row) for row in from_files] == [bare(row) for row in landed], name
+
+
+# What a record's key, topic and headers decide of a row, and some more.
+OF_RECORDS = ("kind", "op", "table_name", "key", "old_key", "before", "after", "changed", "tx_id", "reason")
+
+
+def test_records_with_keys_land_as_their_cases_say(broker: Broker, project: Write, runner: Runner) -> None:
+    """The cases of formats that read the key, the topic or the headers of a record."""
+    cases = {
+        f"{path.parent.name}_{path.name.removesuffix('.records.jsonl')}": path
+        for path in sorted((ROOT / "formats/cases").glob("*/*.records.jsonl"))
+    }
+    sources = []
+    for name, path in cases.items():
+        found = messages_of(path.name, path.read_bytes(), "json")
+        (topic,) = {one.record.topic or name for one in found if one.record}
+        broker.create_topic(topic)
+        broker.produce(topic, map(produced, found))
+        declared = read_yaml(path.with_name(path.name.replace(".records.jsonl", ".rows.yml"))).value.get("source", {})
+        given = {"name": name, "format": path.parent.name, "kafka": {"servers": broker.servers, "topics": topic}}
+        sources.append(json.dumps(given | declared))
+    project(project_of(*sources))
+    assert runner("run", "-s", "config.materialized:streaming").code == 0
+    for name, path in cases.items():
+        sql = f"select * from {name}_to_changelog order by seq.arrival, seq.row"
+        landed = [json.loads(line) for line in runner("show", "--inline", sql, "--output", "json").out.splitlines()]
+        case = read_yaml(path.with_name(path.name.replace(".records.jsonl", ".rows.yml")))
+        expected = [{key: value for key, value in row.items() if key in OF_RECORDS} for row in case.value["rows"]]
+        assert in_order([as_text(row) for row in landed], expected) == [], name
+
+
+def produced(message: FileMessage) -> Message:
+    record = message.record
+    assert record
+    headers = [(key, (value or "").encode()) for key, value in record.headers]
+    return Message(message.raw or None, record.key.encode() if record.key else None, headers, 0)
 
 
 def bare(row: dict) -> dict:
