@@ -106,6 +106,8 @@ exploded as (
     {%- endif %}
     {%- if plan.images.may_lack_columns %},
     if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as named_columns
+    {%- elif plan.images.name_columns %},
+    {{ names_in_images(plan) }} as named_columns
     {%- endif %}
     {%- if plan.bytes_in_doubt and not plan.images.in_lists %},
     {{ name(plan.prefix ~ '_in_doubt') }}(raw, sent_before, sent_after, readers) as json_in_doubt

@@ -310,7 +310,13 @@ coalesce({% for member in entry.members %}row[{{ text(member) }}], row_before[{{
 {%- endmacro -%}
 
 {#- A map of the columns that a message names for its table: those with types, and those that it says were not sent. -#}
-{%- macro named_columns(images) -%} {{ 'named_columns' if images.may_lack_columns else 'types' }} {%- endmacro -%}
+{%- macro named_columns(images) -%} {{ 'named_columns' if images.name_columns else 'types' }} {%- endmacro -%}
+
+{#- The names of all columns in both images as they were sent, with those that have types. -#}
+{%- macro names_in_images(plan) -%}
+{%- set sides = [sent_before(plan.images), sent_after(plan.images)] if plan.images.in_lists else ['found_before', 'found_after'] -%}
+if(reason is null, map_concat({% for side in sides %}coalesce({{ table_columns(side, plan) }}, map()), {% endfor %}coalesce(types, map())), null)
+{%- endmacro -%}
 
 {#- Where one image is laid over the other, only the columns that it brought can differ. -#}
 {%- macro changed(images) -%}

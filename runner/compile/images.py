@@ -124,7 +124,8 @@ class Images:
     """`changes` has one entry for each verdict of a row change, `updates` those of them that have two images. `in_json`
     is verdict -> the paths of each image of it that is JSON of the message; `named` are those of them that become maps.
     `texts`, `sent` and `listed` are read by functions: of `sent`, `positional` are lists of values without names;
-    `listed` are lists of rows in Avro, whose values `may_be_ambiguous` if they may be wall clocks with a zone.
+    `listed` are lists of rows in Avro, whose values `may_be_ambiguous` if they may be wall clocks with a zone. An image
+    that `may_lack_columns` says which; `name_columns`: whether a message names columns that it did not send.
     `patches` are the verdicts whose image after the change is a patch, `removed` verdict -> the columns that it
     removes. `others` are the images that inserted and deleted rows do not have.
     """
@@ -140,6 +141,7 @@ class Images:
     positional: tuple[SentImage, ...]
     listed: tuple[FieldPath, ...]
     may_lack_columns: bool
+    name_columns: bool
     may_be_ambiguous: bool
     patches: tuple[str, ...]
     removed: Mapping[str, Removed]
@@ -184,6 +186,7 @@ def make_images(spec: Format) -> Images:
     updates = tuple(change for change in changes if change.before)
     sent = tuple(dict.fromkeys(_sent_images(spec))) if is_avro and not spec.each else ()
     patches = after.incomplete.get("patch", ())
+    may_lack_columns = is_avro and any(entry.not_sent for entry in spec.records.values())
     return Images(
         in_lists=bool(spec.each),
         changes=changes,
@@ -195,7 +198,8 @@ def make_images(spec: Format) -> Images:
         sent=sent,
         positional=tuple(image for image in sent if image.names),
         listed=tuple(image_paths(spec)) if is_avro and spec.each else (),
-        may_lack_columns=is_avro and any(entry.not_sent for entry in spec.records.values()),
+        may_lack_columns=may_lack_columns,
+        name_columns=may_lack_columns or bool(spec.not_sent),
         may_be_ambiguous=is_avro and any({"zone", "year"} <= entry.parts.keys() for entry in spec.records.values()),
         patches=patches,
         removed={verdict: _removed(lines[verdict]) for verdict in after.texts if verdict in patches},

@@ -36,8 +36,8 @@ class Keys:
 
     @property
     def are_sent(self) -> bool:
-        """Whether messages themselves name key columns."""
-        return any(place.form not in ("columns", "declared") for place in self.names)
+        """Whether messages themselves name the key columns of their table. A record's key may be another's."""
+        return any(place.form not in ("columns", "declared", "members") for place in self.names)
 
 
 def make_keys(spec: Format, keyed: Collection[DeclaredTable]) -> Keys:
