@@ -65,7 +65,7 @@ Decode = Callable[[bytes], Found]
 def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
     """The function that reads a message: with the schema given with it, else with those of the layout."""
     usual = [record_decoder(parse_schema(text), layout) for text in layout.schemas]
-    own = lru_cache(REMEMBERED)(lambda schema: _own_decoder(schema, layout))
+    own = lru_cache(REMEMBERED)(lambda schema: own_decoder(schema, layout))
 
     def decode(message: bytes, schema: str | None) -> Found:
         return first_fitting(usual, message) if schema is None else own(schema)(message)
@@ -73,7 +73,8 @@ def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
     return decode
 
 
-def _own_decoder(schema: str, layout: Layout) -> Decode:
+def own_decoder(schema: str, layout: Layout) -> Decode:
+    """The function that reads a message of a file that has this schema in it."""
     try:
         record = parse_record(schema)
         if layout.needed and not any(find(record, path) for path in layout.needed):
