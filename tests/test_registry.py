@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.functions.avro import numbered, registry
+from runner.functions.avro import numbered, places, registry
 from runner.functions.avro.layout import Layout, Numbers, Slot
 from runner.functions.avro.messages import Found
 from runner.functions.avro.registry import RegistryFailed, RegistrySchemas, Written
@@ -20,7 +20,7 @@ from tests.avro_cases import encoded
 from tests.schema_registry import Registry, registry_server
 
 
-def record(name: str, **fields: object) -> dict:
+def record(name: str, /, **fields: object) -> dict:
     return {"type": "record", "name": name, "fields": [{"name": one, "type": kind} for one, kind in fields.items()]}
 
 
@@ -47,22 +47,22 @@ FIRST = record("change", kind="string", id="int")
 
 def test_what_was_answered_is_not_asked_again_by_anybody_on_the_machine(server: Registry, tmp_path: Path) -> None:
     server.add(7, FIRST)
-    schemas = RegistrySchemas(registry.Registry((server.url,)), str(tmp_path))
+    schemas = RegistrySchemas(places.Registry((server.url,)), str(tmp_path))
     assert schemas.get(7) == Written(json.dumps(FIRST))
     assert schemas.get(8) is None
     assert server.calls == ["/schemas/ids/7", "/schemas/ids/8"]
     server.answers.clear()
-    again = RegistrySchemas(registry.Registry((server.url,), login="other:password"), str(tmp_path))
+    again = RegistrySchemas(places.Registry((server.url,), login="other:password"), str(tmp_path))
     assert again.get(7) == schemas.get(7) == Written(json.dumps(FIRST))
     assert len(server.calls) == 2
     # Another registry has other schemas under the same numbers.
-    assert RegistrySchemas(registry.Registry((server.url + "/other",)), str(tmp_path)).folder != schemas.folder
+    assert RegistrySchemas(places.Registry((server.url + "/other",)), str(tmp_path)).folder != schemas.folder
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"schema": "x"}', "[]", "null"])
 def test_a_damaged_file_is_asked_for_again(server: Registry, tmp_path: Path, damage: str) -> None:
     server.add(7, FIRST)
-    schemas = RegistrySchemas(registry.Registry((server.url,)), str(tmp_path))
+    schemas = RegistrySchemas(places.Registry((server.url,)), str(tmp_path))
     assert schemas.get(7)
     (path,) = Path(schemas.folder).iterdir()
     path.write_text(damage)
@@ -73,8 +73,8 @@ def test_a_damaged_file_is_asked_for_again(server: Registry, tmp_path: Path, dam
 def test_without_a_folder_to_write_schemas_come_all_the_same(server: Registry, tmp_path: Path) -> None:
     server.add(7, FIRST)
     (tmp_path / "file").write_text("")
-    assert RegistrySchemas(registry.Registry((server.url,)), str(tmp_path / "file")).get(7)
-    assert RegistrySchemas(registry.Registry((server.url,)), "").folder
+    assert RegistrySchemas(places.Registry((server.url,)), str(tmp_path / "file")).get(7)
+    assert RegistrySchemas(places.Registry((server.url,)), "").folder
 
 
 def test_schemas_that_a_schema_uses_come_with_it_each_after_those_that_it_uses(
@@ -87,7 +87,7 @@ def test_schemas_that_a_schema_uses_come_with_it_each_after_those_that_it_uses(
     server.add_version("shop.row", 1, "row", **uses(("shop/money", 3)))
     server.add_version("shop.key", 2, "key", **uses(("shop/money", 3)))
     server.add(9, FIRST, schemaType="AVRO", **uses(("shop.row", 1), ("shop.key", 2)))
-    schemas = RegistrySchemas(registry.Registry((server.url,)), str(tmp_path))
+    schemas = RegistrySchemas(places.Registry((server.url,)), str(tmp_path))
     found = schemas.get(9)
     assert found == Written(json.dumps(FIRST), ('"money"', '"row"', '"key"'))
     assert schemas.get(9) == found
@@ -117,7 +117,7 @@ def test_only_the_word_of_the_registry_says_that_there_is_no_schema(
     server: Registry, tmp_path: Path, answer: tuple[int, object], says: str
 ) -> None:
     server.answers["/schemas/ids/7"] = answer
-    schemas = RegistrySchemas(registry.Registry((server.url,)), str(tmp_path))
+    schemas = RegistrySchemas(places.Registry((server.url,)), str(tmp_path))
     with pytest.raises(RegistryFailed, match=says):
         schemas.get(7)
     # What may be better soon is tried again, all else is not.
@@ -130,9 +130,9 @@ def test_a_registry_that_fails_is_asked_again_and_then_the_others(tmp_path: Path
         second.add(8, FIRST)
         second.answers["/schemas/ids/7"] = 500, {}
         first.failures = 2
-        assert RegistrySchemas(registry.Registry((first.url,)), str(tmp_path)).get(7) and len(first.calls) == 3
+        assert RegistrySchemas(places.Registry((first.url,)), str(tmp_path)).get(7) and len(first.calls) == 3
         first.failures = 1000
-        both = RegistrySchemas(registry.Registry((first.url, second.url)), str(tmp_path))
+        both = RegistrySchemas(places.Registry((first.url, second.url)), str(tmp_path))
         assert both.get(8) and (len(first.calls), second.calls) == (4, ["/schemas/ids/8"])
     with pytest.raises(RegistryFailed, match=r"Connection refused.*; .*Connection refused"):
         both.get(9)
@@ -141,7 +141,7 @@ def test_a_registry_that_fails_is_asked_again_and_then_the_others(tmp_path: Path
 def test_the_login_goes_to_the_registry_and_nowhere_else(tmp_path: Path) -> None:
     with registry_server("loader:tr0ut:gill") as server, registry_server() as other:
         server.add(7, FIRST)
-        given = registry.Registry((server.url,), login="loader:tr0ut:gill")
+        given = places.Registry((server.url,), login="loader:tr0ut:gill")
         assert "tr0ut" not in repr(given)
         with pytest.raises(RegistryFailed, match="refuses access") as failed:
             RegistrySchemas(replace(given, login="loader:wrong-password"), str(tmp_path)).get(7)
@@ -162,7 +162,7 @@ def test_a_registry_that_answers_with_the_schema_itself(server: Registry, tmp_pa
         {"message": "No artifact with ID", "error_code": 404, "name": "ArtifactNotFoundException"},
     )
     server.answers["/apis/registry/v2/ids/globalIds/9"] = 200, 'syntax = "proto3";'
-    at = registry.Registry((server.url + "/apis/registry/v2/",), "ids/globalIds/{number}?dereference=true")
+    at = places.Registry((server.url + "/apis/registry/v2/",), "ids/globalIds/{number}?dereference=true")
     schemas = RegistrySchemas(at, str(tmp_path))
     assert schemas.get(7) == Written(json.dumps(FIRST)) and schemas.get(8) is None
     assert server.calls[0] == "/apis/registry/v2/ids/globalIds/7?dereference=true"
@@ -187,7 +187,7 @@ def test_certificates_of_both_sides(tmp_path: Path) -> None:
     authorities = (tmp_path / "registry.crt").read_text()
     with registry_server(certificate=own, callers=tmp_path / "caller.crt") as server:
         server.add(7, FIRST)
-        at = registry.Registry((server.url,))
+        at = places.Registry((server.url,))
         for given in (at, replace(at, certificate=caller.read_text())):
             with pytest.raises(RegistryFailed, match="certificate verify failed"):
                 RegistrySchemas(given, str(tmp_path)).get(7)
@@ -219,7 +219,7 @@ FLAT = record("change", kind="string", id="int", now="string")
 
 
 def decoder(
-    of: registry.Registry | None, known: dict[int, dict], folder: Path, size: int = 4
+    of: places.Registry | None, known: dict[int, dict], folder: Path, size: int = 4
 ) -> Callable[[bytes], Found]:
     numbers = Numbers(size, {number: json.dumps(one) for number, one in known.items()}, of, REQUIRED)
     decode = numbered.numbered_decoder(LAYOUT, numbers, str(folder))
@@ -236,7 +236,7 @@ def test_each_message_is_read_by_its_own_schema(server: Registry, tmp_path: Path
     server.add(big, NEW)
     old = {"kind": "I", "id": -3, "now": {"a": 2**40, "b": None}}
     new = {"extra": "x", "id": 2**40, "source": {"lag": 0.5, "host": "h"}, "kind": "U", "now": {"a": 1.5, "c": "z"}}
-    read = decoder(registry.Registry((server.url,)), {}, tmp_path, size)
+    read = decoder(places.Registry((server.url,)), {}, tmp_path, size)
     for _ in range(3):
         assert read(framed(7, OLD, old, size)).values[:2] == ["I", "-3"]
         found = read(framed(big, NEW, new, size))
@@ -257,7 +257,7 @@ def test_why_a_message_cannot_be_read(server: Registry, tmp_path: Path) -> None:
     server.add(7, "string")
     server.add(8, record("change", kind="string", id="elsewhere.Id", now=ROW))
     good = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
-    read = decoder(registry.Registry((server.url,)), {}, tmp_path)
+    read = decoder(places.Registry((server.url,)), {}, tmp_path)
     assert read(good).reason is None
     expected = {
         b"\0\0\0\0\2..": ("schema-mismatch", 'the schema with the number 2 cannot be used: it has no field "id"'),
@@ -303,7 +303,7 @@ def test_a_type_of_another_schema(server: Registry, tmp_path: Path) -> None:
     outer = record("change", kind="string", id="shop.Id", now=ROW)
     server.add(1, outer, references=[{"name": "shop.Id", "subject": "id", "version": 4}])
     whole = record("change", kind="string", id=inner, now=ROW)
-    read = decoder(registry.Registry((server.url,)), {}, tmp_path)
+    read = decoder(places.Registry((server.url,)), {}, tmp_path)
     found = read(framed(1, whole, {"kind": "I", "id": {"digits": "12"}, "now": {}}))
     assert found.reason is None and found.values[1] == '{"digits":"12"}'
 
@@ -311,7 +311,7 @@ def test_a_type_of_another_schema(server: Registry, tmp_path: Path) -> None:
 def test_a_number_that_was_unknown_is_looked_up_again_later(
     server: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = decoder(registry.Registry((server.url,)), {}, tmp_path)
+    read = decoder(places.Registry((server.url,)), {}, tmp_path)
     message = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
     assert [read(message).reason for _ in range(5)] == ["schema-unknown"] * 5 and len(server.calls) == 1
     server.add(1, OLD)
@@ -323,7 +323,7 @@ def test_a_number_that_was_unknown_is_looked_up_again_later(
 def test_memory_does_not_grow_with_numbers(server: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbered, "MOST_SCHEMAS", 3)
     schemas = numbered.NumberedSchemas(
-        LAYOUT, Numbers(4, {0: json.dumps(OLD)}, registry.Registry((server.url,)), REQUIRED), str(tmp_path)
+        LAYOUT, Numbers(4, {0: json.dumps(OLD)}, places.Registry((server.url,)), REQUIRED), str(tmp_path)
     )
     for number in range(20):
         schemas.decoder(number)
@@ -332,7 +332,7 @@ def test_memory_does_not_grow_with_numbers(server: Registry, tmp_path: Path, mon
 
 def test_schemas_of_a_folder_come_first(server: Registry, tmp_path: Path) -> None:
     message = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
-    assert decoder(registry.Registry((server.url,)), {1: OLD}, tmp_path)(message).reason is None and not server.calls
+    assert decoder(places.Registry((server.url,)), {1: OLD}, tmp_path)(message).reason is None and not server.calls
     alone = decoder(None, {1: OLD}, tmp_path)
     assert alone(message).reason is None
     assert alone(framed(2, OLD, {"kind": "I", "id": 1, "now": {}}))[1:] == (

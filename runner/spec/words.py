@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runner.errors import Where
-from runner.functions.avro.registry import Registry
+from runner.functions.avro.places import Registry
 from runner.spec.vocabulary import BY_STATEMENT
 from runner.yaml_text import Yaml
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypedDict, Union
 
-from runner.functions.avro.registry import Registry
+from runner.functions.avro.places import Registry
 
 Names = tuple[str, ...]
 """The names that lead to a value, from the record of a message or from a record inside it."""

@@ -12,15 +12,16 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+
+from runner.functions.avro.places import Registry, tls_context
 
 if TYPE_CHECKING:
     import ssl
     from urllib.request import Request
 
-USUAL_PATH = "schemas/ids/{number}"
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json;q=0.9, */*;q=0.5"
 TIMEOUT_SECONDS = 10.0
 # Each address is asked so often, with a pause in between, before a message fails with the whole batch.
@@ -35,20 +36,6 @@ KIND_HEADER = "X-Registry-ArtifactType"
 
 class RegistryFailed(Exception):
     """The registry does not say whether it has a schema; the message says why. What waits for it can be tried again."""
-
-
-@dataclass(frozen=True)
-class Registry:
-    """Where schemas are, and how to get there. `path` is that of a schema, with `{number}` in it. `login` is a name, a
-    colon and a password. `authorities` are certificates that are trusted in place of the system's; `certificate` is
-    that of the caller, with its key; both as PEM.
-    """
-
-    urls: tuple[str, ...]
-    path: str = USUAL_PATH
-    login: str = field(default="", repr=False)
-    authorities: str = field(default="", repr=False)
-    certificate: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -205,23 +192,6 @@ def _without_schema(status: int, content: bytes) -> None:
 
 def _words(error: Exception) -> str:
     return str(getattr(error, "reason", error)) or type(error).__name__
-
-
-def tls_context(registry: Registry) -> ssl.SSLContext:
-    """What is trusted and shown in connections to a registry; raises ssl.SSLError for what cannot be used."""
-    import ssl
-
-    context = ssl.create_default_context(cadata=registry.authorities or None)
-    if registry.certificate:
-        # Python reads a certificate with its key from a file only; nobody else can read this one.
-        handle, path = tempfile.mkstemp()
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(registry.certificate)
-            context.load_cert_chain(path, password=lambda: "")  # never asks a person
-        finally:
-            os.unlink(path)
-    return context
 
 
 # --- files
