@@ -8,6 +8,7 @@ import json
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -306,6 +307,21 @@ def test_a_type_of_another_schema(server: Registry, tmp_path: Path) -> None:
     read = decoder(places.Registry((server.url,)), {}, tmp_path)
     found = read(framed(1, whole, {"kind": "I", "id": {"digits": "12"}, "now": {}}))
     assert found.reason is None and found.values[1] == '{"digits":"12"}'
+
+
+def test_rows_that_are_records(tmp_path: Path) -> None:
+    """The columns of each row are those of its own schema: what that does not name is not in the image."""
+    date = {"type": "int", "logicalType": "date"}
+    first = record("row", id="int", name=["null", "string"], born=date)
+    later = record("row", id="long", price={"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2})
+    schemas = {n: record("change", kind="string", id="int", now=["null", row]) for n, row in enumerate((first, later))}
+    read = decoder(None, schemas, tmp_path)
+    rows = [{"id": 1, "name": None, "born": 19000}, {"id": 2**40, "price": Decimal("1.50")}, None]
+    found = [
+        read(framed(n, schemas[n], {"kind": "I", "id": 1, "now": row})).values[2] for n, row in zip((0, 1, 1), rows)
+    ]
+    assert found[0].texts == {"id": "1", "name": None, "born": "2022-01-08"}
+    assert found[1].texts == {"id": str(2**40), "price": "1.50"} and found[2] is None
 
 
 def test_a_number_that_was_unknown_is_looked_up_again_later(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
+from tests.pages import ROOT, section, write_files
 from tests.schema_registry import registry_server
 from tests.spark_fixtures import rows
 from tests.test_avro_sources import container, write_dump
@@ -110,6 +111,15 @@ def test_a_registry_is_asked_once_for_each_number(
     for path in (path for path in folder.rglob("*") if path.is_file() and "logs" not in path.parts):
         content = path.read_bytes()
         assert b"tr0ut" not in content and b64encode(b"loader:tr0ut-gill") not in content, path
+
+
+def test_the_project_of_the_docs(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    project()
+    write_files(section(ROOT / "docs/formats.md", "Schemas by number"), Path())
+    ran = runner("compile")
+    assert ran.code == 2 and "env-var-missing" in ran.err
+    monkeypatch.setenv("REGISTRY_PASSWORD", "tr0ut-gill")
+    assert runner("compile").code == 0
 
 
 def test_schemas_from_a_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,8 +44,8 @@ class Slot:
     - names: a list of texts in the same way; a single text is a list of one
     - map: a map of texts
     - others: the text of a map without the members in `taken`; null if there are no others
-    - row: a map of column -> value
-    - rows: a list of such maps; a map counts as a list of one
+    - row: a map of column -> value, or a record whose fields are the columns
+    - rows: a list of such rows; a bare row counts as a list of one
     - positional: a list of values. If the values are members of records, `value` is the name of the member, and `type`
       the name of the member that says which type the value has
 

@@ -19,6 +19,7 @@ from runner.functions.avro.reader import (
     read_entries,
     read_list,
     read_null,
+    read_record,
     read_union,
     skipper,
     then,
@@ -298,9 +299,9 @@ def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
             return read_entries(text_reader(schema.values, {}))
         case "others" if isinstance(schema, Map):
             return then(plain(schema), lambda entries: _others(entries, slot.taken))
-        case "row" if isinstance(schema, Map):
+        case "row" if isinstance(schema, (Map, Record)):
             return _row_reader(schema, slot, records)
-        case "rows" if isinstance(schema, (Map, Array)):
+        case "rows" if isinstance(schema, (Map, Record, Array)):
             return _rows_reader(schema, slot, records)
         case "positional" if isinstance(schema, Array):
             return then(read_list(_item(schema.items, slot, records)), positional_image)
@@ -312,13 +313,15 @@ def _others(entries: dict[str, Any], taken: Sequence[str]) -> str | None:
     return json_text(others) if others else None
 
 
-def _row_reader(schema: Map, slot: Slot, records: Records) -> Read:
-    return then(read_entries(_value_reader(schema.values, slot, records)), row_image)
-
-
-def _rows_reader(schema: Map | Array, slot: Slot, records: Records) -> Read:
-    """Reads a list of rows, with None for an item that is no map."""
+def _row_reader(schema: Map | Record, slot: Slot, records: Records) -> Read:
     if isinstance(schema, Map):
+        return then(read_entries(_value_reader(schema.values, slot, records)), row_image)
+    return then(read_record([(n, _value_reader(one, slot, records)) for n, one in schema.fields.items()]), row_image)
+
+
+def _rows_reader(schema: Map | Record | Array, slot: Slot, records: Records) -> Read:
+    """Reads a list of rows, with None for an item that is neither a map nor a record."""
+    if not isinstance(schema, Array):
         return then(_row_reader(schema, slot, records), lambda row: row_images([row]))
     return then(read_list(reach(schema.items, (), replace(slot, kind="row"), records)), row_images)
 

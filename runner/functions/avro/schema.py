@@ -194,8 +194,8 @@ def alternatives(schema: Schema, through_arrays: bool = True) -> list[Schema]:
 # Kind of a slot -> what a schema must have at its path.
 NEEDED_TYPES: Mapping[str, tuple[type, ...]] = {
     "positional": (Array,),
-    "rows": (Array, Map),
-    "row": (Map,),
+    "rows": (Array, Map, Record),
+    "row": (Map, Record),
     "texts": (Array,),
     "names": (Array, Primitive),
     "numbers": (Array,),
@@ -206,7 +206,7 @@ NULL = Primitive("null")
 
 
 def not_of_kind(found: Iterable[Schema], path: Sequence[str], kind: str) -> str | None:
-    """What the types at a path are not, if nothing can be read of them for a slot of this kind: "map" or "list"."""
+    """What the types at a path are not, if nothing can be read of them for a slot of this kind."""
     needed = NEEDED_TYPES.get(kind)
     through_list = kind in ("texts", "names", "numbers") and len(path) > 1
     if not needed or through_list:
@@ -214,7 +214,7 @@ def not_of_kind(found: Iterable[Schema], path: Sequence[str], kind: str) -> str 
     types = (one for schema in found for one in alternatives(schema, through_arrays=False))
     if any(isinstance(one, needed) and one != NULL for one in types):
         return None
-    return "map" if needed == (Map,) else "list"
+    return "list" if Array in needed else "map or a record" if Record in needed else "map"
 
 
 def _members(schema: Schema, name: str) -> list[Schema]:
