@@ -35,7 +35,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[Registry]:
+def host() -> Iterator[Registry]:
     with registry_server() as running:
         yield running
 
@@ -46,53 +46,51 @@ def server() -> Iterator[Registry]:
 FIRST = record("change", kind="string", id="int")
 
 
-def test_what_was_answered_is_not_asked_again_by_anybody_on_the_machine(server: Registry, tmp_path: Path) -> None:
-    server.add(7, FIRST)
-    schemas = RegistrySchemas(places.Registry((server.url,)), str(tmp_path))
+def test_what_was_answered_is_not_asked_again_by_anybody_on_the_machine(host: Registry, tmp_path: Path) -> None:
+    host.add(7, FIRST)
+    schemas = RegistrySchemas(places.Registry((host.url,)), str(tmp_path))
     assert schemas.get(7) == Written(json.dumps(FIRST))
     assert schemas.get(8) is None
-    assert server.calls == ["/schemas/ids/7", "/schemas/ids/8"]
-    server.answers.clear()
-    again = RegistrySchemas(places.Registry((server.url,), login="other:password"), str(tmp_path))
+    assert host.calls == ["/schemas/ids/7", "/schemas/ids/8"]
+    host.answers.clear()
+    again = RegistrySchemas(places.Registry((host.url,), login="other:password"), str(tmp_path))
     assert again.get(7) == schemas.get(7) == Written(json.dumps(FIRST))
-    assert len(server.calls) == 2
+    assert len(host.calls) == 2
     # Another registry has other schemas under the same numbers.
-    assert RegistrySchemas(places.Registry((server.url + "/other",)), str(tmp_path)).folder != schemas.folder
+    assert RegistrySchemas(places.Registry((host.url + "/other",)), str(tmp_path)).folder != schemas.folder
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"schema": "x"}', "[]", "null"])
-def test_a_damaged_file_is_asked_for_again(server: Registry, tmp_path: Path, damage: str) -> None:
-    server.add(7, FIRST)
-    schemas = RegistrySchemas(places.Registry((server.url,)), str(tmp_path))
+def test_a_damaged_file_is_asked_for_again(host: Registry, tmp_path: Path, damage: str) -> None:
+    host.add(7, FIRST)
+    schemas = RegistrySchemas(places.Registry((host.url,)), str(tmp_path))
     assert schemas.get(7)
     (path,) = Path(schemas.folder).iterdir()
     path.write_text(damage)
     assert schemas.get(7) == Written(json.dumps(FIRST))
-    assert len(server.calls) == 2 and json.loads(path.read_text())["schema"] == json.dumps(FIRST)
+    assert len(host.calls) == 2 and json.loads(path.read_text())["schema"] == json.dumps(FIRST)
 
 
-def test_without_a_folder_to_write_schemas_come_all_the_same(server: Registry, tmp_path: Path) -> None:
-    server.add(7, FIRST)
+def test_without_a_folder_to_write_schemas_come_all_the_same(host: Registry, tmp_path: Path) -> None:
+    host.add(7, FIRST)
     (tmp_path / "file").write_text("")
-    assert RegistrySchemas(places.Registry((server.url,)), str(tmp_path / "file")).get(7)
-    assert RegistrySchemas(places.Registry((server.url,)), "").folder
+    assert RegistrySchemas(places.Registry((host.url,)), str(tmp_path / "file")).get(7)
+    assert RegistrySchemas(places.Registry((host.url,)), "").folder
 
 
-def test_schemas_that_a_schema_uses_come_with_it_each_after_those_that_it_uses(
-    server: Registry, tmp_path: Path
-) -> None:
+def test_schemas_that_a_schema_uses_come_with_it_each_after_those_that_it_uses(host: Registry, tmp_path: Path) -> None:
     def uses(*places: tuple[str, int]) -> dict:
         return {"references": [{"name": "n", "subject": subject, "version": version} for subject, version in places]}
 
-    server.add_version("shop/money", 3, "money")
-    server.add_version("shop.row", 1, "row", **uses(("shop/money", 3)))
-    server.add_version("shop.key", 2, "key", **uses(("shop/money", 3)))
-    server.add(9, FIRST, schemaType="AVRO", **uses(("shop.row", 1), ("shop.key", 2)))
-    schemas = RegistrySchemas(places.Registry((server.url,)), str(tmp_path))
+    host.add_version("shop/money", 3, "money")
+    host.add_version("shop.row", 1, "row", **uses(("shop/money", 3)))
+    host.add_version("shop.key", 2, "key", **uses(("shop/money", 3)))
+    host.add(9, FIRST, schemaType="AVRO", **uses(("shop.row", 1), ("shop.key", 2)))
+    schemas = RegistrySchemas(places.Registry((host.url,)), str(tmp_path))
     found = schemas.get(9)
     assert found == Written(json.dumps(FIRST), ('"money"', '"row"', '"key"'))
     assert schemas.get(9) == found
-    assert server.calls == [
+    assert host.calls == [
         "/schemas/ids/9",
         "/subjects/shop.row/versions/1?deleted=true",
         "/subjects/shop%2Fmoney/versions/3?deleted=true",
@@ -110,19 +108,23 @@ def test_schemas_that_a_schema_uses_come_with_it_each_after_those_that_it_uses(
         ((403, "no"), r"refuses access \(403\)"),
         ((200, "<html>welcome</html>"), "its answer is not JSON"),
         ((400, {}), "it answers 400"),
+        ((200, {"schema": "{}", "references": 5}), "does not say which schemas"),
+        ((200, {"schema": "{}", "references": [{"name": "n"}]}), "without its subject and version"),
+        ((200, {"schema": "{}", "references": [{"subject": "s", "version": 1}]}), 'version 1 of "s"'),
         ((500, {"error_code": 50001}), "it answers 500"),
         ((429, {}), "it answers 429"),
     ],
 )
 def test_only_the_word_of_the_registry_says_that_there_is_no_schema(
-    server: Registry, tmp_path: Path, answer: tuple[int, object], says: str
+    host: Registry, tmp_path: Path, answer: tuple[int, object], says: str
 ) -> None:
-    server.answers["/schemas/ids/7"] = answer
-    schemas = RegistrySchemas(places.Registry((server.url,)), str(tmp_path))
+    host.answers["/schemas/ids/7"] = answer
+    schemas = RegistrySchemas(places.Registry((host.url,)), str(tmp_path))
     with pytest.raises(RegistryFailed, match=says):
         schemas.get(7)
     # What may be better soon is tried again, all else is not.
-    assert len(server.calls) == (registry.ATTEMPTS if answer[0] in (500, 429) else 1)
+    assert host.calls.count("/schemas/ids/7") == (registry.ATTEMPTS if answer[0] in (500, 429) else 1)
+    assert not Path(schemas.folder).exists()
 
 
 def test_a_registry_that_fails_is_asked_again_and_then_the_others(tmp_path: Path) -> None:
@@ -140,34 +142,34 @@ def test_a_registry_that_fails_is_asked_again_and_then_the_others(tmp_path: Path
 
 
 def test_the_login_goes_to_the_registry_and_nowhere_else(tmp_path: Path) -> None:
-    with registry_server("loader:tr0ut:gill") as server, registry_server() as other:
-        server.add(7, FIRST)
-        given = places.Registry((server.url,), login="loader:tr0ut:gill")
+    with registry_server("loader:tr0ut:gill") as host, registry_server() as other:
+        host.add(7, FIRST)
+        given = places.Registry((host.url,), login="loader:tr0ut:gill")
         assert "tr0ut" not in repr(given)
         with pytest.raises(RegistryFailed, match="refuses access") as failed:
             RegistrySchemas(replace(given, login="loader:wrong-password"), str(tmp_path)).get(7)
         assert "wrong-password" not in str(failed.value)
         assert RegistrySchemas(given, str(tmp_path)).get(7)
         other.add(8, FIRST)
-        server.answers["/schemas/ids/8"] = 302, ""
-        server.headers["Location"] = f"{other.url}/schemas/ids/8"
+        host.answers["/schemas/ids/8"] = 302, ""
+        host.headers["Location"] = f"{other.url}/schemas/ids/8"
         assert RegistrySchemas(given, str(tmp_path)).get(8)
-        assert other.logins == [None] and None not in server.logins
+        assert other.logins == [None] and None not in host.logins
 
 
-def test_a_registry_that_answers_with_the_schema_itself(server: Registry, tmp_path: Path) -> None:
+def test_a_registry_that_answers_with_the_schema_itself(host: Registry, tmp_path: Path) -> None:
     """As Apicurio's own API does, which also says the language in a header."""
-    server.answers["/apis/registry/v2/ids/globalIds/7"] = 200, FIRST
-    server.answers["/apis/registry/v2/ids/globalIds/8"] = (
+    host.answers["/apis/registry/v2/ids/globalIds/7"] = 200, FIRST
+    host.answers["/apis/registry/v2/ids/globalIds/8"] = (
         404,
         {"message": "No artifact with ID", "error_code": 404, "name": "ArtifactNotFoundException"},
     )
-    server.answers["/apis/registry/v2/ids/globalIds/9"] = 200, 'syntax = "proto3";'
-    at = places.Registry((server.url + "/apis/registry/v2/",), "ids/globalIds/{number}?dereference=true")
+    host.answers["/apis/registry/v2/ids/globalIds/9"] = 200, 'syntax = "proto3";'
+    at = places.Registry((host.url + "/apis/registry/v2/",), "ids/globalIds/{number}?dereference=true")
     schemas = RegistrySchemas(at, str(tmp_path))
     assert schemas.get(7) == Written(json.dumps(FIRST)) and schemas.get(8) is None
-    assert server.calls[0] == "/apis/registry/v2/ids/globalIds/7?dereference=true"
-    server.headers["X-Registry-ArtifactType"] = "PROTOBUF"
+    assert host.calls[0] == "/apis/registry/v2/ids/globalIds/7?dereference=true"
+    host.headers["X-Registry-ArtifactType"] = "PROTOBUF"
     assert schemas.get(9) == Written("", (), "PROTOBUF")
 
 
@@ -186,9 +188,9 @@ def pem(folder: Path, name: str, *words: str) -> Path:
 def test_certificates_of_both_sides(tmp_path: Path) -> None:
     own, caller = pem(tmp_path, "registry"), pem(tmp_path, "caller")
     authorities = (tmp_path / "registry.crt").read_text()
-    with registry_server(certificate=own, callers=tmp_path / "caller.crt") as server:
-        server.add(7, FIRST)
-        at = places.Registry((server.url,))
+    with registry_server(certificate=own, callers=tmp_path / "caller.crt") as host:
+        host.add(7, FIRST)
+        at = places.Registry((host.url,))
         for given in (at, replace(at, certificate=caller.read_text())):
             with pytest.raises(RegistryFailed, match="certificate verify failed"):
                 RegistrySchemas(given, str(tmp_path)).get(7)
@@ -228,16 +230,16 @@ def decoder(
 
 
 @pytest.mark.parametrize("size", [4, 8])
-def test_each_message_is_read_by_its_own_schema(server: Registry, tmp_path: Path, size: int) -> None:
+def test_each_message_is_read_by_its_own_schema(host: Registry, tmp_path: Path, size: int) -> None:
     """A field that was added is not read, one that has gone is null if it may lack, and a number that became longer or
     moved is read as it was written.
     """
     big = 2**31 + 5 if size == 4 else 2**40 + 5
-    server.add(7, OLD)
-    server.add(big, NEW)
+    host.add(7, OLD)
+    host.add(big, NEW)
     old = {"kind": "I", "id": -3, "now": {"a": 2**40, "b": None}}
     new = {"extra": "x", "id": 2**40, "source": {"lag": 0.5, "host": "h"}, "kind": "U", "now": {"a": 1.5, "c": "z"}}
-    read = decoder(places.Registry((server.url,)), {}, tmp_path, size)
+    read = decoder(places.Registry((host.url,)), {}, tmp_path, size)
     for _ in range(3):
         assert read(framed(7, OLD, old, size)).values[:2] == ["I", "-3"]
         found = read(framed(big, NEW, new, size))
@@ -245,24 +247,27 @@ def test_each_message_is_read_by_its_own_schema(server: Registry, tmp_path: Path
         assert found.values[2].texts == {"a": "1.5", "c": "z"}
         first = read(framed(7, OLD, old, size))
         assert first.values[2].texts == {"a": str(2**40), "b": None} and first.values[3] is None
-    assert server.calls == ["/schemas/ids/7", f"/schemas/ids/{big}"]
+    assert host.calls == ["/schemas/ids/7", f"/schemas/ids/{big}"]
 
 
-def test_why_a_message_cannot_be_read(server: Registry, tmp_path: Path) -> None:
-    server.add(1, OLD)
-    server.add(2, WITHOUT_ID)
-    server.add(3, FLAT)
-    server.add(4, {"type": "object"}, schemaType="JSON")
-    server.add(5, "x", schemaType="PROTOBUF")
-    server.add(6, ["null", OLD])
-    server.add(7, "string")
-    server.add(8, record("change", kind="string", id="elsewhere.Id", now=ROW))
+def test_why_a_message_cannot_be_read(host: Registry, tmp_path: Path) -> None:
+    host.add(1, OLD)
+    host.add(2, WITHOUT_ID)
+    host.add(3, FLAT)
+    host.add(4, {"type": "object"}, schemaType="JSON")
+    host.add(5, "x", schemaType="PROTOBUF")
+    host.add(6, ["null", OLD])
+    host.add(7, "string")
+    host.add(8, record("change", kind="string", id="elsewhere.Id", now=ROW))
     good = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
-    read = decoder(places.Registry((server.url,)), {}, tmp_path)
+    read = decoder(places.Registry((host.url,)), {}, tmp_path)
     assert read(good).reason is None
     expected = {
         b"\0\0\0\0\2..": ("schema-mismatch", 'the schema with the number 2 cannot be used: it has no field "id"'),
-        b"\0\0\0\0\3..": ("schema-mismatch", 'the schema with the number 3 cannot be used: "now" is not a map'),
+        b"\0\0\0\0\3..": (
+            "schema-mismatch",
+            'the schema with the number 3 cannot be used: "now" is not a map or a record',
+        ),
         b"\0\0\0\0\4..": (
             "schema-mismatch",
             "the schema with the number 4 cannot be used: its language is JSON, not AVRO",
@@ -292,19 +297,19 @@ def test_why_a_message_cannot_be_read(server: Registry, tmp_path: Path) -> None:
     for message, why in expected.items():
         found = read(message)
         assert (found.reason, found.detail) == why
-    before = len(server.calls)
+    before = len(host.calls)
     for message, why in expected.items():
         assert read(message)[1:] == why
-    assert len(server.calls) == before == 9
+    assert len(host.calls) == before == 9
 
 
-def test_a_type_of_another_schema(server: Registry, tmp_path: Path) -> None:
+def test_a_type_of_another_schema(host: Registry, tmp_path: Path) -> None:
     inner = {**record("Id", digits="string"), "namespace": "shop"}
-    server.add_version("id", 4, inner)
+    host.add_version("id", 4, inner)
     outer = record("change", kind="string", id="shop.Id", now=ROW)
-    server.add(1, outer, references=[{"name": "shop.Id", "subject": "id", "version": 4}])
+    host.add(1, outer, references=[{"name": "shop.Id", "subject": "id", "version": 4}])
     whole = record("change", kind="string", id=inner, now=ROW)
-    read = decoder(places.Registry((server.url,)), {}, tmp_path)
+    read = decoder(places.Registry((host.url,)), {}, tmp_path)
     found = read(framed(1, whole, {"kind": "I", "id": {"digits": "12"}, "now": {}}))
     assert found.reason is None and found.values[1] == '{"digits":"12"}'
 
@@ -325,30 +330,36 @@ def test_rows_that_are_records(tmp_path: Path) -> None:
 
 
 def test_a_number_that_was_unknown_is_looked_up_again_later(
-    server: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = decoder(places.Registry((server.url,)), {}, tmp_path)
+    read = decoder(places.Registry((host.url,)), {}, tmp_path)
     message = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
-    assert [read(message).reason for _ in range(5)] == ["schema-unknown"] * 5 and len(server.calls) == 1
-    server.add(1, OLD)
+    assert [read(message).reason for _ in range(5)] == ["schema-unknown"] * 5 and len(host.calls) == 1
+    host.add(1, OLD)
     assert read(message).reason == "schema-unknown"
     monkeypatch.setattr(numbered, "UNKNOWN_SECONDS", -1)
-    assert read(message).reason is None and len(server.calls) == 2
+    assert read(message).reason is None and len(host.calls) == 2
+    schemas = numbered.NumberedSchemas(
+        LAYOUT, Numbers(4, {}, places.Registry((host.url,)), REQUIRED), str(tmp_path / "other")
+    )
+    schemas.decoder(2)
+    host.add(2, OLD)
+    assert schemas.decoder(2) is schemas.decoder(2)
 
 
-def test_memory_does_not_grow_with_numbers(server: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_does_not_grow_with_numbers(host: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbered, "MOST_SCHEMAS", 3)
     schemas = numbered.NumberedSchemas(
-        LAYOUT, Numbers(4, {0: json.dumps(OLD)}, places.Registry((server.url,)), REQUIRED), str(tmp_path)
+        LAYOUT, Numbers(4, {0: json.dumps(OLD)}, places.Registry((host.url,)), REQUIRED), str(tmp_path)
     )
     for number in range(20):
         schemas.decoder(number)
         assert len(schemas.decoders) <= 3 and set(schemas.unknown) <= set(schemas.decoders)
 
 
-def test_schemas_of_a_folder_come_first(server: Registry, tmp_path: Path) -> None:
+def test_schemas_of_a_folder_come_first(host: Registry, tmp_path: Path) -> None:
     message = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
-    assert decoder(places.Registry((server.url,)), {1: OLD}, tmp_path)(message).reason is None and not server.calls
+    assert decoder(places.Registry((host.url,)), {1: OLD}, tmp_path)(message).reason is None and not host.calls
     alone = decoder(None, {1: OLD}, tmp_path)
     assert alone(message).reason is None
     assert alone(framed(2, OLD, {"kind": "I", "id": 1, "now": {}}))[1:] == (

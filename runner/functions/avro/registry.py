@@ -84,7 +84,10 @@ class RegistrySchemas:
 
     def _references(self, answer: dict[str, Any], seen: set[tuple[str, str]]) -> Iterator[str]:
         """The texts of the schemas that a schema uses, each once, after those that it uses itself."""
-        for reference in answer.get("references") or ():
+        references = answer.get("references") or []
+        if not isinstance(references, list):
+            raise RegistryFailed("the schema registry does not say which schemas another uses")
+        for reference in references:
             try:
                 place = str(reference["subject"]), str(reference["version"])
             except (TypeError, KeyError):
