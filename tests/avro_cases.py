@@ -3,7 +3,7 @@
 `python -m tests.avro_cases` writes every `.messages.base64` anew. A line of the readable file is a record in Avro's
 JSON encoding, fields with a
 default may be left out; or `{"schema": PATH, "record": RECORD}`, a record of another schema, its path from the folder
-of formats; or
+of formats, with `number` behind a zero byte and that number; or
 `{"base64": TEXT, "about": TEXT}`, bytes as they are.
 """
 
@@ -68,6 +68,8 @@ def message_bytes(written: dict[str, Any], readable: Path) -> bytes:
             return b64decode(text, validate=True)
         case {"schema": str(path), "record": record, **others} if not others:
             return encode(formats / path, record)
+        case {"number": int(number), "schema": str(path), "record": record, **others} if not others:
+            return b"\0" + number.to_bytes(4, "big") + encode(formats / path, record)
     return encode(schema_of(readable), written)
 
 

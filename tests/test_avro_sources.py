@@ -9,6 +9,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import fastavro
@@ -21,8 +22,11 @@ from runner import functions
 from runner.cli import main
 from runner.compile.avro import avro_function
 from runner.functions import udfs
+from runner.functions.avro.layout import Numbers
+from runner.functions.avro.places import Registry
 from runner.spec.formats import FormatFolders
 from tests.avro_cases import encoded
+from tests.schema_registry import registry_server
 from tests.spark_fixtures import rows
 
 ROOT = Path(__file__).parent.parent
@@ -294,7 +298,9 @@ class Refused(importlib.abc.MetaPathFinder):
 
 sys.meta_path.insert(0, Refused())
 import pyarrow
-function, batches, messages = pickle.load(open(sys.argv[1], "rb"))
+function, batches, messages, numbered, named = pickle.load(open(sys.argv[1], "rb"))
+(by_number,) = numbered(pyarrow.array([named], pyarrow.binary()), pyarrow.nulls(1, pyarrow.string())).to_pylist()
+assert by_number["reason"] is None and by_number["images"]["afterImages"]["texts"] == ["1", "v"], by_number
 found = function(pyarrow.array(messages, pyarrow.binary()), pyarrow.nulls(len(messages), pyarrow.string())).to_pylist()
 assert [one["reason"] for one in found] == [None, "bad-avro"], found
 assert found[0]["images"]["afterImages"]["texts"] == ["1", "v"], found
@@ -310,5 +316,12 @@ def test_functions_bring_all_that_they_are_made_of(tmp_path: Path) -> None:
     made = avro_function("x", FormatFolders((ROOT / "formats",)).load("oceanbase_avro"))
     function = udfs.avro_reader(made.layout, {"fields": made.fields, "images": made.images})
     message = encoded(SCHEMA, record(1))
-    (tmp_path / "pickled").write_bytes(cloudpickle.dumps((function, udfs.messages_of_files, [message, message[:9]])))
-    subprocess.run([sys.executable, "-c", WITHOUT_THE_PROJECT, str(tmp_path / "pickled")], check=True, cwd=tmp_path)
+    with registry_server() as registry:
+        registry.add(7, SCHEMA)
+        layout = replace(made.layout, numbers=Numbers(4, {}, Registry((registry.url,)), ()))
+        numbered = udfs.avro_reader(layout, {"images": made.images}, str(tmp_path / "schemas"))
+        named = b"\0\0\0\0\7" + message
+        travels = (function, udfs.messages_of_files, [message, message[:9]], numbered, named)
+        (tmp_path / "pickled").write_bytes(cloudpickle.dumps(travels))
+        subprocess.run([sys.executable, "-c", WITHOUT_THE_PROJECT, str(tmp_path / "pickled")], check=True, cwd=tmp_path)
+        assert registry.calls == ["/schemas/ids/7"]

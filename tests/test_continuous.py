@@ -12,6 +12,7 @@ import re
 import signal
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -32,7 +33,9 @@ from runner.run.following import Follower, Following, following
 from runner.run.landing import Landing
 from runner.run.results import Result
 from tests.engines import Broker, Message
+from tests.schema_registry import registry_server
 from tests.spark_fixtures import rows
+from tests.test_registry_sources import FIRST, SECOND, SPEC, change
 
 pytestmark = pytest.mark.usefixtures("interpreted", "lean")
 SECONDS_TO_WAIT = 150
@@ -210,6 +213,46 @@ def test_topics(
 
 
 TWO = "sources: [{name: bad, format: lean, files: bad/*}, {name: good, format: lean, files: good/*}]\n"
+
+
+def test_schemas_that_come_while_it_runs(
+    folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages with a number that is new wait until the registry answers, and each number is asked for once."""
+    pause = Continuous._pause
+    monkeypatch.setattr(Continuous, "_pause", lambda self, stream: pause(self, replace(stream, pause=1.0)))
+
+    def send(name: str, content: bytes) -> None:
+        write(folder / f"changes/{name}.base64", b64encode(content))
+
+    with registry_server() as registry:
+        (folder / "formats").mkdir()
+        (folder / "formats/maps.yml").write_text(SPEC)
+        (folder / "project.yml").write_text(
+            "sources:\n  - {name: good, format: lean, files: good/*}\n"
+            f"  - {{name: changes, format: maps, files: changes/*, registry: {{url: '{registry.url}'}}}}\n"
+        )
+        write(folder / "good/1.jsonl", message(1).encode())
+        registry.add(7, FIRST)
+        send("1", change(7, FIRST, 1))
+
+        def script(running: Running) -> None:
+            running.wait_for_messages(2)
+            registry.failures = 1_000_000
+            send("2", change(8, SECOND, 2))
+            running.wait_for("does not give schema 8: it answers 500")
+            registry.add(8, SECOND)
+            registry.failures = 0
+            running.wait_for_messages(3)
+            registry.answers.clear()
+            send("3", change(8, SECOND, 3))
+            running.wait_for_messages(4)
+            running.send()
+
+        run(script)
+    assert ids(capsys, "changes_to_changelog") == [1, 2, 3]
+    assert set(registry.calls) == {"/schemas/ids/7", "/schemas/ids/8"}
+    assert registry.calls.count("/schemas/ids/7") == 1
 
 
 def test_a_stream_that_fails_beside_a_good_one(

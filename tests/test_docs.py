@@ -20,6 +20,7 @@ from runner.render import REPLACEABLE
 from runner.spec import messages as spec_messages
 from runner.spec import op as spec_lines
 from runner.spec import read as spec_reading
+from runner.spec import schemas as spec_schemas
 from runner.spec import values as spec_values
 from runner.spec import vocabulary as spec
 from runner.storage.known import STORAGES
@@ -151,8 +152,12 @@ def test_every_macro_that_may_be_replaced_is_documented() -> None:
     assert set(REPLACEABLE) <= documented("runner.md")
 
 
-def test_every_key_of_kafka_and_of_targets_is_documented() -> None:
-    for page, keys in (("kafka.md", topics.KAFKA_KEYS), ("targets.md", targets.TARGET_KEYS)):
+def test_every_key_of_kafka_of_targets_and_of_registries_is_documented() -> None:
+    for page, keys in (
+        ("kafka.md", topics.KAFKA_KEYS),
+        ("targets.md", targets.TARGET_KEYS),
+        ("formats.md", (*spec_schemas.REGISTRY_KEYS, *spec.FRAMINGS)),
+    ):
         assert set(keys) <= documented(page), page
 
 
@@ -212,10 +217,16 @@ def test_every_reason_of_dead_letters_is_documented_and_has_a_case() -> None:
             "".join(path.read_text() for path in (ROOT / "macros").rglob("*.sql")),
         )
     )
+    in_functions = set(
+        re.findall(
+            r'"((?:bad|schema)-[a-z]+)"',
+            "".join(path.read_text() for path in (ROOT / "runner/functions/avro").glob("*.py")),
+        )
+    )
     in_specs = set(
         re.findall(r"dead_letter: ([\w-]+)", "".join(path.read_text() for path in (ROOT / "formats").glob("*.yml")))
     )
-    assert in_macros | in_specs | {"empty"} == reasons
+    assert in_macros | in_functions | in_specs | {"empty"} == reasons
     cases = "\n".join(path.read_text() for path in (ROOT / "formats/cases").rglob("*.rows.yml"))
     # A blank line of a file is no message, so no case can have an empty one: see the table of raw messages in
     # test_streams.

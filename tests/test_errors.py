@@ -42,6 +42,12 @@ def in_format(code: str, place: str, hint: str | None, says: str, text: str) -> 
     return Case(code, place, hint, says, {"formats/g.yml": text}, CHECK_FORMAT)
 
 
+def in_registry(code: str, key: str, says: str, registry: str, hint: str | None) -> Case:
+    """A source with this registry; `key` is where the mistake is."""
+    text = f"sources: [{{name: a, format: dts_avro, files: x, registry: {registry}}}]"
+    return in_project(code, f"project.yml:1:{text.index(f'{key}: ') + 1}", hint, says, text)
+
+
 def in_model(code: str, place: str, hint: str | None, says: str, sql: str | bytes, **files: str) -> Case:
     return Case(
         code,
@@ -1279,6 +1285,85 @@ CASES = [
         '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "data", '
         '"type": {"type": "map", "values": "string"}}]}',
         "records: {R2: {text: t}}\n",
+    ),
+    in_registry(
+        "registry-setting", "registry", 'a registry needs "url"', "{user: u}", "url: https://registry.example:8081"
+    ),
+    in_registry(
+        "registry-setting",
+        "url",
+        '"registry:8081" is not the address',
+        "{url: 'registry:8081'}",
+        "url: https://registry.example:8081",
+    ),
+    in_registry(
+        "registry-setting", "url", "has no login in it", "{url: 'http://u:p@registry'}", 'use "user" and "password"'
+    ),
+    in_registry(
+        "registry-setting",
+        "path",
+        '"path" must have {number} in it',
+        "{url: http://registry, path: schemas}",
+        "path: schemas/ids/{number}",
+    ),
+    in_registry(
+        "registry-setting", "registry", '"user" and "password" go together', "{url: http://registry, user: u}", None
+    ),
+    in_registry("registry-setting", "key_file", '"key_file" goes with', "{url: http://registry, key_file: k}", None),
+    in_registry(
+        "registry-file", "ca_file", 'there is no file "ca.pem"', "{url: http://registry, ca_file: ca.pem}", None
+    ),
+    in_registry(
+        "registry-file",
+        "ca_file",
+        "the certificates cannot be used",
+        "{url: http://registry, ca_file: project.yml}",
+        "they are PEM files, and a key is not encrypted",
+    ),
+    in_project(
+        "schema-missing",
+        "project.yml:1:21",
+        "format: {extends: ..., message: {skip_bytes: none}}",
+        '"skip_bytes", which would skip the numbers',
+        "sources: [{name: a, format: {extends: dts_avro, message: {skip_bytes: 5}}, files: x, registry: {url: http://r}}]",
+    ),
+    in_project(
+        "schema-missing",
+        "project.yml:1:21",
+        'give "schema: FOLDER" with files NUMBER.avsc, or a registry',
+        "no schema is known by number",
+        "sources: [{name: a, format: {extends: dts_avro, message: {framing: schema_number}}, files: x}]",
+    ),
+    in_project(
+        "schema-missing",
+        "project.yml:1:21",
+        'remove "schema: FILE.avsc"',
+        "are not Avro",
+        "sources: [{name: a, format: canal, files: x, registry: {url: http://r}}]",
+    ),
+    Case(
+        "schema-file",
+        "project.yml:1:49",
+        "its files are NUMBER.avsc, for instance 7.avsc",
+        'in the folder "in", "07.avsc" is not the number of a schema',
+        {
+            "project.yml": "sources: [{name: a, format: drs_avro, files: x, schema: in}]",
+            "in/07.avsc": "{}",
+        },
+    ),
+    Case(
+        "schema-file",
+        "project.yml:1:49",
+        "its files are NUMBER.avsc, for instance 7.avsc",
+        'in the folder "in", there are no schemas',
+        {"project.yml": "sources: [{name: a, format: drs_avro, files: x, schema: in}]", "in/7.json": "{}"},
+    ),
+    in_project(
+        "spec-word",
+        "project.yml:1:59",
+        "skip_bytes: none",
+        "do not go together",
+        "sources: [{name: a, format: {extends: dts_avro, message: {skip_bytes: 5, framing: schema_number}}, files: x}]",
     ),
     in_project(
         "schema-missing",

@@ -126,10 +126,11 @@ def test_what_is_pickled_imports_nothing_else_of_the_project() -> None:
     assert {package_of(other) for path in travelling for other in own_imports(path)} == {"functions"}
 
 
-def test_specs_know_of_functions_only_what_a_schema_is() -> None:
+def test_specs_know_of_functions_only_what_a_schema_is_and_where() -> None:
     specs = [path for path in MODULES if package_of(module_of(path)) == "spec"]
     assert {other for path in specs for other in own_imports(path) if package_of(other) == "functions"} == {
-        "runner.functions.avro.schema"
+        "runner.functions.avro.places",
+        "runner.functions.avro.schema",
     }
 
 
@@ -186,6 +187,7 @@ def test_listing_loads_no_compiler_and_no_decoder(project, words: list[str]) -> 
     }
     assert own <= {
         "runner.functions.avro",
+        "runner.functions.avro.places",
         "runner.functions.avro.schema",
         "runner.engine.landed",
         "runner.run.results",

@@ -84,7 +84,7 @@ def of_parse(parser: ArgumentParser) -> None:
 
 
 def of_messages(parser: ArgumentParser) -> None:
-    schema = "a file with the Avro schema of the messages, if the format has none; may be given more than once"
+    schema = "the Avro schema of the messages, or a folder of schemas NUMBER.avsc; may be given more than once"
     parser.add_argument("--zone", help='the time zone of local times, as "zone" of a source')
     parser.add_argument("--schema", type=Path, action="append", default=[], metavar="FILE", help=schema)
 

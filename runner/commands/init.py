@@ -17,10 +17,9 @@ from runner.errors import RunnerError, Where, did_you_mean
 from runner.files import is_uri
 from runner.patterns import escaped, matching, unescaped
 from runner.project.project import built_in_folder
-from runner.project.sources import with_schemas
 from runner.report import Report
 from runner.spec.formats import FormatFolders
-from runner.spec.messages import read_schema
+from runner.spec.schemas import schemas_at, with_schemas
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
 
@@ -65,7 +64,7 @@ def _project_of(messages: MessagesArguments, root: Path) -> str:
         hint = did_you_mean(messages.format, formats.names()) or own
         raise RunnerError("format-unknown", f'there is no format "{messages.format}"', hint=hint)
     spec = formats.load(messages.format)
-    with_schemas(spec, tuple(read_schema(path, None) for path in messages.schemas), "--schema FILE.avsc", None)
+    with_schemas(spec, schemas_at([(path, None) for path in messages.schemas]), "--schema FILE.avsc", None)
     zone = read_zone(Yaml(messages.zone, {(): Where(Path("--zone"))}))
     if not is_uri(messages.file) and not any(one.is_file() for one in _matching(messages.file)):
         hint = "quote a pattern, so that the shell leaves it as it is: --files 'messages/*.jsonl'"

@@ -22,13 +22,12 @@ from runner.contract import COLUMNS, RUN_COLUMNS
 from runner.engine.landed import Landed, landed_of
 from runner.errors import RunnerError, RunnerWarning, Where, did_you_mean
 from runner.project.nodes import Target
-from runner.project.sources import with_schemas
 from runner.report import Report, counted
 from runner.run.case_files import case_text
 from runner.run.results import most_frequent
 from runner.run.silences import silences
 from runner.spec.formats import FormatFolders
-from runner.spec.messages import read_schema
+from runner.spec.schemas import schemas_at, with_schemas
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
@@ -121,7 +120,7 @@ def _warnings(arguments: MessagesArguments, query: FormatQuery, landed: Landed) 
 
 def _format_of(arguments: MessagesArguments) -> Format:
     folders = FormatFolders(folders_of(arguments.project, "formats"))
-    schemas = tuple(read_schema(path, None) for path in arguments.schemas)
+    schemas = schemas_at([(path, None) for path in arguments.schemas])
     return with_schemas(folders.load(arguments.format), schemas, "--schema FILE.avsc", None)
 
 

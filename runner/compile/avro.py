@@ -9,18 +9,16 @@ from typing import cast
 
 from runner.compile.paths import MAP, TEXT, TEXTS, Tree, conditions, header_paths, plant
 from runner.errors import Problems, RunnerError, nearest_or_all
-from runner.functions.avro.layout import AvroFunction, Layout, RecordEntry, Slot, SlotTree
+from runner.functions.avro.layout import AvroFunction, Layout, Numbers, RecordEntry, Slot, SlotTree
 from runner.functions.avro.schema import (
-    Array,
     Enum,
-    Map,
-    Primitive,
     Record,
     Schema,
     SchemaError,
     alternatives,
     find,
     inside,
+    not_of_kind,
     parse_schema,
 )
 from runner.spec.vocabulary import OTHERS
@@ -41,20 +39,6 @@ SQL_TYPES = {
     "positional": "struct<texts array<string>, missing array<boolean>, as_sent array<int>, settled array<int>, "
     "ambiguous array<int>>",
 }
-# Kind of a slot -> what the schema must have at its path.
-NEEDED_TYPES: Mapping[str, tuple[type, ...]] = {
-    "positional": (Array,),
-    "rows": (Array, Map),
-    "row": (Map,),
-    "texts": (Array,),
-    "names": (Array, Primitive),
-    "numbers": (Array,),
-    "map": (Map,),
-    "others": (Map,),
-}
-
-NULL = Primitive("null")
-
 Wanted = tuple[FieldPath, Slot]
 """A slot, and the path in the spec that asks for it."""
 
@@ -78,13 +62,29 @@ def avro_function(source: str, spec: Format) -> AvroFunction:
         {name: cast("RecordEntry", asdict(entry)) for name, entry in spec.records.items()},
         spec.message.skip_bytes,
         _op_paths(spec),
+        _numbers(spec, wanted),
     )
     _check(spec, layout, list(wanted.values()))
-    digest = hashlib.sha256(repr((layout, fields, images)).encode()).hexdigest()[:8]
+    meaning = (layout, fields, images, *([layout.numbers] if layout.numbers else []))
+    digest = hashlib.sha256(repr(meaning).encode()).hexdigest()[:8]
     trees = {"fields": fields, "images": images}
     members = [f"{name} {_sql_type(tree, layout.slots)}" for name, tree in trees.items() if tree]
     sql_type = f"struct<reason string, detail string, {', '.join(members)}>"
     return AvroFunction(f"avro_{source}_{digest}", layout, fields, images, sql_type)
+
+
+def _numbers(spec: Format, wanted: Mapping[Slot, FieldPath]) -> Numbers | None:
+    """How messages name their schemas, and what each of these must have."""
+    if not spec.message.number_bytes:
+        return None
+    required = tuple(
+        dict.fromkeys(
+            (tuple(path.parent if slot.kind == "others" else path), slot.kind)
+            for slot, path in wanted.items()
+            if not spec.message.may_be_lacking(path)
+        )
+    )
+    return Numbers(spec.message.number_bytes, spec.message.known, spec.message.registry, required)
 
 
 def _with_taken(wanted: Sequence[Wanted]) -> Iterator[Wanted]:
@@ -173,11 +173,13 @@ def row_images(spec: Format) -> list[Image]:
 
 def _check(spec: Format, layout: Layout, paths: Sequence[FieldPath]) -> None:
     """Raises `schema-field` for paths and types of the spec that no schema has. `paths` are those of the slots."""
-    roots = [parse_schema(text) for text in layout.schemas]
+    roots = [parse_schema(text) for text in (*layout.schemas, *spec.message.known.values())]
+    if not roots:
+        return
     problems = Problems()
     for path, slot in zip(paths, layout.slots):
         with problems.gathered():
-            if path in spec.message.optional and not _at(roots, path):
+            if spec.message.may_be_lacking(path) and not _at(roots, path):
                 continue
             _check_slot(roots, path.parent if slot.kind == "others" else path, slot.kind)
     known = {one.name for root in roots for one in inside(root) if isinstance(one, (Record, Enum))}
@@ -189,7 +191,8 @@ def _check(spec: Format, layout: Layout, paths: Sequence[FieldPath]) -> None:
                 )
             )
     problems.raise_if_any()
-    for root in roots:
+    # A schema with a number is judged when a message has its number.
+    for root in roots[: len(layout.schemas)]:
         _check_decoder(root, layout, spec)
 
 
@@ -207,16 +210,7 @@ def _check_slot(roots: Sequence[Record], path: FieldPath, kind: str) -> None:
     found = _at(roots, path)
     if not found:
         raise _no_field(roots, path)
-    needed = NEEDED_TYPES.get(kind)
-    through_list = kind in ("texts", "names", "numbers") and len(path) > 1
-    if not needed or through_list:
-        return
-    if not any(
-        isinstance(one, needed) and one != NULL
-        for schema in found
-        for one in alternatives(schema, through_arrays=False)
-    ):
-        what = "map" if needed == (Map,) else "list"
+    if what := not_of_kind(found, path, kind):
         raise RunnerError("schema-field", f'in the schema, "{".".join(path)}" is not a {what}', path.where)
 
 

@@ -9,7 +9,7 @@ from runner.project.nodes import Case
 from runner.project.properties import rows
 from runner.project.sources import read_source_format, read_tables
 from runner.spec.formats import FormatFolders
-from runner.spec.messages import read_schemas
+from runner.spec.schemas import schemas_at
 from runner.yaml_text import Yaml, read_yaml
 from runner.zones import read_zone
 
@@ -43,7 +43,8 @@ class Cases:
         source = case["source"].only(SOURCE_KEYS) if case.get("source") else Yaml({}, case.places)
         settings = (format_name, repr(source.value))
         if settings not in self.queries:
-            schemas = read_schemas(source.get("schema"))
+            named = source["schema"].as_list() if source.get("schema") else ()
+            schemas = schemas_at([(one.where().path.parent / one.text(), one.where()) for one in named])
             written = source.get("format") or Yaml(format_name, case.places)
             spec = read_source_format(written, self.formats, format_name, schemas)
             zone, tables = read_zone(source.get("zone")), read_tables(source.get("tables"))

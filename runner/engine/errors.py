@@ -88,6 +88,8 @@ FILE_REMEDY = (
     "if it belongs to a table, restore the table with its checkpoint, or run with --full-refresh",
 )
 MOST_CAUSES = 20
+# What a function in Python says of schemas, after a stack trace.
+REGISTRY_FAILED = re.compile(r"RegistryFailed: (.+)")
 
 
 def _query_failed(error: PySparkException) -> QueryFailed:
@@ -95,6 +97,8 @@ def _query_failed(error: PySparkException) -> QueryFailed:
     and positions from 0.
     """
     whole = str(error)
+    if failed := REGISTRY_FAILED.search(whole):
+        return QueryFailed(f"{failed[1]}\nno message is lost: the next run reads them")
     text = re.split(r"\n\nJVM stacktrace|\n+\tat \w|;\n|\n=+ \w|; line \d+ pos", whole)[0].strip()
     text, place = text or type(error).__name__, PLACE.search(whole)
     text = _explained(text, _causes(getattr(error, "_origin", None)))

@@ -77,10 +77,15 @@ class NoFunctions:
 
 
 class SessionFunctions:
-    """Makes functions in a session when a query first needs them. All threads of a run share it."""
+    """Makes functions in a session when a query first needs them. All threads of a run share it. Schemas from
+    registries are kept in a folder that executors see too, or in one of each machine's if it is empty.
+    """
 
-    def __init__(self, session: SparkSession, library: SqlFunctions, is_remote: bool = False) -> None:
+    def __init__(
+        self, session: SparkSession, library: SqlFunctions, is_remote: bool = False, schemas_folder: str = ""
+    ) -> None:
         self.session, self.library, self.is_remote = session, library, is_remote
+        self.schemas_folder = schemas_folder
         # Name, in lower case -> what was made under this name.
         self.made: dict[str, object] = {}
         self.making = threading.RLock()
@@ -111,7 +116,7 @@ class SessionFunctions:
             for one in needed:
                 if self.made.get(one.name) != one:
                     trees = {name: tree for name, tree in (("fields", one.fields), ("images", one.images)) if tree}
-                    self._register(one.name, udfs.avro_reader(one.layout, trees), one.sql_type)
+                    self._register(one.name, udfs.avro_reader(one.layout, trees, self.schemas_folder), one.sql_type)
                     self.made[one.name] = one
 
     def make_python(self, names: Iterable[str]) -> None:

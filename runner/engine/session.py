@@ -141,7 +141,7 @@ class Spark:
     def _prepare(self, library: SqlFunctions) -> None:
         """Completes a session that was just opened."""
         self.library = library
-        self.functions = SessionFunctions(self.session, library, bool(self.target.remote))
+        self.functions = SessionFunctions(self.session, library, bool(self.target.remote), self.target.schemas)
         # On a server nothing was set when its JVM started.
         self._set({**(SETTINGS if self.target.remote else {}), **self.target.spark, **SQL_SETTINGS})
 

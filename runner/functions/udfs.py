@@ -20,6 +20,7 @@ from runner.functions.avro.files import content_of, count_messages, messages_of_
 from runner.functions.avro.images import Image
 from runner.functions.avro.layout import Layout, Slot, SlotTree
 from runner.functions.avro.messages import Found, message_decoder
+from runner.functions.avro.numbered import numbered_decoder
 from runner.functions.elements import json_elements
 from runner.functions.extended_json import extended_document
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
@@ -125,15 +126,18 @@ SLOT_TYPES = {
 }
 
 
-def avro_reader(layout: Layout, trees: Mapping[str, SlotTree]) -> Callable[[pa.Array, pa.Array], pa.Array]:
+def avro_reader(
+    layout: Layout, trees: Mapping[str, SlotTree], folder: str = ""
+) -> Callable[[pa.Array, pa.Array], pa.Array]:
     """The function that reads a column of messages, with a column of the schemas that some of them bring. It returns
-    structs of reason, detail, and one struct for each of `trees`, with the values of the layout's slots.
+    structs of reason, detail, and one struct for each of `trees`, with the values of the layout's slots. Schemas from a
+    registry are kept in `folder`, or in one of the machine's if it is empty.
     """
     made: list[Callable[[bytes, str | None], Found]] = []
 
     def read(raw: pa.Array, own_schema: pa.Array) -> pa.Array:
         if not made:
-            made.append(message_decoder(layout))
+            made.append(numbered_decoder(layout, layout.numbers, folder) if layout.numbers else message_decoder(layout))
         decode = made[0]
         with _no_collection():
             found = [

@@ -44,6 +44,11 @@ class Target:
     def at(self, name: str) -> str:
         return f"{self.path}/{name}"
 
+    @property
+    def schemas(self) -> str:
+        """The folder of schemas from registries; empty if Python does not see the folder of the tables."""
+        return "" if is_uri(self.path) else self.at("_schemas")
+
 
 @dataclass(frozen=True)
 class Topics:

@@ -13,14 +13,14 @@ from runner.project.properties import optional_text
 from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of
 from runner.spec.formats import FormatFolders
-from runner.spec.messages import read_schema
+from runner.spec.schemas import Schemas, read_registry, schemas_at, with_schemas
 from runner.spec.values import read_path
 from runner.spec.words import Format
 from runner.yaml_text import Yaml, whole_number
 from runner.zones import read_zone
 
-SOURCE_KEYS = ("name", "description", "format", "schema", "zone", "generation", "tables", "files", "table", "kafka")
 MESSAGE_KEYS = ("files", "table", "kafka")
+SOURCE_KEYS = ("name", "description", "format", "schema", "registry", "zone", "generation", "tables", *MESSAGE_KEYS)
 MOST_GENERATIONS = 2**31 - 1
 TABLE_KEYS = ("name", "key", "columns", "zone")
 # Tenant, database, schema and table.
@@ -51,7 +51,7 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
             f'"{name}" cannot be the name of a source',
             "use only letters, digits and _: the name becomes part of table names",
         )
-    chosen = read_source_format(yaml["format"], formats, name, _schemas(yaml.get("schema"), root, filler))
+    chosen = read_source_format(yaml["format"], formats, name, _schemas(yaml, root, filler))
     return Source(
         name,
         chosen,
@@ -81,7 +81,7 @@ def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler)
             "files: messages/*.jsonl",
         )
     kind = f"binary_{kinds[0]}" if chosen.message.encoding == "avro" else kinds[0]
-    schemas = () if chosen.message.skip_bytes else chosen.message.schemas
+    schemas = () if chosen.message.skip_bytes or chosen.message.number_bytes else chosen.message.schemas
     if kinds[0] == "kafka":
         topics, place = read_topics(yaml["kafka"], filler)
         return Messages(kind, place, schemas, topics)
@@ -90,40 +90,18 @@ def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler)
     return Messages(kind, path if is_uri(path) or path.startswith("/") else f"{escaped(str(root))}/{path}", schemas)
 
 
-def _schemas(yaml: Yaml | None, root: Path, filler: Filler) -> tuple[str, ...]:
-    return tuple(read_schema(root / filler.text(one), one.where()) for one in yaml.as_list()) if yaml else ()
+def _schemas(yaml: Yaml, root: Path, filler: Filler) -> Schemas:
+    named = yaml["schema"].as_list() if yaml.get("schema") else ()
+    found = schemas_at([(root / filler.text(one), one.where()) for one in named])
+    return replace(found, registry=read_registry(yaml["registry"], root, filler)) if yaml.get("registry") else found
 
 
-def read_source_format(yaml: Yaml, formats: FormatFolders, name: str, schemas: tuple[str, ...] = ()) -> Format:
+def read_source_format(yaml: Yaml, formats: FormatFolders, name: str, schemas: Schemas) -> Format:
     """The format that a source names or defines itself, with the source's schemas in place of the format's. Raises
     `schema-missing` if the format needs schemas and there are none.
     """
     spec = formats.read(name, formats.inline(yaml)) if isinstance(yaml.value, dict) else formats.load(yaml.text(), yaml)
     return with_schemas(spec, schemas, '"schema: FILE.avsc"', yaml.where())
-
-
-def with_schemas(spec: Format, schemas: tuple[str, ...], word: str, where: Where | None) -> Format:
-    """The format with the given schemas, if any, in place of its own. Raises `schema-missing` if it needs schemas and
-    has none, or if it takes none.
-    """
-    if spec.message.encoding != "avro":
-        if schemas:
-            raise RunnerError(
-                "schema-missing",
-                f'messages of the format "{spec.name}" are not Avro and have no schema',
-                where,
-                f"remove {word}",
-            )
-        return spec
-    if not schemas and not spec.message.schemas:
-        vendor = f"; the vendor has it at {spec.docs}" if spec.docs else ""
-        raise RunnerError(
-            "schema-missing",
-            f'the format "{spec.name}" needs the schema of its messages',
-            where,
-            f"give it with {word}{vendor}",
-        )
-    return replace(spec, message=replace(spec.message, schemas=schemas or spec.message.schemas))
 
 
 def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:

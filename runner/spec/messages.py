@@ -9,14 +9,15 @@ from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here,
 from runner.files import read_text
 from runner.functions.avro.schema import SchemaError, parse_schema
 from runner.spec.values import given, one_of, paths, read_path, texts
-from runner.spec.vocabulary import CLASSES, ENCODINGS, NUMBERS, PARTS
+from runner.spec.vocabulary import CLASSES, ENCODINGS, FRAMINGS, NUMBERS, PARTS
 from runner.spec.words import FieldPath, Format, Message, RecordText
 from runner.yaml_text import Yaml, whole_number
 
-MESSAGE_KEYS = ("encoding", "numbers", "schema", "skip_bytes", "optional", "root", "batch")
+MESSAGE_KEYS = ("encoding", "numbers", "schema", "framing", "skip_bytes", "optional", "root", "batch")
 # Words that are for messages in one encoding only.
 ENCODING_OF = {
     "schema": "avro",
+    "framing": "avro",
     "skip_bytes": "avro",
     "optional": "avro",
     "numbers": "json",
@@ -39,9 +40,19 @@ def read_message(yaml: Yaml | None) -> Message:
     for key, needed in ENCODING_OF.items():
         if given(yaml.get(key)) and encoding != needed:
             raise yaml[key].error("spec-word", f'"{key}" works only with encoding: {needed}')
-    schemas, skip_bytes = read_schemas(yaml.get("schema")), _skip_bytes(yaml.get("skip_bytes"))
-    batch = read_path(yaml["batch"]) if given(yaml.get("batch")) else None
-    return Message(encoding, numbers, schemas, skip_bytes, paths(yaml.get("optional")), paths(yaml.get("root")), batch)
+    skip_bytes, number_bytes = _skip_bytes(yaml.get("skip_bytes")), _number_bytes(yaml.get("framing"))
+    if number_bytes and skip_bytes:
+        raise yaml["skip_bytes"].error("spec-word", '"skip_bytes" and "framing" do not go together', "skip_bytes: none")
+    return Message(
+        encoding,
+        numbers,
+        read_schemas(yaml.get("schema")),
+        skip_bytes,
+        paths(yaml.get("optional")),
+        paths(yaml.get("root")),
+        read_path(yaml["batch"]) if given(yaml.get("batch")) else None,
+        number_bytes,
+    )
 
 
 def read_schemas(yaml: Yaml | None) -> tuple[str, ...]:
@@ -76,6 +87,10 @@ def read_schema(path: Path, where: Where | None) -> str:
             "give a file .avsc that describes the record of a message",
         ) from None
     return text
+
+
+def _number_bytes(yaml: Yaml | None) -> int:
+    return FRAMINGS[one_of(yaml, tuple(FRAMINGS), "spec-word", "framing")] if given(yaml) else 0
 
 
 def _skip_bytes(yaml: Yaml | None) -> int:

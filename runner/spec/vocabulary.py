@@ -40,6 +40,8 @@ RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS, ABOVE_ROOT = "$key", "$topic", "$heade
 TEXT_COLUMNS = ("tenant", "db_name", "schema_name", "table_name", "tx_id", "pair_id", "statement")
 TIME_COLUMNS = ("event_time", "produced_at")
 ENCODINGS = ("json", "avro")
+# How a message names its schema -> the bytes of the number, after a byte that is zero.
+FRAMINGS = {"schema_number": 4, "schema_number_8": 8}
 NUMBERS = ("exact", "quoted")
 PARTS = ("year", "month", "day", "hour", "minute", "second", "milli", "micro", "nano", "negative", "epoch_s", "zone")
 KEY_TEXTS = ("json",)

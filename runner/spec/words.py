@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runner.errors import Where
+from runner.functions.avro.places import Registry
 from runner.spec.vocabulary import BY_STATEMENT
 from runner.yaml_text import Yaml
 
@@ -303,6 +304,9 @@ class Message:
     the number of bytes before each record. `optional` are the fields that schemas may lack. Paths start at the first of
     the objects at `root`; an empty path is the whole message. A message may be a list, or have one at `batch`, whose
     elements are messages of their own.
+
+    If messages name their schemas, they do so in `number_bytes` after a zero byte; these schemas are `known`, or in a
+    `registry`, and `schemas` are only what the spec is checked with.
     """
 
     encoding: str = "json"
@@ -312,6 +316,13 @@ class Message:
     optional: tuple[FieldPath, ...] = ()
     root: tuple[FieldPath, ...] = ()
     batch: FieldPath | None = None
+    number_bytes: int = 0
+    known: Mapping[int, str] = field(default_factory=dict)
+    registry: Registry | None = None
+
+    def may_be_lacking(self, path: FieldPath) -> bool:
+        """Whether a schema may lack this field, or one that it is in."""
+        return any(path[: len(one)] == one for one in self.optional)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypedDict, Union
+
+from runner.functions.avro.places import Registry
 
 Names = tuple[str, ...]
 """The names that lead to a value, from the record of a message or from a record inside it."""
@@ -42,8 +44,8 @@ class Slot:
     - names: a list of texts in the same way; a single text is a list of one
     - map: a map of texts
     - others: the text of a map without the members in `taken`; null if there are no others
-    - row: a map of column -> value
-    - rows: a list of such maps; a map counts as a list of one
+    - row: a map of column -> value, or a record whose fields are the columns
+    - rows: a list of such rows; a bare row counts as a list of one
     - positional: a list of values. If the values are members of records, `value` is the name of the member, and `type`
       the name of the member that says which type the value has
 
@@ -60,10 +62,24 @@ class Slot:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """How messages name their schemas: before each record are a byte that is zero and a number of so many `bytes`. The
+    texts of schemas are `known`, by number; others are in the `registry`. Each must have what is `required`: paths, and
+    the kind of the slot that each is for.
+    """
+
+    bytes: int
+    known: Mapping[int, str] = field(repr=False)
+    registry: Registry | None = field(repr=False)
+    required: tuple[tuple[Names, str], ...]
+
+
+@dataclass(frozen=True)
 class Layout:
     """What is read from messages. `schemas` are the schemas that a message may be written with; the first that fits
     counts. `skip_bytes` is the number of bytes before each record, except in files that bring their own schema. Of the
-    paths `needed`, such a schema must have at least one.
+    paths `needed`, such a schema must have at least one. With `numbers`, messages name their schemas, and those in
+    `schemas` are none of them.
     """
 
     schemas: tuple[str, ...]
@@ -71,6 +87,7 @@ class Layout:
     records: Records
     skip_bytes: int = 0
     needed: tuple[Names, ...] = ()
+    numbers: Numbers | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from runner.functions.avro.reader import (
     read_entries,
     read_list,
     read_null,
+    read_record,
     read_union,
     skipper,
     then,
@@ -65,7 +66,7 @@ Decode = Callable[[bytes], Found]
 def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
     """The function that reads a message: with the schema given with it, else with those of the layout."""
     usual = [record_decoder(parse_schema(text), layout) for text in layout.schemas]
-    own = lru_cache(REMEMBERED)(lambda schema: _own_decoder(schema, layout))
+    own = lru_cache(REMEMBERED)(lambda schema: own_decoder(schema, layout))
 
     def decode(message: bytes, schema: str | None) -> Found:
         return first_fitting(usual, message) if schema is None else own(schema)(message)
@@ -73,7 +74,8 @@ def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
     return decode
 
 
-def _own_decoder(schema: str, layout: Layout) -> Decode:
+def own_decoder(schema: str, layout: Layout) -> Decode:
+    """The function that reads a message of a file that has this schema in it."""
     try:
         record = parse_record(schema)
         if layout.needed and not any(find(record, path) for path in layout.needed):
@@ -297,9 +299,9 @@ def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
             return read_entries(text_reader(schema.values, {}))
         case "others" if isinstance(schema, Map):
             return then(plain(schema), lambda entries: _others(entries, slot.taken))
-        case "row" if isinstance(schema, Map):
+        case "row" if isinstance(schema, (Map, Record)):
             return _row_reader(schema, slot, records)
-        case "rows" if isinstance(schema, (Map, Array)):
+        case "rows" if isinstance(schema, (Map, Record, Array)):
             return _rows_reader(schema, slot, records)
         case "positional" if isinstance(schema, Array):
             return then(read_list(_item(schema.items, slot, records)), positional_image)
@@ -311,13 +313,15 @@ def _others(entries: dict[str, Any], taken: Sequence[str]) -> str | None:
     return json_text(others) if others else None
 
 
-def _row_reader(schema: Map, slot: Slot, records: Records) -> Read:
-    return then(read_entries(_value_reader(schema.values, slot, records)), row_image)
-
-
-def _rows_reader(schema: Map | Array, slot: Slot, records: Records) -> Read:
-    """Reads a list of rows, with None for an item that is no map."""
+def _row_reader(schema: Map | Record, slot: Slot, records: Records) -> Read:
     if isinstance(schema, Map):
+        return then(read_entries(_value_reader(schema.values, slot, records)), row_image)
+    return then(read_record([(n, _value_reader(one, slot, records)) for n, one in schema.fields.items()]), row_image)
+
+
+def _rows_reader(schema: Map | Record | Array, slot: Slot, records: Records) -> Read:
+    """Reads a list of rows, with None for an item that is neither a map nor a record."""
+    if not isinstance(schema, Array):
         return then(_row_reader(schema, slot, records), lambda row: row_images([row]))
     return then(read_list(reach(schema.items, (), replace(slot, kind="row"), records)), row_images)
 

@@ -288,8 +288,8 @@ def plain(schema: Schema) -> Read:
     return read
 
 
-def _plain_record(schema: Record) -> Read:
-    fields: list[tuple[str, Read]] = []
+def read_record(fields: Sequence[tuple[str, Read]]) -> Read:
+    """Reads a record, name -> value, with the reader of each field."""
 
     def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
         out = {}
@@ -297,6 +297,12 @@ def _plain_record(schema: Record) -> Read:
             out[name], position = field(data, position)
         return out, position
 
+    return read
+
+
+def _plain_record(schema: Record) -> Read:
+    fields: list[tuple[str, Read]] = []
+    read = read_record(fields)
     schema.made["read"] = read  # before its fields: a record may contain itself
     made = {one: plain(one) for one in dict.fromkeys(schema.fields.values())}
     fields.extend((name, made[one]) for name, one in schema.fields.items())

@@ -5,7 +5,7 @@ record is written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,27 +75,21 @@ class Record:
 Schema = Primitive | Fixed | Enum | Array | Map | OneOf | Record
 
 
-def parse_schema(text: str) -> Record:
-    """The record of a message. In a list of named types it is the one that no other type uses. Raises SchemaError.
+def parse_schema(text: str, before: Sequence[str] = ()) -> Record:
+    """The record of a message. In a list of named types it is the one that no other type uses. It may use the types in
+    the texts `before`. Raises SchemaError.
 
     >>> parse_schema('{"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"}]}').fields
     {'id': Primitive(name='long', logical=None, scale=0)}
     """
-    if len(text) > MAX_SCHEMA_CHARACTERS:
-        raise SchemaError(f"it has {len(text)} characters, more than {MAX_SCHEMA_CHARACTERS}")
-    try:
-        written = json.loads(text)
-    except (ValueError, RecursionError) as e:
-        raise SchemaError(f"it is not JSON: {e}") from None
+    characters = sum(map(len, (text, *before)))
+    if characters > MAX_SCHEMA_CHARACTERS:
+        raise SchemaError(f"it has {characters} characters, more than {MAX_SCHEMA_CHARACTERS}")
     names: dict[str, Schema] = {}
-    try:
-        json.dumps(written, ensure_ascii=False).encode()
-        types = [_read(one, "", names) for one in (written if isinstance(written, list) else [written])]
-        _check_empty_parts(names.values())
-    except RecursionError:
-        raise SchemaError("it is too deep") from None
-    except UnicodeEncodeError:
-        raise SchemaError("it holds half a surrogate pair") from None
+    for one in before:
+        _types(_json(one), names)
+    written = _json(text)
+    types = _types(written, names)
     if isinstance(written, list):
         return _unused(types)
     (root,) = types
@@ -104,11 +98,31 @@ def parse_schema(text: str) -> Record:
     return root
 
 
-def parse_record(text: str) -> Record:
-    """The same for the schema in a file of messages, where a list can only be a union."""
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise SchemaError(f"it is not JSON: {e}") from None
+
+
+def _types(written: Any, names: dict[str, Schema]) -> list[Schema]:
+    """The types of a schema; `names` has those that were defined before, and gets those that it defines."""
+    try:
+        json.dumps(written, ensure_ascii=False).encode()
+        types = [_read(one, "", names) for one in (written if isinstance(written, list) else [written])]
+        _check_empty_parts(names.values())
+    except RecursionError:
+        raise SchemaError("it is too deep") from None
+    except UnicodeEncodeError:
+        raise SchemaError("it holds half a surrogate pair") from None
+    return types
+
+
+def parse_record(text: str, before: Sequence[str] = ()) -> Record:
+    """The same for a schema that comes with messages, where a list can only be a union."""
     if text.lstrip().startswith("["):
         raise SchemaError("it does not describe a record")
-    return parse_schema(text)
+    return parse_schema(text, before)
 
 
 def min_size(schema: Schema, known: dict[int, int] | None = None) -> int:
@@ -175,6 +189,32 @@ def alternatives(schema: Schema, through_arrays: bool = True) -> list[Schema]:
         case Array() if through_arrays:
             return alternatives(schema.items)
     return [schema]
+
+
+# Kind of a slot -> what a schema must have at its path.
+NEEDED_TYPES: Mapping[str, tuple[type, ...]] = {
+    "positional": (Array,),
+    "rows": (Array, Map, Record),
+    "row": (Map, Record),
+    "texts": (Array,),
+    "names": (Array, Primitive),
+    "numbers": (Array,),
+    "map": (Map,),
+    "others": (Map,),
+}
+NULL = Primitive("null")
+
+
+def not_of_kind(found: Iterable[Schema], path: Sequence[str], kind: str) -> str | None:
+    """What the types at a path are not, if nothing can be read of them for a slot of this kind."""
+    needed = NEEDED_TYPES.get(kind)
+    through_list = kind in ("texts", "names", "numbers") and len(path) > 1
+    if not needed or through_list:
+        return None
+    types = (one for schema in found for one in alternatives(schema, through_arrays=False))
+    if any(isinstance(one, needed) and one != NULL for one in types):
+        return None
+    return "list" if Array in needed else "map or a record" if Record in needed else "map"
 
 
 def _members(schema: Schema, name: str) -> list[Schema]:

@@ -1,0 +1,234 @@
+"""Schemas by their numbers, from a registry over HTTP. What it answers is kept in files: a number never means another
+schema later.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from runner.functions.avro.places import Registry, tls_context
+
+if TYPE_CHECKING:
+    import ssl
+    from urllib.request import Request
+
+ACCEPT = "application/vnd.schemaregistry.v1+json, application/json;q=0.9, */*;q=0.5"
+TIMEOUT_SECONDS = 10.0
+# Each address is asked so often, with a pause in between, before a message fails with the whole batch.
+ATTEMPTS = 3
+PAUSE_SECONDS = 0.5
+MAX_ANSWER_BYTES = 1 << 25
+MAX_REFERENCES = 1000
+AVRO = "AVRO"
+# Says the language of a schema where the answer is the schema itself.
+KIND_HEADER = "X-Registry-ArtifactType"
+
+
+class RegistryFailed(Exception):
+    """The registry does not say whether it has a schema; the message says why. What waits for it can be tried again."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is written under a number: the text of a schema after `references`, the texts of those that it uses, each
+    after those that it uses itself. `kind` is the language of the schema.
+    """
+
+    schema: str
+    references: tuple[str, ...] = ()
+    kind: str = AVRO
+
+
+class RegistrySchemas:
+    """The schemas of a registry. What it has is kept in `folder`, or in one of this machine's if that is empty. Without
+    a folder that can be written, it is asked again by whoever makes another of these.
+    """
+
+    def __init__(self, registry: Registry, folder: str) -> None:
+        self.registry = registry
+        places = hashlib.sha256(repr((registry.urls, registry.path)).encode()).hexdigest()[:16]
+        inside = folder or _own_folder()
+        self.folder = inside and os.path.join(inside, places)
+        self.context: ssl.SSLContext | None = None
+
+    def get(self, number: int) -> Written | None:
+        """What is written under a number; None if there is no such number. Raises RegistryFailed."""
+        path = self.folder and os.path.join(self.folder, f"{number}.json")
+        kept = _kept(path) if path else None
+        if kept:
+            return kept
+        found = self._asked(number)
+        if found and path:
+            _keep(path, found)
+        return found
+
+    def _asked(self, number: int) -> Written | None:
+        answer = self._answer(self.registry.path.replace("{number}", str(number)), f"schema {number}")
+        if answer is None:
+            return None
+        if not _is_wrapped(answer):
+            return Written(json.dumps(answer))
+        kind = str(answer.get("schemaType") or AVRO).upper()
+        references = tuple(self._references(answer, set())) if kind == AVRO else ()
+        return Written(answer["schema"], references, kind)
+
+    def _references(self, answer: dict[str, Any], seen: set[tuple[str, str]]) -> Iterator[str]:
+        """The texts of the schemas that a schema uses, each once, after those that it uses itself."""
+        references = answer.get("references") or []
+        if not isinstance(references, list):
+            raise RegistryFailed("the schema registry does not say which schemas another uses")
+        for reference in references:
+            try:
+                place = str(reference["subject"]), str(reference["version"])
+            except (TypeError, KeyError):
+                raise RegistryFailed("the schema registry names a schema without its subject and version") from None
+            if place in seen:
+                continue
+            seen.add(place)
+            if len(seen) > MAX_REFERENCES:
+                raise RegistryFailed(f"a schema of the registry uses more than {MAX_REFERENCES} others")
+            what = 'version {} of "{}"'.format(*reversed(place))
+            path = "subjects/{}/versions/{}?deleted=true".format(*(quote(part, safe="") for part in place))
+            inner = self._answer(path, what)
+            if inner is None or not _is_wrapped(inner):
+                raise RegistryFailed(f"the schema registry does not have {what}, which another schema uses")
+            yield from self._references(inner, seen)
+            yield inner["schema"]
+
+    def _answer(self, path: str, what: str) -> Any:
+        """The JSON at a path; None if the registry says that there is nothing. Each address is tried several times."""
+        failures: list[str] = []
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(PAUSE_SECONDS * attempt)
+            failures = []
+            for url in self.registry.urls:
+                try:
+                    return self._answer_of(f"{url.rstrip('/')}/{path}")
+                except _Refused as refused:
+                    raise RegistryFailed(f"the schema registry at {url} does not give {what}: {refused}") from None
+                except (OSError, ValueError) as error:
+                    failures.append(f"the schema registry at {url} does not give {what}: {_words(error)}")
+        raise RegistryFailed("; ".join(failures))
+
+    def _answer_of(self, address: str) -> Any:
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import urlopen
+
+        try:
+            with urlopen(self._request(address), timeout=TIMEOUT_SECONDS, context=self._tls(address)) as response:
+                kind = response.headers.get(KIND_HEADER, AVRO)
+                content = response.read(MAX_ANSWER_BYTES + 1)
+        except HTTPError as error:
+            with error:
+                return _without_schema(error.code, error.read(MAX_ANSWER_BYTES))
+        except HTTPException as error:
+            raise OSError(f"{type(error).__name__} {error}") from None
+        if len(content) > MAX_ANSWER_BYTES:
+            raise _Refused(f"its answer has more than {MAX_ANSWER_BYTES} bytes")
+        if kind.upper() != AVRO:
+            return {"schema": "", "schemaType": kind}
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            raise _Refused("its answer is not JSON; is the address that of its API?") from None
+
+    def _request(self, address: str) -> Request:
+        from urllib.request import Request
+
+        request = Request(address, headers={"Accept": ACCEPT})
+        if self.registry.login:
+            login = base64.b64encode(self.registry.login.encode()).decode()
+            # Not sent to another place that the answer may lead to.
+            request.add_unredirected_header("Authorization", f"Basic {login}")
+        return request
+
+    def _tls(self, address: str) -> ssl.SSLContext | None:
+        if not address.startswith("https:"):
+            return None
+        if self.context is None:
+            self.context = tls_context(self.registry)
+        return self.context
+
+
+class _Refused(Exception):
+    """An answer that will be the same the next time."""
+
+
+def _is_wrapped(answer: Any) -> bool:
+    """Whether an answer has the text of a schema beside what is said of it; other registries answer with the schema."""
+    return isinstance(answer, dict) and isinstance(answer.get("schema"), str)
+
+
+def _without_schema(status: int, content: bytes) -> None:
+    """Returns if an answer says that there is no such schema. Raises what else it means: _Refused, or OSError for what
+    may be better soon.
+    """
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        said = None
+    said = said if isinstance(said, dict) else {}
+    if status == 404:
+        # A place that is not its API is answered with 404 too, but not with the code or the name of this.
+        code, name = said.get("error_code"), said.get("name")
+        if (isinstance(code, int) and code // 100 == 404) or str(name).endswith("NotFoundException"):
+            return
+        raise _Refused("it answers 404; is the address that of its API?")
+    if status in (401, 403):
+        raise _Refused(f"it refuses access ({status}); are user and password right?")
+    if status == 429 or status >= 500:
+        raise OSError(f"it answers {status}")
+    raise _Refused(f"it answers {status}")
+
+
+def _words(error: Exception) -> str:
+    return str(getattr(error, "reason", error)) or type(error).__name__
+
+
+# --- files
+
+
+def _own_folder() -> str:
+    """A folder of this machine that only this user can write to; empty if there is none."""
+    path = os.path.join(tempfile.gettempdir(), f"runner-schemas-{os.getuid()}")
+    with suppress(OSError):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        found = os.lstat(path)
+        if found.st_uid == os.getuid() and not found.st_mode & 0o022:
+            return path
+    return ""
+
+
+def _kept(path: str) -> Written | None:
+    """What was kept in a file; None if there is none that can be read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        return Written(str(found["schema"]), tuple(map(str, found["references"])), str(found["kind"]))
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _keep(path: str, written: Written) -> None:
+    """Writes a file, whole or not at all. Without it, the registry is asked again."""
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".part-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump({"kind": written.kind, "references": written.references, "schema": written.schema}, file)
+            os.replace(part, path)
+        except OSError:
+            os.unlink(part)
