@@ -99,6 +99,9 @@ map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen'
 {#- Whether a value that is read is an object or a list where a text is expected: the numbers in it may have got quotes. What lies deeper than the
     format reads is refused by the parser. -#}
 {%- macro holds_nested(plan) -%}
+{%- for path in plan.json.value_lists %}
+  or coalesce(exists(m{{ member(path) }}, v -> v rlike {{ is_no_text_in_list() }}), false)
+{%- endfor -%}
 {%- for path, kind in plan.json.shallow -%}
 {%- set value = 'm' ~ member(path) %}
   or coalesce({% if kind == 'string' -%} startswith({{ value }}, '{') or startswith({{ value }}, '[')
@@ -107,6 +110,9 @@ map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen'
 {%- endif -%}, false)
 {%- endfor -%}
 {%- endmacro -%}
+
+{#- What a value in a list has become that was a number with a fraction or an exponent, whose digits are lost, an object or a list. -#}
+{%- macro is_no_text_in_list() -%} '^(?:-?[0-9]+[.eE]|-?Infinity|NaN|[{\\[])' {%- endmacro -%}
 
 {%- macro member(path) -%}{% for part in path %}.{{ name(part) }}{% endfor %}{%- endmacro -%}
 

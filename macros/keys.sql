@@ -13,7 +13,9 @@
 {%- macro names_of_key(names, plan) -%}
 {%- set key = names.key -%}
 {%- if names.form == 'columns' -%} array({{ key.columns | map('sql_text') | join(', ') }})
-{%- elif names.form == 'members' -%} {%- call without_dropped(plan) -%} {% if key.members[0] == '$key' and key.members | length == 1 %}members_of_key(origin.key, {{ names_of_roots(plan) }}){% else %}map_keys({{ field(key.members) }}){% endif %} {%- endcall -%}
+{%- elif names.form == 'record' -%} {%- call without_dropped(plan) -%} members_of_key(origin.key, {{ names_of_roots(plan) }}) {%- endcall -%}
+{%- elif names.form == 'members' -%}
+{%- call without_dropped(plan) -%} {% if key.member %}transform({{ field(key.members) }}, c -> c.{{ name(key.member) }}){% else %}map_keys({{ field(key.members) }}){% endif %} {%- endcall -%}
 {%- elif names.form == 'positions' -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, try_cast(i as int)))
 {%- elif names.form == 'joined' -%} {{ split_names(key) }}
 {%- elif names.form == 'split' -%} {%- call without_dropped(plan) -%} {{ split_names(key) }} {%- endcall -%}
@@ -82,7 +84,7 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- for entry in plan.meta -%}
 {%- do parts.append(text(entry.name) ~ ', ' ~ meta_value(entry)) -%}
 {%- endfor -%}
-{%- if plan.keys.image -%} {%- do parts.append("'where', if(kind = 'dead_letter', null, more_than_key)") -%} {%- endif -%}
+{%- if plan.keys.image -%} {%- do parts.append("'where', if(kind = 'row', more_than_key, null)") -%} {%- endif -%}
 {%- if plan.images.others -%} {%- do parts.append("'other_image', other_image") -%} {%- endif -%}
 {%- if plan.keys.names -%}
 {%- do parts.append("'key_columns', if(" ~ ("kind in ('row', 'ddl')" if plan.keys.are_sent else "kind = 'row'") ~ " and key is null, array_join(key_names, ','), null)") -%}

@@ -180,6 +180,8 @@ if(length({{ bytes }}) <= 16, cast(cast(conv({{ bytes }}, 16, 10) as decimal(20,
         limb -> lpad(cast(limb as string), 9, '0'))), '')))
 {%- endmacro -%}
 
+{%- macro read_hex_bits(value, zone) -%} if({{ value }} rlike '^[0-9A-Fa-f]{1,16}\\z', conv({{ value }}, 16, 10), null) {%- endmacro -%}
+
 {#- What a function over the whole image has read. -#}
 {%- macro read_java_bytes(value, zone) -%} java_bytes[reader.key] {%- endmacro -%}
 

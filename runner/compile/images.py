@@ -301,7 +301,7 @@ def _text_images(lines: Mapping[str, Line], spec: Format) -> Iterator[TextImage]
     verdicts: dict[tuple[FieldPath, str, FieldPath | None, str | None], list[str]] = {}
     for line in lines.values():
         for image in texts_of(line, spec):
-            how = (image.at[0], _text_function(image), image.removed, values.get(image))
+            how = (image.at[0], _text_function(image), image.removed, values.get(image) or image.name)
             verdicts.setdefault(how, []).append(line.verdict)
     for (path, function, removed, value_of), found in verdicts.items():
         column = _text_column(path, function)

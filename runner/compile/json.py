@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runner.compile.images import grouped
-from runner.compile.paths import MAP, MAPS, TEXT, Tree, depth, image_kinds, json_fields, leaves, plant
+from runner.compile.paths import MAP, MAPS, TEXT, TEXTS, Tree, depth, image_kinds, json_fields, leaves, plant
 from runner.errors import RunnerError
 from runner.spec.vocabulary import ABOVE_ROOT, OTHERS, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
 from runner.spec.words import FieldPath, Format
@@ -32,7 +32,8 @@ class JsonReading:
     `sealed_fields` the same with the fields that are ours. `usual_depth` is how deep lists and objects lie in each
     other if all values are plain; `shallow` are the paths and types of texts and images that could hold more without
     being deeper. `texts` has the path of each object with the names of its fields that are texts, `others` all other
-    fields with their types, `images` the places of images. `is_flat`: whether the whole message is a row.
+    fields with their types, `images` the places of images, `value_lists` the paths of those that are lists of values.
+    `is_flat`: whether the whole message is a row.
     """
 
     exact: bool
@@ -43,6 +44,7 @@ class JsonReading:
     texts: dict[tuple[str, ...], list[str]]
     others: list[tuple[tuple[str, ...], str]]
     images: list[ImagePlace]
+    value_lists: list[FieldPath]
     is_flat: bool
 
 
@@ -89,6 +91,7 @@ def json_reading(spec: Format) -> JsonReading:
         texts=dict(grouped((path[:-1], path[-1]) for path, kind in found if kind == TEXT)),
         others=[(path, kind) for path, kind in found if kind != TEXT],
         images=images,
+        value_lists=[path for image in images for path in image.paths if TEXTS in image.kinds],
         is_flat=(WHOLE,) in kinds,
     )
 

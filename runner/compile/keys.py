@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runner.compile.images import RowImage, row_image
 from runner.compile.readers import DeclaredTable
+from runner.spec.vocabulary import RECORD_KEY
 from runner.spec.words import Format, Key
 
 
@@ -14,7 +15,8 @@ from runner.spec.words import Format, Key
 class KeyNames:
     """One place of the names of key columns. `form` is `columns` (the spec has the names), `positions` (of names in a
     list), `split` (one text), `joined` (one text, and another for the values), `text` (a list in a JSON text), `list`,
-    `members` (of an object, or of the record's key), or `declared` (the source has the names, and `key` is empty).
+    `members` (of an object, or of objects in a list), `record` (members of the record's key), or `declared` (the source
+    has the names, and `key` is empty).
     """
 
     form: str
@@ -37,7 +39,7 @@ class Keys:
     @property
     def are_sent(self) -> bool:
         """Whether messages themselves name the key columns of their table. A record's key may be another's."""
-        return any(place.form not in ("columns", "declared", "members") for place in self.names)
+        return any(place.form not in ("columns", "declared", "record") for place in self.names)
 
 
 def make_keys(spec: Format, keyed: Collection[DeclaredTable]) -> Keys:
@@ -63,7 +65,7 @@ def _form(key: Key) -> str:
     if key.columns:
         return "columns"
     if key.members:
-        return "members"
+        return "record" if key.members == (RECORD_KEY,) else "members"
     if key.indexes:
         return "positions"
     if key.split:

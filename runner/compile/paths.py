@@ -77,6 +77,9 @@ def _list_of_objects(path: FieldPath, spec: Format) -> str:
     for image in _images(spec):
         if image.name and path in image.at:
             tree |= {image.name: TEXT, image.value or "": TEXT}
+    for key in spec.key:
+        if key.member and key.members == path:
+            tree |= {key.member: TEXT}
     types = spec.types
     if types and path in types.at:
         tree |= _entry(types)
@@ -150,7 +153,7 @@ def _key_fields(spec: Format) -> Iterator[tuple[FieldPath, str]]:
         if key.image and not key.image.text:
             yield from ((path, MAP) for path in key.image.at)
         if key.members and key.members != (RECORD_KEY,):
-            yield key.members, MAP
+            yield key.members, _list_of_objects(key.members, spec) if key.member else MAP
 
 
 def _type_fields(spec: Format, images: set[FieldPath]) -> Iterator[tuple[FieldPath, str]]:

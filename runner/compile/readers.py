@@ -18,7 +18,7 @@ from runner.yaml_text import Yaml
 WITH_TYPE = frozenset({"label", "labels", "ordinal", "mask", "unscaled"})
 PYTHON_READERS = ("java_bytes",)
 # Kinds of reading that take the bytes out of a text: nothing but a text can be such an encoding.
-BYTES = frozenset({"base64", "base64_bits", "hex", "latin1", "java_bytes"})
+BYTES = frozenset({"base64", "base64_bits", "hex", "hex_bits", "latin1", "java_bytes"})
 # Kinds of reading that write an exponent out.
 EXPONENTS = frozenset({"decimal", "number"})
 # Kinds that read a zone behind a wall clock.
@@ -140,6 +140,8 @@ def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
             return Attempt("iso_datetime", None)
         case "base64", "bit":
             return Attempt("base64_bits", None)
+        case "hex", "bit":
+            return Attempt("hex_bits", None)
         case "labels", "enum":
             return Attempt("label", None)
     return Attempt(word, None)

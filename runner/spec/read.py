@@ -37,7 +37,7 @@ KEYS = (
     "about", "docs", "extends", "message", "each", "op", "before", "after", "key", "types", "values", "records", "drop",
     "not_sent", "seq", "meta", "zone",
 )  # fmt: skip
-KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text", "members")
+KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text", "members", "name")
 
 TYPES_WORDS = ("at", "name", "value", "params", "names", "table")
 
@@ -123,6 +123,7 @@ def _key(yaml: Yaml) -> Key:
         Image(paths(place), text=language) if place else None,
         is_value,
         read_path(members) if given(members) else None,
+        optional_text(yaml.get("name")),
     )
 
 
@@ -150,6 +151,9 @@ def _check_key_words(yaml: Yaml) -> None:
     if has["split"] and not has["names"]:
         hint = 'for instance {names: keys, split: ","}'
         raise yaml.error("spec-missing", '"split" needs "names": the text that it splits', hint)
+    if has["name"] and not has["members"]:
+        hint = "for instance {members: columns, name: name}"
+        raise yaml.error("spec-missing", '"name" needs "members": the list of objects', hint)
     if has["indexes"] and not has["names"]:
         raise yaml.error(
             "spec-missing",

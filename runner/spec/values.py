@@ -215,11 +215,11 @@ def _check_image_words(yaml: Yaml) -> None:
             'values by position need "names": the list of their columns',
             "for instance {at: images, names: fields.name, value: value}",
         )
-    if has["name"] and not has["value"]:
+    if has["name"] and not has["value"] and not has["text"]:
         hint = "for instance {at: columns, name: name, value: value}"
         raise yaml.error("spec-missing", '"name" needs "value": the member that holds a value', hint)
     ways = [key for key in ("text", "names", "name", "prefix") if has[key]]
-    if len(ways) > 1:
+    if len(ways) > 1 and ways != ["text", "name"]:
         raise yaml.error("spec-word", f'"{ways[0]}" and "{ways[1]}" are different ways to write an image', "keep one")
     if has["removed"] and not has["text"]:
         raise yaml["removed"].error("spec-missing", '"removed" needs "text"', "for patches that are texts")

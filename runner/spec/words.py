@@ -122,8 +122,9 @@ class Image:
     the image at that path. `text` is the language of an image that is a text itself. `completeness` is the most that
     the vendor puts into it. For values by position, `names` is the list of their columns, `value` and `type` are the
     members of a record that hold a value and the name of its type. With `name`, the image is a list of objects, which
-    hold a column in `name` and its value in `value`. With `prefix`, only members whose names begin so are columns of
-    it, and they are called what follows. `removed` is the list of the columns that a patch removes.
+    hold a column in `name` and its value in `value`; a text is only the value of the column `name`. With `prefix`, only
+    members whose names begin so are columns of it, and they are called what follows. `removed` is the list of the
+    columns that a patch removes.
     """
 
     at: tuple[FieldPath, ...]
@@ -284,7 +285,8 @@ class Key:
     them, or are `columns`; their values, joined by `split`, are at `values`, or in the members of `image`. With
     `indexes`, the key is given as positions in the list at `names`. With `text`, the last part of each of `names` is a
     member of the document in the text before it. With `members`, the key columns are the members of the object there.
-    An image `is_value` if its text is that of the one column alone.
+    If there is a list of objects, `member` is what the name is in. An image `is_value` if its text is that of the one
+    column alone.
     """
 
     names: tuple[FieldPath, ...] = ()
@@ -296,6 +298,7 @@ class Key:
     image: Image | None = None
     is_value: bool = False
     members: FieldPath | None = None
+    member: str | None = None
 
 
 @dataclass(frozen=True)
