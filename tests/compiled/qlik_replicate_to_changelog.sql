@@ -39,12 +39,11 @@ parsed as (
   )
 ),
 
--- Where paths start; and what came beside the message.  [message.root, $message, $key, $topic, $headers]
+-- The fields where paths start, with what came beside them.  [message.root, $message, $topic]
 placed as (
-  select * except (m, found, record_key), struct(found.*, struct(m.`type`) as `$message`, origin.topic as `$topic`) as m
+  select * except (m, found), struct(found.*, struct(m.`type`) as `$message`, origin.topic as `$topic`) as m
   from (select *, coalesce(m.`message`,
-    struct(m.`headers`, m.`lineage`, m.`schema`, m.`table`, m.`data`, m.`beforeData`, m.`tableStructure`)) as found,
-      null as record_key from parsed)
+    struct(m.`headers`, m.`lineage`, m.`schema`, m.`table`, m.`data`, m.`beforeData`, m.`tableStructure`)) as found from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
