@@ -14,6 +14,7 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from random import Random
+from struct import unpack
 from typing import Any, NamedTuple
 
 import pytest
@@ -34,10 +35,11 @@ from tests.logical_changes import (
     key_text,
     moment,
 )
+from tests.replication_encoders import FULL_PHASE, REPLICATION_ENCODERS
 
 ROOT = Path(__file__).parent.parent
 EXCEPTIONS: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "tests/vendor_exceptions.yml").read_text())
-ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS}
+ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS, **REPLICATION_ENCODERS}
 FORMATS = {"dataworks_single": "dataworks"}
 # One source lands the messages of several databases, as one topic may hold them.
 SOURCES = {
@@ -55,14 +57,28 @@ SECTIONS = {
     "drs_sql_oracle": "drs_sql from Oracle",
     "drs_sql_sqlserver": "drs_sql from SQL Server",
 }
-BY_ARRIVAL = ("canal", "oms_canal", "dts_avro")  # their numbers give no order
+BY_ARRIVAL = ("canal", "oms_canal", "oms_maxwell", "dts_avro")  # their numbers give no order
 # What a source says of its messages where they are not lines of JSON.
 MESSAGES = {
     "oceanbase_avro": {"files": "in/oceanbase_avro/*.avro"},
     "dts_avro": {"table": "in/dts_avro"},
     "drs_avro": {"schema": str(DRS_SCHEMA_FILE), "files": "in/drs_avro/*.base64"},
 }
-ZONES = dict.fromkeys(("canal", "drs_json_c", "oms_dataworks", "oms_shareplex"), "Asia/Shanghai")
+ZONES = dict.fromkeys(
+    ("canal", "drs_json_c", "oms_dataworks", "oms_shareplex", "maxwell", "ticdc_canal", "ogg_json", "ogg_json_row"),
+    "Asia/Shanghai",
+)
+# The types of columns where rows come from Oracle, and of those that have another name with Qlik Replicate.
+ORACLE_COLUMNS = {
+    **dict.fromkeys(("integer", "boolean", "decimal"), "number"),
+    "float": "binary_float",
+    "double": "binary_double",
+    **dict.fromkeys(("string", "enum", "set"), "varchar2"),
+    "json": "clob",
+    "binary": "blob",
+    **dict.fromkeys(("date", "datetime"), "datetime"),
+}
+QLIK_COLUMNS = {"binary": "bytes", "bit": "bytes"}
 VIEWS = ("changelog", "ddl_events", "control_events", "dead_letters")
 SAME_COLUMNS = (
     "kind",
@@ -95,10 +111,15 @@ def declared(vendor: str, table: Table) -> dict[str, Any]:
     """What a source must say of a table because the vendor's messages do not."""
     types = {column.name: column.type for column in table.columns}
     match vendor:
-        case "oms_default":
+        case "oms_default" | "maxwell" | "oms_maxwell":
             return {"columns": types}
         case "oms_shareplex":
             return {"columns": types, **({"key": list(table.key)} if table.key else {})}
+        case "ogg_json" | "ogg_json_row":
+            return {"columns": {c.name: ORACLE_COLUMNS[c.kind] for c in table.columns if c.kind in ORACLE_COLUMNS}}
+        case "qlik_replicate":
+            names = {column.name: QLIK_COLUMNS.get(column.kind, column.type) for column in table.columns}
+            return {"columns": names, **({"key": list(table.key)} if table.key else {})}
         case "dataworks" | "dataworks_single":
             wall_clocks = {column.name: column.type for column in table.columns if column.kind in ("date", "datetime")}
             return {"columns": wall_clocks, "zone": "Asia/Shanghai"} if wall_clocks else {}
@@ -329,6 +350,32 @@ def without_srid(_: Column, text: str) -> str:
     return b64encode(b64decode(text)[4:]).decode()
 
 
+def list_of_labels(_: Column, text: str) -> str:
+    return json.dumps(text.split(",") if text else [], ensure_ascii=False, separators=(",", ":"))
+
+
+def well_known_text(_: Column, text: str) -> str:
+    """Of a point.
+
+    >>> well_known_text(None, "5hAAAAEBAAAAAAAAAAAA8D8AAAAAAAAAQA==")
+    'POINT (1 2)'
+    """
+    x, y = unpack("<dd", b64decode(text)[9:])
+    return f"POINT ({x:g} {y:g})"
+
+
+def mask(column: Column, text: str) -> str:
+    return str(sum(1 << column.labels.index(label) for label in text.split(",") if text))
+
+
+def bytes_of_bits(column: Column, text: str) -> str:
+    """
+    >>> bytes_of_bits(Column("v", "bit", "bit(10)"), "513")
+    'AgE='
+    """
+    return b64encode(int(text).to_bytes((int(re.search("[0-9]+", column.type)[0]) + 7) // 8)).decode()
+
+
 VALUE_RULES: dict[str, Callable[[Column, str], Any]] = {
     "left_out": lambda column, text: LEFT_OUT,
     "seconds": cut_fraction(0),
@@ -342,6 +389,11 @@ VALUE_RULES: dict[str, Callable[[Column, str], Any]] = {
     "declared_digits": declared_digits,
     "without_srid": without_srid,
     "with_zone": lambda column, text: f"{text}[Asia/Shanghai]",
+    "list_of_labels": list_of_labels,
+    "well_known_text": well_known_text,
+    "ordinal": lambda column, text: str(column.labels.index(text) + 1),
+    "mask": mask,
+    "bytes_of_bits": bytes_of_bits,
 }
 RULES_IN_WORDS = {
     "left_out": "the column is not in the message",
@@ -356,9 +408,16 @@ RULES_IN_WORDS = {
     "declared_digits": "with as many digits of a second's fraction as its type declares",
     "without_srid": "WKB without the SRID in front",
     "with_zone": "the instant, with the name of its zone behind it",
+    "list_of_labels": 'a JSON list, `["a","b"]`',
+    "well_known_text": "well known text, without the SRID",
+    "ordinal": "the number of the label",
+    "mask": "a number with a bit for each label",
+    "bytes_of_bits": "base64 of the bytes that hold them",
     "key_of_a_document": "key `_id`, which is in whole images too; no `old_key`",
     "no_before": "`before` none; `changed` null unless it is a patch",
     "patch": "`after` and `changed` are what was set, `after_image` `patch`",
+    "compressed": "images have the key and what changed, and are `partial`; all columns if there is no key",
+    "the_key_or_all": "`before` has the key only, or all columns if there is none, and is `key`",
     "only_the_key": "`before` has `_id` only, `before_image` `key`",
 }
 
@@ -390,7 +449,23 @@ def only_the_key(change: Change, row: Row) -> Row:
     return {**row, "before": row["key"], "before_image": "key"}
 
 
-ROW_RULES = {rule.__name__: rule for rule in (key_of_a_document, no_before, patch, only_the_key)}
+def compressed(change: Change, row: Row) -> Row:
+    names = {column.name for column in change.table.columns}
+    if change.table.key:
+        changed = row["changed"] or []
+        names = {*change.table.key, *changed}
+    sides = [side for side in ("before", "after") if row[side] is not None]
+    images = {side: {name: value for name, value in row[side].items() if name in names} for side in sides}
+    return {**row, **images, **{f"{side}_image": "partial" for side in sides}}
+
+
+def the_key_or_all(change: Change, row: Row) -> Row:
+    return {**row, "before": row["key"] or row["before"], "before_image": "key"}
+
+
+ROW_RULES = {
+    rule.__name__: rule for rule in (key_of_a_document, no_before, patch, only_the_key, compressed, the_key_or_all)
+}
 
 
 def concerns(exception: VendorException, change: Change) -> bool:
@@ -567,7 +642,7 @@ def test_what_never_arrives_is_not_written(vendor: str) -> None:
         assert bool(ENCODERS[vendor](change)) == (expected_row(change, exceptions) is not None), change.name
 
 
-@pytest.mark.parametrize("vendor", list(JSON_ENCODERS))
+@pytest.mark.parametrize("vendor", [*JSON_ENCODERS, *REPLICATION_ENCODERS])
 def test_messages_are_lines_of_json(vendor: str) -> None:
     for _, name, message in messages_of(vendor):
         assert b"\n" not in message and isinstance(json.loads(message), dict), name
@@ -993,6 +1068,98 @@ def test_samples_of_dataworks() -> None:
         "timestamp": {"eventTime": 1620457659000, "checkpointTime": 1620457659000}, "op": "MHEARTBEAT",
         "ddl": null}, "version": "0.0.1"}""")
     assert the_message("dataworks", Change("sample", "heartbeat", instant=1620457659000)) == heartbeat
+
+
+MAXWELL_TABLE = Table(
+    "e",
+    (
+        Column("id", "integer", "int(10)"),
+        Column("m", "double", "double"),
+        Column("c", "timestamp", "timestamp(6)"),
+        Column("comment", "string", "varchar(255)"),
+    ),
+    database="test",
+)
+MAXWELL_ROW = dict(id=1, m=4.2341, c=moment("2016-10-20 21:33:37.523"), comment="I am a creature of light.")
+MAXWELL_NEW = {**MAXWELL_ROW, "m": 5.444, "c": moment("2016-10-20 21:33:54.631")}
+MAXWELL_UPDATE = Change("sample", "update", MAXWELL_TABLE, MAXWELL_ROW, MAXWELL_NEW, order=9, instant=1477053234000)
+
+
+def test_samples_of_maxwell() -> None:
+    """The host of the sample is in another zone; its wall clocks are kept."""
+    head = exact('{"database": "test", "table": "e", "ts": 1477053234, "commit": true}')
+    data = exact('{"id": 1, "m": 5.444, "c": "2016-10-21 05:33:54.631000", "comment": "I am a creature of light."}')
+    old = exact('{"m": 4.2341, "c": "2016-10-21 05:33:37.523000"}')
+    update = the_message("maxwell", MAXWELL_UPDATE)
+    assert_holds(update, {**head, "type": "update", "data": data})
+    assert update["old"] == old
+    deleted = the_message("maxwell", replace(MAXWELL_UPDATE, op="delete", before=MAXWELL_NEW, after=None))
+    assert_holds(deleted, {**head, "type": "delete", "data": data})
+    assert "old" not in deleted
+    started = replace(MAXWELL_UPDATE, op="snapshot", before=None, instant=1450557744000)
+    assert_holds(the_message("maxwell", started), {"type": "bootstrap-insert", "ts": "1450557744", "data": data})
+    altered = replace(
+        MAXWELL_UPDATE, op="alter", statement="alter table test.e add column t int", instant=1477053308000
+    )
+    columns = [{"type": type_, "name": name} for name, type_ in zip(data, ("int", "double", "timestamp", "varchar"))]
+    assert_holds(
+        the_message("maxwell", altered),
+        {"type": "table-alter", "ts": "1477053308000", "def": {"columns": columns, "primary-key": ["id"]}},
+    )
+
+
+def test_samples_of_oms_maxwell() -> None:
+    columns = tuple(column for column in MAXWELL_TABLE.columns if column.name != "comment")
+    change = replace(
+        MAXWELL_UPDATE, table=replace(MAXWELL_TABLE, columns=columns), instant=1684225127000, transaction="1002_336403"
+    )
+    head = exact("""{"database": "test", "type": "update", "ts": 1684225127, "xid": "1002_336403", "commit": true,
+        "primary_key": ["1"], "primary_key_columns": ["id"], "sql": null, "def": null}""")
+    data = exact('{"m": 5.444, "id": 1, "c": "2016-10-20 21:33:54.631000"}')
+    old = exact('{"m": 4.2341, "id": 1, "c": "2016-10-20 21:33:37.523000"}')
+    assert_holds(the_message("oms_maxwell", change), {**head, "data": data, "old": old})
+    snapshot = replace(change, op="snapshot", before=None)
+    assert_holds(the_message("oms_maxwell", snapshot), {"type": "insert", "ts": str(FULL_PHASE), "old": None})
+    heartbeat = {"database": None, "type": "heartbeat", "ts": "1744181717000", "position": "1744181717", "data": None}
+    assert_holds(the_message("oms_maxwell", Change("sample", "heartbeat", instant=1744181717000)), heartbeat)
+
+
+def test_samples_of_ticdc_canal() -> None:
+    table = Table("tp_int", (Column("c_int", "integer", "int"), Column("id", "integer", "int")), database="test")
+    before, after = {"c_int": 2147483647, "id": 2}, {"c_int": 0, "id": 2}
+    change = Change("sample", "update", table, before, after, instant=1639633141221, written=1639633142960)
+    sample = exact("""{"id": 0, "database": "test", "table": "tp_int", "pkNames": ["id"], "isDdl": false,
+        "type": "UPDATE",
+        "es": 1639633141221, "ts": 1639633142960, "sql": "", "sqlType": {"c_int": 4, "id": 4},
+        "mysqlType": {"c_int": "int", "id": "int"}, "data": [{"c_int": "0", "id": "2"}],
+        "old": [{"c_int": "2147483647", "id": "2"}]}""")
+    assert_holds(the_message("ticdc_canal", change), sample)
+    watermark = {"type": "TIDB_WATERMARK", "isDdl": False, "data": None, "es": "1640007049196"}
+    assert_holds(the_message("ticdc_canal", Change("sample", "heartbeat", instant=1640007049196)), watermark)
+
+
+def test_samples_of_ogg_json() -> None:
+    table = Table("T", (Column("ID", "integer", "int"), Column("W", "float", "float")), ("ID",), database="S")
+    change = Change("sample", "update", table, {"ID": 1, "W": 5.18}, {"ID": 1, "W": 5.15}, order=143)
+    change = replace(change, instant=1589355606000, written=1589355607000)
+    head = exact("""{"table": "S.T", "op_type": "U", "op_ts": "2020-05-13 15:40:06.000000",
+        "current_ts": "2020-05-13T15:40:07.000000", "pos": "00000000000000000143", "primary_keys": ["ID"]}""")
+    before, after = exact('{"ID": 1, "W": 5.18}'), exact('{"ID": 1, "W": 5.15}')
+    assert the_message("ogg_json", change) == {**head, "before": before, "after": after}
+    assert the_message("ogg_json_row", change) == {**head, **after}
+
+
+def test_samples_of_qlik_replicate() -> None:
+    table = Table("t", (Column("id", "integer", "int"), Column("email", "string", "text")))
+    before, after = {"id": 1, "email": "john@doe.com"}, {"id": 1, "email": "foo@bar.com"}
+    change = Change("sample", "update", table, before, after, order=197, instant=1556821049000)
+    sample = exact("""{"magic": "atMSG", "type": "DT", "headers": null, "messageSchemaId": null, "messageSchema": null,
+        "message": {"data": {"id": 1, "email": "foo@bar.com"}, "beforeData": {"id": 1, "email": "john@doe.com"},
+        "headers": {"operation": "UPDATE", "timestamp": "2019-05-02T18:17:29.000", "transactionEventCounter": 1,
+        "transactionLastEvent": true}}}""")
+    message = the_message("qlik_replicate", change)
+    assert_holds(message, sample)
+    assert len(message["message"]["headers"]["changeSequence"]) == 35
 
 
 # --- the page

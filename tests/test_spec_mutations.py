@@ -102,6 +102,42 @@ MUTATIONS = {
                      "after: {at: beforeImages, names: fields.name}\nbefore: {at: afterImages", "updates", "after"),
         ]
     ],
+    "maxwell": [
+        [
+            Mutation("before: {at: old, over: data}", "before: old", "sample_rows", "before_image"),
+            Mutation("as: last_numbers, count: 2", "as: last_numbers", "keys", "seq"),
+            Mutation(", {at: ts, as: epoch_ms, unknown: 0}]", "]", "ddl", "event_time"),
+            Mutation("bootstrap-insert: snapshot", "bootstrap-insert: insert", "bootstrap", "op"),
+        ]
+    ],
+    "oms_maxwell": [
+        [
+            Mutation("zone: UTC", "zone: Asia/Tokyo", "values", "after"),
+            Mutation("{at: ts, as: epoch_ms, unknown: 1600000000}", "{at: ts, as: epoch_ms}",
+                     "full_phase_and_ddl", "event_time"),
+        ]
+    ],
+    "ticdc_canal": [
+        [
+            Mutation("seq: [_tidb.commitTs]", "seq: []", "sample_rows", "seq"),
+            Mutation("TIDB_WATERMARK: watermark", "TIDB_WATERMARK: heartbeat", "statements_and_watermarks", "op"),
+        ]
+    ],
+    "ogg_json": [
+        [
+            Mutation("after: {at: after, over: before, image: partial}", "after: {at: after, image: partial}",
+                     "compressed_updates", "after"),
+            Mutation("T: truncate", "T: drop", "operations", "op"),
+            Mutation("seq: [pos]", "seq: []", "names_and_order", "seq"),
+        ]
+    ],
+    "ogg_json_row": [[Mutation("current_ts, pos, primary_keys", "current_ts, primary_keys", "operations", "after")]],
+    "qlik_replicate": [
+        [
+            Mutation("image: key", "image: full", "operations", "before"),
+            Mutation("zone: UTC", "zone: Asia/Tokyo", "columns_of_a_table", "event_time"),
+        ]
+    ],
 }  # fmt: skip
 ALL = [(name, one) for name, lists in MUTATIONS.items() for mutations in lists for one in mutations]
 

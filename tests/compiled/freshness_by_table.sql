@@ -35,11 +35,20 @@ from (
   select `kind`, 'dts_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `dts_avro_to_changelog`
   union all
+  select `kind`, 'maxwell' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `maxwell_to_changelog`
+  union all
   select `kind`, 'oceanbase_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `oceanbase_avro_to_changelog`
   union all
   select `kind`, 'oceanbase_canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `oceanbase_canal_to_changelog`
+  union all
+  select `kind`, 'ogg_json' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `ogg_json_to_changelog`
+  union all
+  select `kind`, 'ogg_json_row' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `ogg_json_row_to_changelog`
   union all
   select `kind`, 'oms_canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `oms_canal_to_changelog`
@@ -53,8 +62,17 @@ from (
   select `kind`, 'oms_default_extend' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`,
     `seq`, `origin`, `loaded_at` from `oms_default_extend_to_changelog`
   union all
+  select `kind`, 'oms_maxwell' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oms_maxwell_to_changelog`
+  union all
   select `kind`, 'oms_shareplex' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `oms_shareplex_to_changelog`
+  union all
+  select `kind`, 'qlik_replicate' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `qlik_replicate_to_changelog`
+  union all
+  select `kind`, 'ticdc_canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `ticdc_canal_to_changelog`
   union all
   select `kind`, 'oms_before_3_3' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `oms_before_3_3_to_changelog`

@@ -1,0 +1,125 @@
+-- oms_maxwell_to_changelog: the messages of source oms_maxwell, as rows of the changelog
+-- format     oms_maxwell: OceanBase OMS to Kafka, serializer Maxwell
+-- reads      oms_maxwell_messages: raw string, origin struct, arrival array
+-- zone       UTC
+with
+
+-- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
+decoded as (
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+      'struct<`type` string, `database` string, `table` string, `xid` string, `sql` string, `ts` string, `uuid` string, `position` string,
+        `data` map<string,string>, `old` map<string,string>, `primary_key_columns` array<string>, `_seal` string,
+        `_corrupt_record` string>',
+      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
+        'maxNestingDepth', '2')) as document
+  from `oms_maxwell_messages`
+),
+
+-- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
+parsed as (
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  from (
+    select *, `oms_maxwell_message`(document, unusual, marked(unusual)) as message
+    from (select *, `oms_maxwell_unusual`(document, raw) as unusual from decoded)
+  )
+),
+
+-- What each message is, in words: kind, then op.  [op]
+classified as (
+  select *,
+    case
+      when raw is null then 'control tombstone'
+      when m.`type` = 'insert' and m.`ts` = '1600000000' then 'row snapshot'
+      when m.`type` = 'insert' then 'row insert'
+      when m.`type` = 'update' then 'row update'
+      when m.`type` = 'delete' then 'row delete'
+      when m.`type` = 'bootstrap-start' then 'control other'
+      when m.`type` = 'bootstrap-insert' then 'row snapshot'
+      when m.`type` = 'bootstrap-complete' then 'control other'
+      when m.`type` = 'database-create' then 'ddl create'
+      when m.`type` = 'database-alter' then 'ddl alter'
+      when m.`type` = 'database-drop' then 'ddl drop'
+      when m.`type` = 'table-create' then 'ddl create'
+      when m.`type` = 'table-alter' then 'ddl alter'
+      when m.`type` = 'table-drop' then 'ddl drop'
+      when m.`type` = 'heartbeat' then 'control heartbeat' end as verdict
+  from parsed
+),
+
+-- The images of each row change.  [before, after]
+message_images as (
+  select *,
+    case when verdict = 'row update' then m.`old` when verdict = 'row delete' then case when size(m.`data`) > 0 then m.`data` else m.`old`
+      end end as found_before,
+    case when verdict in ('row snapshot', 'row insert', 'row update') then m.`data` end as found_after
+  from classified
+),
+
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
+checked as (
+  select *,
+    case
+      when parse_error is not null then parse_error
+      when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
+      when verdict not like 'row %' then null
+      when verdict in ('row snapshot', 'row insert') and array_contains(misfits, 'data') then 'row-not-an-object'
+      when verdict = 'row update' and (array_contains(misfits, 'data') or array_contains(misfits, 'old')) then 'row-not-an-object'
+      when verdict = 'row delete' and
+        (array_contains(misfits, 'data') or not coalesce(size(m.`data`) > 0, false) and (array_contains(misfits, 'old')))
+        then 'row-not-an-object'
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
+        then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
+    end as reason,
+    key_columns(m.`primary_key_columns`, array()) as key_names,
+    cast(null as map<string,string>) as types
+  from message_images
+),
+
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
+exploded as (
+  select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    case when reason is null then split_part(verdict, ' ', 2) end as op,
+    table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
+    table_columns(if(reason is null, found_after, null), null, array()) as sent_after,
+    case when reason is null and verdict in ('row snapshot', 'row insert', 'row delete')
+      then other_image(m.`old`, coalesce(found_before, found_after), array()) end as other_image
+  from checked
+),
+
+-- Both images in canonical text; one of only some columns is laid over the other.  [before.over, after.over]
+images as (
+  select *,
+    if(verdict = 'row update', map_concat(sent_after, sent_before), sent_before) as before,
+    sent_after as after
+  from exploded
+),
+
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
+keyed as (
+  select *,
+    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+  from images
+)
+
+-- The columns of the contract, in its order.
+select
+  kind, 'oms_maxwell' as source, 'oms_maxwell' as format, op, cast(null as string) as tenant, nullif(m.`database`, '') as db_name,
+  cast(null as string) as schema_name, nullif(m.`table`, '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
+  before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
+  if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
+  case when op = 'update' then changed_among(map_keys(sent_before), before, after) end as changed,
+  if(kind = 'row', types, null) as types,
+  coalesce(instant_of_seconds(if(m.`ts` in ('1600000000', '0'), null, m.`ts`)), instant_of_milliseconds(nullif(m.`ts`, '1600000000'))) as
+    event_time,
+  cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
+  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+  known_entries(map('message_id', m.`uuid`, 'checkpoint', m.`position`, 'other_image', other_image,
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
+  found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
+from keyed
