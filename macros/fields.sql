@@ -97,7 +97,7 @@ case
 {#- A plain column of the contract; for some verdicts it has a value of their own. -#}
 {%- macro column_value(column, zone) -%}
 {%- if column.by_verdict -%}
-case verdict{% for verdict, value in column.by_verdict.items() %} when {{ text(verdict) }} then {{ value_of(column, value, zone) }}{% endfor %} else {{ value_of(column, column.value, zone) }} end
+case{% for verdicts, value in column.groups %} when verdict {{ one_of(verdicts) }} then {{ value_of(column, value, zone) }}{% endfor %} else {{ value_of(column, column.value, zone) }} end
 {%- else -%} {{ value_of(column, column.value, zone) }}
 {%- endif -%}
 {%- endmacro -%}

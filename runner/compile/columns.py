@@ -19,6 +19,18 @@ class Column:
     by_verdict: Mapping[str, Value]
 
     @property
+    def groups(self) -> list[tuple[list[str], Value]]:
+        """The values of verdicts that have their own, each once."""
+        out: list[tuple[list[str], Value]] = []
+        for verdict, value in self.by_verdict.items():
+            same = next((verdicts for verdicts, known in out if known == value), None)
+            if same is None:
+                out.append(([verdict], value))
+            else:
+                same.append(verdict)
+        return out
+
+    @property
     def is_local(self) -> bool:
         """Whether it comes from local times only."""
         readers = {field.reader for value in (self.value, *self.by_verdict.values()) for field in fields_of(value)}

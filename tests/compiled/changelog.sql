@@ -94,6 +94,46 @@ select * from (
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
     `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `ticdc_canal_to_changelog`
   union all
+  select `kind`, 'debezium' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
+    `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `debezium_to_changelog`
+  union all
+  select `kind`, 'debezium_flat' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
+    `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
+    `debezium_flat_to_changelog`
+  union all
+  select `kind`, 'debezium_mongodb' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
+    `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
+    `debezium_mongodb_to_changelog`
+  union all
+  select `kind`, 'debezium_postgresql' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
+    `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
+    `debezium_postgresql_to_changelog`
+  union all
+  select `kind`, 'oms_debezium' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
+    `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `oms_debezium_to_changelog`
+  union all
+  select `kind`, 'oms_debezium_smt' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
+    `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
+    `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from
+    `oms_debezium_smt_to_changelog`
+  union all
+  select `kind`, 'wal2json' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
+    `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `wal2json_to_changelog`
+  union all
+  select `kind`, 'wal2json_v1' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
+    `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `wal2json_v1_to_changelog`
+  union all
+  select `kind`, 'aws_dms' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
+    `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `aws_dms_to_changelog`
+  union all
   select `kind`, 'oms_before_3_3' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`,
     `key_text`, `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`,
     `pair_id`, `meta`, `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from

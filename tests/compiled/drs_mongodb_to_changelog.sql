@@ -137,12 +137,12 @@ select
       'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'clustertime', m.`clusterTime`, 'db_type', m.`dbType`, 'record_type', m.`recordType`, 'extra',
     m.`extra`,
-    'where', if(kind = 'dead_letter', null, more_than_key),
+    'where', if(kind = 'row', more_than_key, null),
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin,
-  case when kind = 'ddl' then case verdict when 'ddl create' then nullif(m.`value`, '') when 'ddl drop' then nullif(m.`value`, '')
-    when 'ddl other' then nullif(m.`value`, '') else cast(null as string) end end as statement,
+  case when kind = 'ddl' then case when verdict in ('ddl create', 'ddl drop', 'ddl other') then nullif(m.`value`, '')
+    else cast(null as string) end end as statement,
   reason, found_in_message(reason, 'op', m.`op`, cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

@@ -74,6 +74,33 @@ from (
   select `kind`, 'ticdc_canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `ticdc_canal_to_changelog`
   union all
+  select `kind`, 'debezium' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `debezium_to_changelog`
+  union all
+  select `kind`, 'debezium_flat' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `debezium_flat_to_changelog`
+  union all
+  select `kind`, 'debezium_mongodb' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `debezium_mongodb_to_changelog`
+  union all
+  select `kind`, 'debezium_postgresql' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`,
+    `seq`, `origin`, `loaded_at` from `debezium_postgresql_to_changelog`
+  union all
+  select `kind`, 'oms_debezium' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oms_debezium_to_changelog`
+  union all
+  select `kind`, 'oms_debezium_smt' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `oms_debezium_smt_to_changelog`
+  union all
+  select `kind`, 'wal2json' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `wal2json_to_changelog`
+  union all
+  select `kind`, 'wal2json_v1' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `wal2json_v1_to_changelog`
+  union all
+  select `kind`, 'aws_dms' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `aws_dms_to_changelog`
+  union all
   select `kind`, 'oms_before_3_3' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `oms_before_3_3_to_changelog`
   union all

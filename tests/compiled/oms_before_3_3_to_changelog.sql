@@ -154,7 +154,7 @@ select
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
-  case verdict when 'control heartbeat' then
+  case when verdict = 'control heartbeat' then
     coalesce(instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0')), instant_of_seconds(nullif(m.`allMetaData`.`checkpoint`, '0')))
     else instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0')) end as event_time,
   cast(null as timestamp) as produced_at,

@@ -140,7 +140,8 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  case verdict when 'ddl other' then instant_in_utc(m.`lineage`.`timestamp`) else instant_in_utc(m.`headers`.`timestamp`) end as event_time,
+  case when verdict = 'ddl other' then instant_in_utc(m.`lineage`.`timestamp`) else instant_in_utc(m.`headers`.`timestamp`)
+    end as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`headers`.`transactionId`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', order_position(array(m.`headers`.`changeSequence`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as

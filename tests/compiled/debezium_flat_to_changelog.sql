@@ -1,0 +1,167 @@
+-- debezium_flat_to_changelog: the messages of source debezium_flat, as rows of the changelog
+-- format     debezium_flat: Debezium change events flattened by the transform ExtractNewRecordState, where deletes are rows with __deleted
+-- reads      debezium_flat_messages: raw string, origin struct, arrival array
+-- zone       not declared: local times stay wall clock
+with
+
+-- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
+decoded as (
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+      'struct<`payload` struct<
+          `__op` string, `__db` string, `__source_db` string, `__schema` string, `__source_schema` string, `__table` string,
+          `__source_table` string, `__source_gtid` string, `__source_txId` string, `__txId` string, `__source_ts_ms` string,
+          `__ts_ms` string, `__source_file` string, `__source_lsn` string, `__lsn` string, `__source_pos` string,
+          `__source_row` string, `__source_connector` string, `__connector` string, `__source_name` string, `__name` string,
+          `__deleted` string, `.` map<string,string>>,
+        `__op` string, `__db` string, `__source_db` string, `__schema` string, `__source_schema` string, `__table` string,
+        `__source_table` string, `__source_gtid` string, `__source_txId` string, `__txId` string, `__source_ts_ms` string,
+        `__ts_ms` string, `__source_file` string, `__source_lsn` string, `__lsn` string, `__source_pos` string,
+        `__source_row` string, `__source_connector` string, `__connector` string, `__source_name` string, `__name` string,
+        `__deleted` string, `.` map<string,string>,
+        `schema` struct<
+          `fields` array<struct<
+            `field`:string,`name`:string,`type`:string,`parameters`:struct<`scale`:string>>>>,
+        `_seal` string, `_corrupt_record` string>',
+      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
+        'maxNestingDepth', '5')) as document
+  from `debezium_flat_messages`
+),
+
+-- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
+parsed as (
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  from (
+    select *, `debezium_flat_message`(document, unusual, marked(unusual)) as message
+    from (select *, `debezium_flat_unusual`(document, raw) as unusual from decoded)
+  )
+),
+
+-- The fields where paths start, with what came beside them.  [message.root, $message, $topic]
+placed as (
+  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`, origin.topic as `$topic`) as m
+  from (select *, coalesce(m.`payload`,
+    struct(m.`__op`, m.`__db`, m.`__source_db`, m.`__schema`, m.`__source_schema`, m.`__table`, m.`__source_table`, m.`__source_gtid`,
+    m.`__source_txId`, m.`__txId`, m.`__source_ts_ms`, m.`__ts_ms`, m.`__source_file`, m.`__source_lsn`, m.`__lsn`, m.`__source_pos`,
+    m.`__source_row`, m.`__source_connector`, m.`__connector`, m.`__source_name`, m.`__name`, m.`__deleted`, m.`.`)) as found from parsed)
+),
+
+-- What each message is, in words: kind, then op.  [op]
+classified as (
+  select *,
+    coalesce(
+      case when raw is null then 'control tombstone'
+      when m.`__deleted` = 'true' then 'row delete' end,
+      case m.`__op`
+        when 'c' then 'row insert' when 'r' then 'row snapshot' when 'u' then 'row update' when 'd' then 'row delete'
+        when 't' then 'ddl truncate' end,
+      case when m.`__op` is null and m.`__deleted` = 'false' then 'row update' end) as verdict
+  from placed
+),
+
+-- The images of each row change.  [before, after]
+message_images as (
+  select *,
+    array('__deleted', '__op', '__db', '__schema', '__table', '__lsn', '__txId', '__ts_ms', '__connector', '__name', '__source_db',
+      '__source_schema', '__source_table', '__source_lsn', '__source_txId', '__source_ts_ms', '__source_connector', '__source_name',
+      '__source_file', '__source_pos', '__source_row', '__source_gtid') as hidden,
+    case when verdict = 'row delete' then m.`.` end as found_before,
+    case when verdict in ('row insert', 'row snapshot', 'row update') then m.`.` end as found_after
+  from classified
+),
+
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
+checked as (
+  select *,
+    case
+      when parse_error is not null then parse_error
+      when verdict is null then if(m.`__op` is null, 'no-op', 'unknown-op')
+      when verdict not like 'row %' then null
+      when array_contains(misfits, '.') then 'row-not-an-object'
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0
+        and (size(if(verdict = 'row delete', found_before, found_after)) > 22
+        or size(table_columns(if(verdict = 'row delete', found_before, found_after), null, hidden)) > 0), false) then 'no-row-image'
+    end as reason,
+    key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), hidden) as key_names,
+    table_columns(map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> t.`field` is not null), t ->
+      struct(t.`field`, concat(coalesce(t.`name`, t.`type`), coalesce(concat('(', t.`parameters`.`scale`, ')'), ''))))), null, hidden) as
+      types,
+    `debezium_flat_readers`(types) as readers
+  from message_images
+),
+
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]  [not_sent]
+exploded as (
+  select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    case when reason is null then split_part(verdict, ' ', 2) end as op,
+    map_filter(table_columns(if(reason is null, found_before, null), types, hidden), (c, v) ->
+      coalesce(v not in
+      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)) as sent_before,
+    map_filter(table_columns(if(reason is null, found_after, null), types, hidden), (c, v) ->
+      coalesce(v not in
+      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)) as sent_after,
+    if(reason is null,
+      map_concat(coalesce(table_columns(found_before, null, hidden), map()), coalesce(table_columns(found_after, null, hidden), map()),
+      coalesce(types, map())), null) as named_columns
+  from checked
+),
+
+-- The canonical text of the values whose text as sent may be another.  [types.table, values]
+texts as (
+  select *,
+    `debezium_flat_texts`(sent_before, readers) as texts_before,
+    `debezium_flat_texts`(sent_after, readers) as texts_after
+  from exploded
+),
+
+-- Both images in canonical text.
+images as (
+  select *,
+    if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
+    with_texts(sent_after, texts_after) as after
+  from texts
+),
+
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
+keyed as (
+  select *,
+    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+  from images
+)
+
+-- The columns of the contract, in its order.
+select
+  kind, 'debezium_flat' as source, 'debezium_flat' as format, op, cast(null as string) as tenant,
+  coalesce(nullif(m.`__db`, ''), nullif(m.`__source_db`, '')) as db_name,
+  coalesce(nullif(m.`__schema`, ''), nullif(m.`__source_schema`, '')) as schema_name,
+  coalesce(nullif(m.`__table`, ''), nullif(m.`__source_table`, ''), nullif(regexp_extract(m.`$topic`, '^(?s).*?\\..*?\\.(.*)$', 1), '')) as
+    table_name,
+  key, if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
+  key_text(key) as key_text, before, after,
+  if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
+  if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
+  case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
+  if(kind in ('row', 'ddl'), types, null) as types,
+  coalesce(instant_of_milliseconds(nullif(m.`__source_ts_ms`, '0')), instant_of_milliseconds(nullif(m.`__ts_ms`, '0'))) as event_time,
+  cast(null as timestamp) as produced_at,
+  coalesce(nullif(m.`__source_gtid`, ''), nullif(m.`__source_txId`, ''), nullif(m.`__txId`, '')) as tx_id,
+  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+    'position',
+      order_position(array(coalesce(get(slice(regexp_extract_all(m.`__source_file`, '[0-9]+', 0), -1, 1), 0), m.`__source_lsn`, m.`__lsn`),
+      m.`__source_pos`, m.`__source_row`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+  known_entries(map('connector', coalesce(nullif(m.`__source_connector`, ''), nullif(m.`__connector`, '')),
+    'server', coalesce(nullif(m.`__source_name`, ''), nullif(m.`__name`, '')), 'gtid', m.`__source_gtid`,
+    'log_position', coalesce(nullif(m.`__source_lsn`, ''), nullif(m.`__lsn`, '')),
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
+    'ambiguous_times',
+      names_joined(concat(`debezium_flat_ambiguous`(sent_before, readers, texts_before),
+      `debezium_flat_ambiguous`(sent_after, readers, texts_after))),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
+  found_in_message(reason, '__op', m.`__op`, cast(null as string)) as detail,
+  if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
+from keyed

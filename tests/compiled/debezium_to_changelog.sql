@@ -1,0 +1,196 @@
+-- debezium_to_changelog: the messages of source debezium, as rows of the changelog
+-- format     debezium: Debezium change events as JSON, with the schema of Kafka Connect or without
+-- reads      debezium_messages: raw string, origin struct, arrival array
+-- zone       not declared: local times stay wall clock
+with
+
+-- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
+decoded as (
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+      'struct<`payload` struct<
+          `op` string,
+          `source` struct<
+            `db` string, `schema` string, `table` string, `gtid` string, `txId` string, `ts_us` string, `ts_ms` string,
+            `connector` string, `file` string, `sequence` string, `commit_scn` string, `scn` string, `commit_lsn` string,
+            `pos` string, `lsn` string, `change_lsn` string, `row` string, `event_serial_no` string, `name` string, `version` string,
+            `thread` string, `snapshot` string>,
+          `transaction` struct<`id` string, `total_order` string>, `ddl` string, `ts_us` string, `ts_ms` string,
+          `message` struct<`prefix` string, `content` string>, `id` string, `databaseName` string, `schemaName` string,
+          `status` string, `after` map<string,string>, `before` map<string,string>>,
+        `op` string,
+        `source` struct<
+          `db` string, `schema` string, `table` string, `gtid` string, `txId` string, `ts_us` string, `ts_ms` string,
+          `connector` string, `file` string, `sequence` string, `commit_scn` string, `scn` string, `commit_lsn` string, `pos` string,
+          `lsn` string, `change_lsn` string, `row` string, `event_serial_no` string, `name` string, `version` string,
+          `thread` string, `snapshot` string>,
+        `transaction` struct<`id` string, `total_order` string>, `ddl` string, `ts_us` string, `ts_ms` string,
+        `message` struct<`prefix` string, `content` string>, `id` string, `databaseName` string, `schemaName` string,
+        `status` string, `after` map<string,string>, `before` map<string,string>,
+        `schema` struct<
+          `fields` array<struct<
+            `field`:string,`fields`:array<struct<`field`:string,`name`:string,`type`:string,`parameters`:struct<`scale`:string>>>>>>,
+        `_seal` string, `_corrupt_record` string>',
+      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
+        'maxNestingDepth', '7')) as document
+  from `debezium_messages`
+),
+
+-- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
+parsed as (
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  from (
+    select *, `debezium_message`(document, unusual, marked(unusual)) as message
+    from (select *, `debezium_unusual`(document, raw) as unusual from decoded)
+  )
+),
+
+-- The fields where paths start, with what came beside them.  [message.root, $message]
+placed as (
+  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`) as m
+  from (select *, coalesce(m.`payload`,
+    struct(m.`op`, m.`source`, m.`transaction`, m.`ddl`, m.`ts_us`, m.`ts_ms`, m.`message`, m.`id`, m.`databaseName`, m.`schemaName`,
+    m.`status`, m.`after`, m.`before`)) as found from parsed)
+),
+
+-- What each message is, in words: kind, then op.  [op]
+classified as (
+  select *,
+    case
+      when raw is null then 'control tombstone'
+      when m.`op` = 'c' then 'row insert'
+      when m.`op` = 'r' and m.`source`.`snapshot` = 'incremental' then 'row snapshot'
+      when m.`op` = 'r' then 'row snapshot 2'
+      when m.`op` = 'u' then 'row update'
+      when m.`op` = 'd' then 'row delete'
+      when m.`op` = 't' then 'ddl truncate'
+      when m.`op` = 'm' then 'control other'
+      when m.`op` is null and m.`status` = 'BEGIN' then 'control begin'
+      when m.`op` is null and m.`status` = 'END' then 'control commit'
+      when m.`op` is null and m.`ddl` is not null then 'ddl by_statement'
+      when m.`op` is null and m.`ts_ms` is not null and m.`source` is null then 'control heartbeat' end as verdict
+  from placed
+),
+
+-- The images of each row change.  [before, after]
+message_images as (
+  select *,
+    case when verdict in ('row update', 'row delete') then m.`before` end as found_before,
+    case when verdict in ('row insert', 'row snapshot', 'row snapshot 2', 'row update') then m.`after` end as found_after
+  from classified
+),
+
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
+checked as (
+  select *,
+    case
+      when parse_error is not null then parse_error
+      when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
+      when verdict not like 'row %' then null
+      when verdict in ('row insert', 'row snapshot', 'row snapshot 2') and array_contains(misfits, 'after') then 'row-not-an-object'
+      when verdict = 'row update' and (array_contains(misfits, 'after') or array_contains(misfits, 'before')) then 'row-not-an-object'
+      when verdict = 'row delete' and array_contains(misfits, 'before') then 'row-not-an-object'
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
+        then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image')
+    end as reason,
+    key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
+    table_columns(map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t ->
+      t.`field` is not null), t ->
+      struct(t.`field`, concat(coalesce(t.`name`, t.`type`), coalesce(concat('(', t.`parameters`.`scale`, ')'), ''))))), null, array()) as
+      types,
+    `debezium_readers`(types) as readers
+  from message_images
+),
+
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [not_sent]
+exploded as (
+  select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`ddl`, '')) when reason is null
+      then split_part(verdict, ' ', 2) end as op,
+    map_filter(table_columns(if(reason is null, found_before, null), types, array()), (c, v) ->
+      coalesce(v not in
+      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)) as sent_before,
+    map_filter(table_columns(if(reason is null, found_after, null), types, array()), (c, v) ->
+      coalesce(v not in
+      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)) as sent_after,
+    if(reason is null,
+      map_concat(coalesce(table_columns(found_before, null, array()), map()), coalesce(table_columns(found_after, null, array()), map()),
+      coalesce(types, map())), null) as named_columns,
+    `debezium_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
+    case when reason is null and verdict in ('row insert', 'row snapshot', 'row snapshot 2')
+      then other_image(m.`before`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
+      then other_image(m.`after`, coalesce(found_before, found_after), array()) end as other_image
+  from checked
+),
+
+-- The canonical text of the values whose text as sent may be another.  [types.table, values]
+texts as (
+  select *,
+    `debezium_texts`(sent_before, readers, json_in_doubt) as texts_before,
+    `debezium_texts`(sent_after, readers, json_in_doubt) as texts_after
+  from exploded
+),
+
+-- Both images in canonical text.
+images as (
+  select *,
+    if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
+    with_texts(sent_after, texts_after) as after
+  from texts
+),
+
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
+keyed as (
+  select *,
+    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+  from images
+)
+
+-- The columns of the contract, in its order.
+select
+  kind, 'debezium' as source, 'debezium' as format, op, cast(null as string) as tenant,
+  case when verdict = 'ddl by_statement' then nullif(m.`databaseName`, '') else nullif(m.`source`.`db`, '') end as db_name,
+  case when verdict = 'ddl by_statement' then nullif(m.`schemaName`, '') else nullif(m.`source`.`schema`, '') end as schema_name,
+  nullif(m.`source`.`table`, '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
+  before, after, if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
+  if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
+  case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
+  if(kind in ('row', 'ddl'), types, null) as types,
+  case when verdict in ('control begin', 'control commit', 'control heartbeat') then instant_of_milliseconds(m.`ts_ms`)
+    else coalesce(instant_of_microseconds(nullif(m.`source`.`ts_us`, '0')), instant_of_milliseconds(nullif(m.`source`.`ts_ms`, '0')))
+    end as event_time,
+  coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at,
+  case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
+    else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`gtid`, ''), nullif(m.`source`.`txId`, '')) end as tx_id,
+  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot 2', 0, 1),
+    'position', order_position(array(case
+    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then get(slice(regexp_extract_all(m.`source`.`file`, '[0-9]+', 0), -1, 1), 0)
+    when lower(m.`source`.`connector`) = 'postgresql' then get(regexp_extract_all(m.`source`.`sequence`, '[0-9]+', 0), 0)
+    when lower(m.`source`.`connector`) = 'oracle' then coalesce(m.`source`.`commit_scn`, m.`source`.`scn`)
+    when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`commit_lsn`)
+    else cast(null as string) end, case
+    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`pos`
+    when lower(m.`source`.`connector`) = 'postgresql' then m.`source`.`lsn`
+    when lower(m.`source`.`connector`) = 'oracle' then m.`source`.`scn`
+    when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`change_lsn`)
+    else cast(null as string) end, case
+    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`row`
+    when lower(m.`source`.`connector`) = 'sqlserver' then m.`source`.`event_serial_no`
+    else cast(null as string) end)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+  known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
+    'gtid', m.`source`.`gtid`, 'scn', m.`source`.`scn`, 'thread', m.`source`.`thread`,
+    'log_position', coalesce(nullif(m.`source`.`file`, ''), nullif(m.`source`.`lsn`, ''), nullif(m.`source`.`change_lsn`, '')),
+    'transaction_position', m.`transaction`.`total_order`, 'prefix', m.`message`.`prefix`, 'content', m.`message`.`content`,
+    'other_image', other_image, 'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
+    'ambiguous_times',
+      names_joined(concat(`debezium_ambiguous`(sent_before, readers, texts_before),
+      `debezium_ambiguous`(sent_after, readers, texts_after))),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then nullif(m.`ddl`, '') end as statement, reason,
+  found_in_message(reason, 'op', m.`op`, m.`ddl`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
+from keyed

@@ -1,0 +1,150 @@
+-- oms_debezium_to_changelog: the messages of source oms_debezium, as rows of the changelog
+-- format     oms_debezium: OceanBase OMS to Kafka, serializers DEBEZIUM and DEBEZIUM_FLATTEN
+-- reads      oms_debezium_messages: raw string, origin struct, arrival array
+-- zone       not declared: local times stay wall clock
+with
+
+-- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
+decoded as (
+  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+      'struct<`payload` struct<
+          `op` string,
+          `source` struct<
+            `db` string, `table` string, `ts_ms` string, `pos` string, `connector` string, `name` string, `version` string>,
+          `ddl` string, `ts_us` string, `ts_ms` string, `after` map<string,string>, `before` map<string,string>>,
+        `op` string,
+        `source` struct<
+          `db` string, `table` string, `ts_ms` string, `pos` string, `connector` string, `name` string, `version` string>,
+        `ddl` string, `ts_us` string, `ts_ms` string, `after` map<string,string>, `before` map<string,string>,
+        `schema` struct<
+          `fields` array<struct<
+            `field`:string,`fields`:array<struct<`field`:string,`name`:string,`type`:string,`parameters`:struct<`scale`:string>>>>>>,
+        `_seal` string, `_corrupt_record` string>',
+      map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
+        'maxNestingDepth', '7')) as document
+  from `oms_debezium_messages`
+),
+
+-- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
+parsed as (
+  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  from (
+    select *, `oms_debezium_message`(document, unusual, marked(unusual)) as message
+    from (select *, `oms_debezium_unusual`(document, raw) as unusual from decoded)
+  )
+),
+
+-- The fields where paths start, with what came beside them.  [message.root, $message]
+placed as (
+  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`) as m
+  from (select *, coalesce(m.`payload`, struct(m.`op`, m.`source`, m.`ddl`, m.`ts_us`, m.`ts_ms`, m.`after`, m.`before`)) as found from
+    parsed)
+),
+
+-- What each message is, in words: kind, then op.  [op]
+classified as (
+  select *,
+    case
+      when raw is null then 'control tombstone'
+      when m.`op` = 'c' and m.`source`.`ts_ms` = '0' then 'row snapshot'
+      when m.`op` = 'c' then 'row insert'
+      when m.`op` = 'u' then 'row update'
+      when m.`op` = 'd' then 'row delete'
+      when m.`op` = 'HEARTBEAT' then 'control heartbeat' end as verdict
+  from placed
+),
+
+-- The images of each row change.  [before, after]
+message_images as (
+  select *,
+    case when verdict in ('row update', 'row delete') then m.`before` end as found_before,
+    case when verdict in ('row snapshot', 'row insert', 'row update') then m.`after` end as found_after
+  from classified
+),
+
+-- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
+checked as (
+  select *,
+    case
+      when parse_error is not null then parse_error
+      when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
+      when verdict not like 'row %' then null
+      when verdict in ('row snapshot', 'row insert') and array_contains(misfits, 'after') then 'row-not-an-object'
+      when verdict = 'row update' and (array_contains(misfits, 'after') or array_contains(misfits, 'before')) then 'row-not-an-object'
+      when verdict = 'row delete' and array_contains(misfits, 'before') then 'row-not-an-object'
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
+        then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image')
+    end as reason,
+    key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
+    table_columns(map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t ->
+      t.`field` is not null), t ->
+      struct(t.`field`, concat(coalesce(t.`name`, t.`type`), coalesce(concat('(', t.`parameters`.`scale`, ')'), ''))))), null, array()) as
+      types,
+    `oms_debezium_readers`(types) as readers
+  from message_images
+),
+
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
+exploded as (
+  select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    case when reason is null then split_part(verdict, ' ', 2) end as op,
+    table_columns(if(reason is null, found_before, null), types, array()) as sent_before,
+    table_columns(if(reason is null, found_after, null), types, array()) as sent_after,
+    `oms_debezium_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
+    case when reason is null and verdict in ('row snapshot', 'row insert')
+      then other_image(m.`before`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
+      then other_image(m.`after`, coalesce(found_before, found_after), array()) end as other_image
+  from checked
+),
+
+-- The canonical text of the values whose text as sent may be another.  [types.table, values]
+texts as (
+  select *,
+    `oms_debezium_texts`(sent_before, readers, json_in_doubt) as texts_before,
+    `oms_debezium_texts`(sent_after, readers, json_in_doubt) as texts_after
+  from exploded
+),
+
+-- Both images in canonical text.
+images as (
+  select *,
+    if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
+    with_texts(sent_after, texts_after) as after
+  from texts
+),
+
+-- The key columns, looked up in the images; null if one of them is missing.  [key]
+keyed as (
+  select *,
+    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+  from images
+)
+
+-- The columns of the contract, in its order.
+select
+  kind, 'oms_debezium' as source, 'oms_debezium' as format, op, cast(null as string) as tenant,
+  nullif(m.`source`.`db`, '') as db_name, cast(null as string) as schema_name, nullif(m.`source`.`table`, '') as table_name, key,
+  if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
+  before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
+  if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
+  case when op = 'update' then changed_columns(before, after, types) end as changed,
+  if(kind in ('row', 'ddl'), types, null) as types, instant_of_milliseconds(nullif(m.`source`.`ts_ms`, '0')) as event_time,
+  coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at, cast(null as string) as tx_id,
+  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+    'position',
+      order_position(array(get(slice(regexp_extract_all(m.`source`.`pos`, '[0-9]+', 0), -1, 1), 0),
+      get(regexp_extract_all(m.`source`.`pos`, '[0-9]+', 0), 0))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
+      pair_id,
+  known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
+    'log_position', m.`source`.`pos`, 'other_image', other_image,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
+    'ambiguous_times',
+      names_joined(concat(`oms_debezium_ambiguous`(sent_before, readers, texts_before),
+      `oms_debezium_ambiguous`(sent_after, readers, texts_after))),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+  origin, case when kind = 'ddl' then nullif(m.`ddl`, '') end as statement, reason,
+  found_in_message(reason, 'op', m.`op`, m.`ddl`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
+from keyed
