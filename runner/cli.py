@@ -75,8 +75,12 @@ class _Parser(ArgumentParser):
         raise RunnerError("usage", message, hint=f"{self.prog} --help")
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]  # argparse overloads it
-        """Refuses unknown arguments. Not left to the parser above, which does not know the flags of this command."""
+        """Refuses unknown arguments. Not left to the parser above, which does not know the flags of this command. Words
+        behind a flag belong to those before it, which argparse takes for all that there are.
+        """
         known, unknown = super().parse_known_args(args, namespace)
+        if "words" in known and all(word == "-" or not word.startswith("-") for word in unknown):
+            known.words, unknown = [*known.words, *unknown], []
         if unknown:
             word = unknown[0].partition("=")[0]
             hint = did_you_mean(word, self._option_string_actions) if word.startswith("-") else ""

@@ -1479,16 +1479,37 @@ CASES = [
     messages_case(
         "infer-exists", "choose another name with --name", '"formats/g.yml" exists', "formats", "infer", "--name=g"
     ),
-    messages_case("infer-exists", None, 'there is a format "canal" already', "formats", "infer", "--name=canal"),
+    messages_case(
+        "infer-exists",
+        "choose another name with --name",
+        'there is a format "canal" already',
+        "formats",
+        "infer",
+        "--name=canal",
+    ),
     messages_case(
         "infer-none", "runner formats infer in/a.jsonl says why", 'no known format fits "in/a.jsonl"', "parse"
     ),
-    messages_case("infer-nothing", None, "no field has words for operations", "formats", "infer", text='{"id": 1}'),
+    messages_case(
+        "infer-nothing",
+        "if they are changes",
+        "no field has words for operations",
+        "formats",
+        "infer",
+        text='{"id": 1}',
+    ),
     messages_case("infer-nothing", None, '"a.jsonl" has no messages', "formats", "infer", text=" "),
-    messages_case("usage", None, '"--name" is only for formats infer', "formats", "check", "--name=x"),
+    messages_case(
+        "usage",
+        "runner formats infer FILE --name NAME",
+        '"--name" is only for formats infer',
+        "formats",
+        "check",
+        "--name=x",
+    ),
     selecting("usage", "runner formats infer FILE", "needs files of messages", "formats", "infer"),
-    selecting("usage", None, 'unknown argument "b"', "formats", "show", "a", "b"),
-    selecting("usage", None, 'unknown argument "c"', "parse", "a", "b", "c"),
+    selecting("usage", "runner formats --help", 'unknown argument "b"', "formats", "show", "a", "b"),
+    selecting("usage", "runner parse FORMAT FILE takes one file", 'unknown argument "c"', "parse", "a", "b", "c"),
     selecting("init-exists", "choose another name", '"models"', "init", "models"),
     selecting("init-exists", "choose another name", '"project.yml"', "init", "project.yml"),
     selecting("usage", "known: canal", "needs the name", "formats", "show"),
