@@ -14,6 +14,8 @@ Parts = tuple[str, ...]
 
 # Objects inside of objects that are looked into, and paths that are told apart: rows of many tables have many columns.
 DEEPEST, MOST_PATHS = 8, 20_000
+# Characters of a text that a comment begins with.
+LONGEST = 1000
 PLAIN_PART = re.compile(r'[^."\s]+')
 NOT_TEXTS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n", "none")
 
@@ -85,8 +87,9 @@ def listed(texts: Iterable[str], most: int = 4) -> str:
 
 
 def shortened(text: str, width: int = 40) -> str:
-    """A text on one line, cut to a width."""
+    """A text on one line, cut to a width; characters that cannot be printed are written as escapes."""
     line = " ".join(text.split())
+    line = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line[:LONGEST])
     return line if len(line) <= width else line[: width - 1] + "…"
 
 

@@ -33,7 +33,7 @@ SHAPES = {
 # Of a hundred: the parts of a score that count beside the share of messages that are understood.
 UNDERSTOOD, FOUND, READ, VALUES, WHOLE = 0.35, 0.25, 0.2, 0.1, 0.1
 # From this share of messages on that are understood, and of words found, a format fits.
-LEAST_UNDERSTOOD, LEAST_FOUND = 0.5, 0.5
+LEAST_UNDERSTOOD, LEAST_FOUND = 0.25, 0.5
 # Scores that differ by no more are a tie.
 TIE = 2.0
 # What a part counts of which the messages show nothing: less than one that is seen and right.

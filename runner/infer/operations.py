@@ -83,6 +83,9 @@ def _ranked(fields: Fields) -> Iterator[tuple[tuple[float, ...], Operation]]:
         known = sum(bool(meanings_of(text)) for text in texts.values())
         found = {meaning for text in distinct for meaning in meanings_of(text)[:1]}
         changes = {"insert" if one == "snapshot" else one for one in found & (CHANGES | {"snapshot"})}
+        # One letter that never changes may stand for anything.
+        if len(distinct) == 1 and max(map(len, distinct)) < 3:
+            continue
         if found & CHANGES and known >= LEAST_KNOWN * len(texts) and 2 * len(texts) >= len(fields.documents):
             named = bool(NAMES.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path[-1]).lower()))
             yield (len(changes), known / len(fields.documents), float(named), -len(path)), Operation(path, texts)

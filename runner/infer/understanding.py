@@ -64,6 +64,8 @@ class Reading:
 
     def understood(self) -> Understood:
         """Which line the message is."""
+        if not isinstance(self.document, dict):
+            return Understood(None, False, None)
         op, text = self.spec.op, self.text(self.spec.op.by)
         for line in op.first:
             if self._holds(line):
