@@ -185,6 +185,8 @@ def _op_lines(guesses: _Guesses) -> Iterator[str]:
 def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) -> str:
     """The line of an op for what a text means, with an image of its own where that of the spec has no such rows."""
     match meaning:
+        case "update_before" | "update_after" if _has_both(images, text):
+            return "update"
         case "update_before" | "update_after":
             place = images.after or images.before
             half = meaning.removeprefix("update_")
@@ -203,6 +205,12 @@ def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) 
     if meaning in DDL_OPS or meaning in CONTROL_OPS or meaning in ROW_MEANINGS:
         return meaning if meaning != "index" else "{ddl: index}"
     return "{control: other}"
+
+
+def _has_both(images: Images, text: str) -> bool:
+    """Whether messages with this text of the operation have both images: then they are no halves."""
+    numbers = [number for number, one in images.operation.texts.items() if one == text]
+    return len(images.places) == 2 and all(place.share(numbers) > 0.5 for place in images.places)
 
 
 def _image_lines(guesses: _Guesses) -> Iterator[str]:

@@ -32,6 +32,8 @@ OTHER_NAMES = re.compile(
     r"type|version|server|connector|host|user|source|system|cluster|thread|phase|status|kind|key|pk", re.IGNORECASE
 )
 SEPARATORS = (",", ";", "|", "\u0001", " ")
+# Texts that stand for no order number.
+NO_ORDER = ("-1", "")
 STATEMENT = re.compile(
     r"\s*(create|alter|drop|truncate|rename)\s+(table|index|view|database|schema|unique|or)\b", re.IGNORECASE
 )
@@ -304,7 +306,7 @@ def find_statement(header: Header) -> Found | None:
 def find_order(header: Header, but: Sequence[Parts]) -> Found | None:
     """A whole number that grows from message to message."""
     for path in header.paths:
-        texts = header.fields.texts(path)
+        texts = {number: text for number, text in header.fields.texts(path).items() if text not in NO_ORDER}
         if path in but or len(texts) < max(3, ALWAYS * len(header.fields.documents)):
             continue
         if all(re.fullmatch(r"\d{1,19}", text) for text in texts.values()):

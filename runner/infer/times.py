@@ -17,6 +17,7 @@ from runner.spec.words import TypeTable
 # Digits -> the reader of a number of so many digits that counts since 1970: now, and some decades around it.
 COUNTS = {10: "epoch_s", 13: "epoch_ms", 16: "epoch_us", 19: "epoch_ns"}
 EARLIEST, LATEST = 946_684_800, 4_102_444_800  # 2000 and 2100
+SECONDS_OF_DAY = 86_400
 UNKNOWN = ("0", "-1", "")
 CLOCK = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?"
 LOCAL, ZONED = re.compile(CLOCK), re.compile(CLOCK + r" ?(Z|[-+]\d\d(:?\d\d)?)")
@@ -45,7 +46,19 @@ class TimeFound:
 def find_times(header: Header, but: Sequence[Parts]) -> list[TimeFound]:
     """The fields that hold times in nearly all changes; the one with the earlier times first."""
     found = [time for path in header.paths if path not in but and (time := _time(path, header.on_changes(path)))]
-    return sorted(found, key=lambda time: (_middle(time), len(time.path)))
+    near = [_seconds(time) for time in found if time.reader in ("epoch_s", "epoch_ms")]
+    times = [time for time in found if not near or _is_near(time, near)]
+    return sorted(times, key=lambda time: (_middle(time), len(time.path)))
+
+
+def _seconds(time: TimeFound) -> float:
+    return sum(float(text[:10]) for text in time.texts.values()) / len(time.texts)
+
+
+def _is_near(time: TimeFound, near: Sequence[float]) -> bool:
+    """Whether times are within a day of others: order numbers may begin with the time of a clock that is far off."""
+    is_long = time.reader in ("epoch_us", "epoch_ns")
+    return not is_long or min(abs(_seconds(time) - one) for one in near) < SECONDS_OF_DAY
 
 
 def _time(path: Parts, texts: Mapping[int, str]) -> TimeFound | None:
