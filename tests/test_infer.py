@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from runner.commands.infer import type_tables
-from runner.functions.avro.files import FileMessage, messages_of_file
+from runner.functions.avro.files import FileMessage
 from runner.infer.candidates import fits_of
 from runner.infer.draft import Draft, Nothing, draft_of
 from runner.infer.fits import Fit, best
 from runner.infer.samples import json_documents
 from runner.infer.times import time_reader
 from runner.infer.understanding import Reading
+from runner.run.documents import messages_of
 from runner.spec.formats import FormatFolders
 from runner.spec.words import Format
 from runner.yaml_text import yaml_of
@@ -30,6 +31,7 @@ from tests.pages import ROOT
 
 FOLDERS = FormatFolders((ROOT / "formats",))
 CASES = ROOT / "formats" / "cases"
+ENDINGS = (".messages.jsonl", ".records.jsonl", ".messages.base64")
 WITH_CASES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
 # Encoders of one vendor's messages from different databases -> the format of all of them.
 FORMAT_OF = {
@@ -61,13 +63,11 @@ def names(found: Sequence[Fit]) -> list[str]:
 
 
 def messages_of_case(path: Path) -> list[FileMessage]:
-    if path.suffix == ".base64":
-        return list(messages_of_file(path.name, path.read_bytes()))
-    return [FileMessage(0, 0, line) for line in path.read_bytes().split(b"\n") if line.strip()]
+    return messages_of(path.name, path.read_bytes(), "avro" if path.suffix == ".base64" else "json")
 
 
 def case_files(name: str) -> list[Path]:
-    return sorted([*(CASES / name).glob("*.messages.jsonl"), *(CASES / name).glob("*.messages.base64")])
+    return sorted(path for path in (CASES / name).iterdir() if path.name.endswith(ENDINGS))
 
 
 def schemas_beside(name: str) -> list[str]:

@@ -30,7 +30,7 @@ def fits_of(
     documents = json_documents([one.raw for one in messages]) if encoding == "json" else []
     for name, spec in specs.items():
         if spec.message.encoding == encoding == "json":
-            found.append(replace(fit_of(spec, documents), name=name))
+            found.append(replace(fit_of(spec, documents, [one.record for one in messages]), name=name))
         elif spec.message.encoding == encoding and (
             schemas or spec.message.schemas or any(one.schema for one in messages)
         ):

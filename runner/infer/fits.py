@@ -6,13 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from runner.compile.paths import conditions, header_paths, image_paths
 from runner.compile.readers import bare_type
+from runner.functions.avro.files import TopicRecord
 from runner.infer.samples import ABSENT, Document, text_of, value_at
-from runner.infer.understanding import OUTSIDE, Reading
-from runner.spec.vocabulary import OTHERS
+from runner.infer.understanding import OUTSIDE, Reading, parts
+from runner.spec.vocabulary import OTHERS, WHOLE
 from runner.spec.words import FieldPath, Format, Line, Value, fields_of
 
 # Reader -> what the texts look like that it reads. Of readers that are not here, nothing is known.
@@ -31,7 +33,7 @@ SHAPES = {
     "mask": re.compile(r"\d+"),
 }
 # Of a hundred: the parts of a score that count beside the share of messages that are understood.
-UNDERSTOOD, FOUND, READ, VALUES, WHOLE = 0.35, 0.25, 0.2, 0.1, 0.1
+UNDERSTOOD, FOUND, READ, VALUES, COMPLETE = 0.35, 0.25, 0.2, 0.1, 0.1
 # From this share of messages on that are understood, and of words found, a format fits.
 LEAST_UNDERSTOOD, LEAST_FOUND = 0.25, 0.5
 # Scores that differ by no more are a tie.
@@ -83,7 +85,7 @@ class Fit:
     def score(self) -> float:
         """From 0 to 100."""
         parts = (
-            FOUND * self.found.ratio + READ * self.read.ratio + VALUES * self.values.ratio + WHOLE * self.whole.ratio
+            FOUND * self.found.ratio + READ * self.read.ratio + VALUES * self.values.ratio + COMPLETE * self.whole.ratio
         )
         return 100 * self.understood.ratio * (UNDERSTOOD + parts) if self.understood.total else 0.0
 
@@ -126,13 +128,17 @@ def best(fits: Iterable[Fit]) -> list[Fit]:
     return [one for one in good if good[0].score - one.score <= TIE]
 
 
-def fit_of(spec: Format, documents: Sequence[Document]) -> Fit:
-    """How well a format fits documents, one for each message."""
-    readings = [Reading(spec, document) for document in documents]
+def fit_of(spec: Format, documents: Sequence[Document], records: Sequence[TopicRecord | None] = ()) -> Fit:
+    """How well a format fits documents, one for each message; `records` are what they came in, if that is known."""
+    readings = [
+        Reading(spec, part, record)
+        for document, record in zip_longest(documents, records)
+        for part in parts(spec, document)
+    ]
     lines = [reading.understood() for reading in readings]
     named = sum(one.by_text and one.line is not None for one in lines)
     if not named:
-        return Fit(spec.name, len(documents), without_op=len(documents))
+        return Fit(spec.name, len(readings), without_op=len(readings))
     good: list[tuple[Reading, Line]] = []
     without_rows = 0
     for reading, one in zip(readings, lines):
@@ -141,12 +147,12 @@ def fit_of(spec: Format, documents: Sequence[Document]) -> Fit:
         elif one.line and one.line.kind != "dead_letter":
             good.append((reading, one.line))
     missing, words = _missing_words(spec, [reading for reading, _ in good])
-    unread, fields = _unread_fields(spec, documents)
+    unread, fields = _unread_fields(spec, [reading.root for reading in readings])
     return Fit(
         spec.name,
-        len(documents),
+        len(readings),
         named,
-        Share(len(good), len(documents)),
+        Share(len(good), len(readings)),
         Counter(line.op or line.kind for _, line in good),
         Counter(one.text for one in lines if one.line is None and one.text is not None),
         sum(one.line is None and one.text is None for one in lines),
@@ -186,10 +192,10 @@ def _words(spec: Format) -> Iterator[tuple[str, list[FieldPath]]]:
         yield name, _paths_of(value)
     for number, value in enumerate(spec.seq):
         yield f"seq[{number}]", _paths_of(value)
-    keys = [path for key in spec.key for path in key.names]
+    keys = [path.parent if key.text else path for key in spec.key for path in key.names]
+    keys += [key.members for key in spec.key if key.members]
     if keys:
-        texts = [key.text for key in spec.key]
-        yield "key", [path.parent for path in keys] if any(texts) else keys
+        yield "key", keys
     if spec.types and spec.types.at:
         yield "types", list(spec.types.at)
 
@@ -205,8 +211,10 @@ def _unread_fields(spec: Format, documents: Sequence[Document]) -> tuple[Counter
     """The fields of documents beside their rows that a spec does not read, and the number of all fields; a field counts
     in each document.
     """
-    keys = [path for key in spec.key for path in (*key.names, *key.values, *((key.indexes,) if key.indexes else ()))]
+    keys = [path for key in spec.key for path in (*key.names, *key.values, key.indexes, key.members) if path]
     types = spec.types.at if spec.types else ()
+    if (WHOLE,) in image_paths(spec):
+        return Counter(), 1
     known = {
         tuple(path)
         for path in (*header_paths(spec), *image_paths(spec), *keys, *types, *(one.path for one in conditions(spec)))

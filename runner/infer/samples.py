@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
+from runner.compile.paths import CHOSEN
+
 One = TypeVar("One")
 
 # Of many messages, this many are looked at, spread over all of them.
@@ -59,8 +61,16 @@ def value_at(document: Document, path: Iterable[str]) -> Any:
 
     >>> value_at({"a": [{"b": 1}]}, ("a", "b")), value_at({"a": None}, ("a",)), value_at({"a": None}, ("a", "b"))
     (1, None, ABSENT)
+    >>> value_at({"a": [{"b": "x"}, {"b": "y", "c": 1}]}, ("a(b=y)", "c"))
+    1
     """
     for name in path:
+        chosen = CHOSEN.fullmatch(name)
+        if chosen:
+            inside = value_at(document, [chosen[1]])
+            elements = [one for one in inside if isinstance(one, dict)] if isinstance(inside, list) else []
+            document = next((one for one in elements if one.get(chosen[2]) == chosen[3]), ABSENT)
+            continue
         if isinstance(document, list):
             document = next((one for one in document if isinstance(one, dict)), None)
         if not isinstance(document, dict):

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from runner.infer.samples import ABSENT, Document, text_of, value_at
+from runner.functions.avro.files import TopicRecord
+from runner.infer.samples import ABSENT, Document, json_documents, text_of, value_at
+from runner.spec.vocabulary import ABOVE_ROOT, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
 from runner.spec.words import Condition, Field, FieldPath, Format, Image, Line, Value
 
 # Paths that begin with these do not lead into the message itself.
-OUTSIDE = ("$key", "$topic", "$headers")
-WHOLE = "$message"
-ITSELF = "."
+OUTSIDE = (RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS)
 
 
 @dataclass(frozen=True)
@@ -28,24 +28,34 @@ class Understood:
 
 @dataclass(frozen=True)
 class Reading:
-    """A document as a format sees it."""
+    """A document as a format sees it, with the record that it came in, if that is known."""
 
     spec: Format
     document: Document
+    record: TopicRecord | None = None
 
     def at(self, path: FieldPath) -> Any:
         """What is at a path of the spec; ABSENT if nothing is."""
-        if path[:1] in ((ITSELF,), (WHOLE,)):
+        first = path[0] if path else WHOLE
+        if first in OUTSIDE:
+            return value_at(self._beside, path)
+        if first == ABOVE_ROOT:
             return value_at(self.document, path[1:])
-        return ABSENT if path[:1] and path[0] in OUTSIDE else value_at(self._root, path)
+        return self.root if tuple(path) in ((), (WHOLE,)) else value_at(self.root, path)
 
     @property
-    def _root(self) -> Document:
-        for path in getattr(self.spec.message, "root", ()):
-            inside = self.document if tuple(path) in ((), (ITSELF,)) else value_at(self.document, path)
-            if isinstance(inside, dict):
-                return inside
-        return self.document
+    def root(self) -> Document:
+        """The object in which paths start."""
+        places = (value_at(self.document, () if path == (WHOLE,) else path) for path in self.spec.message.root)
+        return next((place for place in places if isinstance(place, dict)), self.document)
+
+    @property
+    def _beside(self) -> dict[str, Any]:
+        """What a record has beside its value."""
+        if not self.record:
+            return {}
+        keys = json_documents([self.record.key.encode()]) if self.record.key else [ABSENT]
+        return {RECORD_KEY: keys[0], RECORD_TOPIC: self.record.topic, RECORD_HEADERS: dict(self.record.headers)}
 
     def text(self, value: Value) -> str | None:
         """The text of the first place of a value that has one."""
@@ -102,15 +112,34 @@ class Reading:
 
     def _rows_at(self, path: FieldPath, image: Image) -> Iterator[dict[str, Any]]:
         found = self.at(path)
-        if image.text or image.names or getattr(image, "name", None):
+        if image.text or image.names or image.name:
             if found and isinstance(found, str if image.text else list | dict):
                 yield {}
         elif isinstance(found, dict) and found:
-            prefix = getattr(image, "prefix", None) or ""
+            prefix = image.prefix or ""
             row = {name.removeprefix(prefix): one for name, one in found.items() if name.startswith(prefix)}
             yield from [row] if row else []
         elif isinstance(found, list) and self.spec.each:
             yield from (one for one in found if isinstance(one, dict))
+
+
+def parts(spec: Format, document: Document) -> list[Document]:
+    """The messages in a document: itself, or if the format reads batches, one for each element."""
+    batch = spec.message.batch
+    if not batch:
+        return [document]
+    if batch == (WHOLE,):
+        return document if isinstance(document, list) else [document]
+    found = value_at(document, batch)
+    elements = found if isinstance(found, list) else []
+    return [_with(document, batch, element) for element in elements] or [document]
+
+
+def _with(document: Document, path: FieldPath, element: Any) -> Document:
+    """The document, with an element in place of the list at a path."""
+    if not path:
+        return element
+    return {**document, path[0]: _with(document[path[0]], FieldPath(path[1:]), element)}
 
 
 def _is_like(text: str, wanted: str) -> bool:
