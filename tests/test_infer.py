@@ -105,7 +105,7 @@ def test_no_case_fits_another_format_much_better(name: str) -> None:
 def test_what_a_vendor_writes_is_recognised(vendor: str) -> None:
     found = fits_of_json([message for change in CHANGES for message in ENCODERS[vendor](change)])
     assert FORMAT_OF[vendor] in names(found), [(fit.name, round(fit.score, 1)) for fit in found[:4]]
-    assert len(names(found)) <= 4
+    assert len(names(found)) < len(known()) / 2
 
 
 def test_reasons_say_what_was_found() -> None:

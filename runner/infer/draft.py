@@ -186,7 +186,7 @@ def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) 
     """The line of an op for what a text means, with an image of its own where that of the spec has no such rows."""
     match meaning:
         case "update_before" | "update_after" if _has_both(images, text):
-            return "update"
+            return _update(images)
         case "update_before" | "update_after":
             place = images.after or images.before
             half = meaning.removeprefix("update_")
@@ -198,6 +198,8 @@ def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) 
             return f"{{row: {meaning}, after: {path_text(images.before.path)}}}"
         case "update" if not images.after and images.before:
             return f"{{row: update, after: {path_text(images.before.path)}}}"
+        case "update":
+            return _update(images)
         case "delete" if not images.before and images.after:
             return f"{{row: delete, before: {path_text(images.after.path)}}}"
         case "by_statement":
@@ -205,6 +207,16 @@ def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) 
     if meaning in DDL_OPS or meaning in CONTROL_OPS or meaning in ROW_MEANINGS:
         return meaning if meaning != "index" else "{ddl: index}"
     return "{control: other}"
+
+
+def _update(images: Images) -> str:
+    """The line of an update. An image with only some columns is laid over the other one, here and for no other op."""
+    if not images.partial or not images.before or not images.after:
+        return "update"
+    some, whole = images.before, images.after
+    if images.partial == "after":
+        some, whole = whole, some
+    return f"{{row: update, {images.partial}: {{at: {path_text(some.path)}, over: {path_text(whole.path)}}}}}"
 
 
 def _has_both(images: Images, text: str) -> bool:
@@ -219,11 +231,10 @@ def _image_lines(guesses: _Guesses) -> Iterator[str]:
     for side, place, other in (("after", after, before), ("before", before, after)):
         if not place:
             continue
-        path, why = path_text(place.path), f"rows with {_columns(place.columns)}; {images.sides}"
+        why = f"rows with {_columns(place.columns)}; {images.sides}"
         if images.partial == side and other:
-            path = f"{{at: {path}, over: {path_text(other.path)}}}"
-            why = f"in updates only some columns: the others are those of {dotted(other.path)}; {images.sides}"
-        yield _line(f"{side}: {path}", why)
+            why = f"in updates only some columns, the others are in {dotted(other.path)}; {images.sides}"
+        yield _line(f"{side}: {path_text(place.path)}", why)
 
 
 def counted_messages(count: int) -> str:

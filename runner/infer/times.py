@@ -26,7 +26,7 @@ SECONDS = re.compile(r"(\d{10})(\.\d+)?")
 TRIED = {
     "timestamp": ("epoch_s", "epoch_ms", "local", "zoned"),
     "datetime": ("local", "iso_t", "epoch_ms", "zoned"),
-    "binary": ("hex", "java_bytes", "base64"),
+    "binary": ("hex", "java_bytes", "base64", "latin1"),
     "enum": ("ordinal",),
     "set": ("mask",),
 }
@@ -122,4 +122,6 @@ def _fits(reader: str, text: str) -> bool:
         return _reader(text) == "epoch_ms"
     if reader == "epoch_s":
         return bool(SECONDS.fullmatch(text))
+    if reader == "latin1":
+        return all(ord(character) < 256 for character in text)
     return bool(LOCAL.fullmatch(text) if reader == "local" else SHAPES[reader].fullmatch(text))
