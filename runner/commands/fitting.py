@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from runner.infer.fits import Fit, best
 from runner.infer.samples import spread
 from runner.report import Report
 from runner.spec.formats import FormatFolders
-from runner.spec.messages import read_schema
+from runner.spec.schemas import Schemas, schemas_at
 
 if TYPE_CHECKING:
     from runner.functions.avro.files import FileMessage
@@ -40,7 +40,7 @@ class Look:
 def fitting_format(arguments: MessagesArguments, content: bytes, report: Report) -> str:
     """The name of the format that fits a file; raises `infer-none` if none does."""
     folders = FormatFolders(folders_of(arguments.project, "formats"))
-    schemas = [read_schema(path, None) for path in arguments.schemas]
+    schemas = schemas_at([(path, None) for path in arguments.schemas])
     look = look_at(folders, {arguments.file: content}, schemas)
     if not look.best:
         hint = f"runner formats infer {arguments.file} says why, and writes a draft of a new format"
@@ -51,7 +51,7 @@ def fitting_format(arguments: MessagesArguments, content: bytes, report: Report)
     return first
 
 
-def look_at(folders: FormatFolders, contents: Mapping[str, bytes], schemas: Sequence[str]) -> Look:
+def look_at(folders: FormatFolders, contents: Mapping[str, bytes], schemas: Schemas) -> Look:
     """A look at files, given with their content; raises `infer-nothing` if they have no messages."""
     encoding = _encoding(*next(iter(contents.items())))
     messages = [one for file, content in contents.items() for one in messages_in(file, content, encoding).messages]

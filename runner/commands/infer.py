@@ -21,7 +21,7 @@ from runner.project.project import find_project
 from runner.report import Report, counted
 from runner.run.results import most_frequent
 from runner.spec.formats import FormatFolders, read_type_table
-from runner.spec.messages import read_schema
+from runner.spec.schemas import schemas_at
 from runner.spec.words import TypeTable
 from runner.yaml_text import read_yaml
 
@@ -32,7 +32,7 @@ TRIED, NAMED = 2, 3
 def infer(arguments: InferArguments, report: Report) -> int:
     """Prints which formats fit the messages, and writes a draft of a new one if none does, or if one is asked for."""
     contents = {file: read_file(file) for file in arguments.files}
-    schemas = [read_schema(path, None) for path in arguments.schemas]
+    schemas = schemas_at([(path, None) for path in arguments.schemas])
     folders = FormatFolders(folders_of(arguments.project, "formats"))
     look = look_at(folders, contents, schemas)
     report.payload(f"{counted(look.count, 'message')} of {look.name}, {len(look.messages)} looked at")

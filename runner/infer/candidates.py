@@ -10,47 +10,57 @@ from runner.functions.avro.reader import Malformed, Read, plain
 from runner.functions.avro.schema import SchemaError, parse_record, parse_schema
 from runner.infer.fits import Fit, fit_of
 from runner.infer.samples import ABSENT, Document, json_documents
+from runner.spec.schemas import Schemas
 from runner.spec.vocabulary import MERGED
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
 # Of a list of differences between two formats, this many are said.
 SHOWN = 6
+# A zero byte and the number of a schema.
+NUMBER_BYTES = 5
 # What says nothing about messages.
 ABOUT = ("about", "docs", "extends")
 
 
-def fits_of(
-    specs: Mapping[str, Format], messages: Sequence[FileMessage], encoding: str, schemas: Sequence[str]
-) -> list[Fit]:
-    """How well each format of this encoding fits; the best first. `schemas` are those of the user, which come before
+def fits_of(specs: Mapping[str, Format], messages: Sequence[FileMessage], encoding: str, given: Schemas) -> list[Fit]:
+    """How well each format of this encoding fits; the best first. `given` are the user's schemas, which come before
     the format's own; messages of a container bring theirs. Formats in Avro without any are left out.
     """
     found = []
+    has_own = any(one.schema for one in messages)
     documents = json_documents([one.raw for one in messages]) if encoding == "json" else []
     for name, spec in specs.items():
         if spec.message.encoding == encoding == "json":
             found.append(replace(fit_of(spec, documents, [one.record for one in messages]), name=name))
-        elif spec.message.encoding == encoding and (
-            schemas or spec.message.schemas or any(one.schema for one in messages)
-        ):
-            read = avro_documents(messages, tuple(schemas) or spec.message.schemas, spec.message.skip_bytes)
+        elif spec.message.encoding == encoding and (given or spec.message.schemas or has_own):
+            schemas = given or Schemas(spec.message.schemas)
+            read = avro_documents(messages, schemas, spec.message.skip_bytes)
             found.append(replace(fit_of(spec, read), name=name))
     return sorted(found, key=lambda fit: (-fit.score, fit.name))
 
 
-def avro_documents(messages: Sequence[FileMessage], schemas: Sequence[str], skip_bytes: int) -> list[Document]:
-    """The records of messages, one for each; ABSENT for one that is not a record of any of the schemas."""
-    usual = [plain(parse_schema(text)) for text in schemas]
+def avro_documents(messages: Sequence[FileMessage], given: Schemas, skip_bytes: int) -> list[Document]:
+    """The records of messages, one for each; ABSENT for one that is not a record of any of the schemas. A message that
+    begins with the number of a given schema is read by that one.
+    """
+    usual = [plain(parse_schema(text)) for text in given.texts]
+    numbered = {number.to_bytes(NUMBER_BYTES, "big"): plain(parse_record(text)) for number, text in given.known.items()}
     own: dict[str, list[Read]] = {}
     for text in {one.schema for one in messages if one.schema}:
         try:
             own[text] = [plain(parse_record(text))]
         except (SchemaError, RecursionError):
             own[text] = []
-    return [
-        _record(one.raw, own[one.schema], 0) if one.schema else _record(one.raw, usual, skip_bytes) for one in messages
-    ]
+    out = []
+    for one in messages:
+        if one.schema:
+            out.append(_record(one.raw, own[one.schema], 0))
+        elif one.raw[:NUMBER_BYTES] in numbered:
+            out.append(_record(one.raw, [numbered[one.raw[:NUMBER_BYTES]]], NUMBER_BYTES))
+        else:
+            out.append(_record(one.raw, usual, skip_bytes))
+    return out
 
 
 def _record(message: bytes, reads: Sequence[Read], start: int) -> Document:

@@ -63,7 +63,7 @@ class Fit:
     they are. `unknown` counts texts that name no known operation, `without_op` and `without_rows` messages. `found`:
     words of the spec that lead somewhere; `missing` are the others. `read`: fields beside the rows that the spec reads;
     `unread` are the others. `values`: those that look like what their readers read. `whole`: updates whose image before
-    the change has all columns if the spec says so. `named`: messages whose op came from a text that the spec lists.
+    the change has the columns that the spec says. `named`: messages whose op came from a text that the spec lists.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Fit:
         if self.values.total:
             yield f"{self.values} values look as the format reads them"
         if self.whole.total and self.whole.count < self.whole.total:
-            yield f"only {self.whole} images before an update have all columns"
+            yield f"only {self.whole} images before an update have the columns that the format says"
 
 
 def _but(names: Sequence[str]) -> str:
@@ -288,14 +288,27 @@ def _is_read(text: str, readers: Sequence[str]) -> bool:
 
 
 def _whole_images(good: Sequence[tuple[Reading, Line]]) -> Share:
-    """How many images before an update have all columns of the one after it, of those that the spec says are whole."""
+    """How many images before an update have the columns that the spec says: all of the one after it, or the key's."""
     count = total = 0
     for reading, line in good:
         before, after = line.before, line.after
-        if line.op != "update" or not before or not after or before.over or before.text or before.names:
+        if line.op != "update" or not before or not after or before.over or before.text or before.names or before.name:
             continue
-        if before.completeness == "full":
-            for old, new in zip(reading.rows(before), reading.rows(after)):
-                total += 1
-                count += new.keys() <= old.keys()
+        for old, new in zip(reading.rows(before), reading.rows(after)):
+            total += 1
+            count += _has_columns(before.completeness, old, new)
     return Share(count, total)
+
+
+def _has_columns(completeness: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether an image before a change is as complete as the spec says. Nulls in place of most values tell nothing.
+
+    >>> _has_columns("full", {"id": 1, "v": None, "w": None}, {"id": 1, "v": 2, "w": 3})
+    False
+    >>> _has_columns("key", {"id": 1, "v": None, "w": None}, {"id": 1, "v": 2, "w": 3})
+    True
+    """
+    told, given = (sum(value is not None for value in row.values()) for row in (old, new))
+    if completeness == "key":
+        return told < max(2, given)
+    return completeness != "full" or (new.keys() <= old.keys() and 2 * told >= given)
