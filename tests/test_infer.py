@@ -333,6 +333,18 @@ def test_keys(pk: Any, says: str) -> None:
     assert says in text_of_draft(documents)
 
 
+def test_an_object_with_the_values_of_some_columns_is_the_key_and_no_image() -> None:
+    documents = [
+        {"op": op, "tab": "orders", "row": {"id": n, "v": f"a{n}", "w": 1}, "pk": {"id": n}}
+        for n, op in enumerate(["insert", "update", "delete"] * 4)
+    ]
+    spec = drafted(documents)
+    assert [key.members for key in spec.key] == [("pk",)]
+    assert {path for line in spec.op.lines() for image in (line.before, line.after) if image for path in image.at} == {
+        ("row",)
+    }
+
+
 def test_a_deleted_row_is_where_it_is() -> None:
     documents = [
         {"op": op, "tab": "orders", "row": {"id": n, "v": f"a{n}"}}
