@@ -214,7 +214,7 @@ def _unread_fields(spec: Format, documents: Sequence[Document]) -> tuple[Counter
     keys = [path for key in spec.key for path in (*key.names, *key.values, key.indexes, key.members) if path]
     types = spec.types.at if spec.types else ()
     if (WHOLE,) in image_paths(spec):
-        return Counter(), 1
+        return Counter(), 0
     known = {
         tuple(path)
         for path in (*header_paths(spec), *image_paths(spec), *keys, *types, *(one.path for one in conditions(spec)))
