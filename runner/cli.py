@@ -16,6 +16,7 @@ from runner.commands import flags
 from runner.commands.arguments import (
     CompileArguments,
     FormatsArguments,
+    InferArguments,
     InitArguments,
     ListArguments,
     MaintainArguments,
@@ -74,8 +75,12 @@ class _Parser(ArgumentParser):
         raise RunnerError("usage", message, hint=f"{self.prog} --help")
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]  # argparse overloads it
-        """Refuses unknown arguments. Not left to the parser above, which does not know the flags of this command."""
+        """Refuses unknown arguments. Not left to the parser above, which does not know the flags of this command. Words
+        behind a flag belong to those before it, which argparse takes for all that there are.
+        """
         known, unknown = super().parse_known_args(args, namespace)
+        if "words" in known and all(word == "-" or not word.startswith("-") for word in unknown):
+            known.words, unknown = [*known.words, *unknown], []
         if unknown:
             word = unknown[0].partition("=")[0]
             hint = did_you_mean(word, self._option_string_actions) if word.startswith("-") else ""
@@ -234,17 +239,37 @@ def _show(args: Namespace, report: Report) -> int:
 def _parse(args: Namespace, report: Report) -> int:
     from runner.commands.parse import parse
 
-    messages = _messages(args, args.format, args.file)
-    return parse(ParseArguments(messages, args.kind, args.limit, args.output), report)
+    if len(args.words) > 2:
+        raise RunnerError(
+            "usage", f'unknown argument "{args.words[2]}"', hint="runner parse FORMAT FILE takes one file"
+        )
+    format_name, file = args.words if len(args.words) == 2 else ("", args.words[0])
+    return parse(ParseArguments(_messages(args, format_name, file), args.kind, args.limit, args.output), report)
 
 
 def _formats(args: Namespace, report: Report) -> int:
     from runner.commands.formats import formats
 
+    if args.action == "infer":
+        return _infer(args, report)
+    if args.name:
+        raise RunnerError("usage", '"--name" is only for formats infer', hint="runner formats infer FILE --name NAME")
+    if len(args.words) > 1:
+        raise RunnerError("usage", f'unknown argument "{args.words[1]}"', hint="runner formats --help")
     if (args.zone or args.schema) and not args.messages:
         raise RunnerError("usage", '"--zone" and "--schema" need "--messages"', hint="runner formats check --help")
-    messages = _messages(args, args.name, args.messages) if args.messages else None
-    return formats(FormatsArguments(_project(args), args.action, args.name, messages), report)
+    name = args.words[0] if args.words else None
+    messages = _messages(args, name or "", args.messages) if args.messages else None
+    return formats(FormatsArguments(_project(args), args.action, name, messages), report)
+
+
+def _infer(args: Namespace, report: Report) -> int:
+    from runner.commands.infer import infer
+
+    if args.messages or not args.words:
+        raise RunnerError("usage", "formats infer needs files of messages", hint="runner formats infer FILE")
+    arguments = InferArguments(_project(args), tuple(args.words), args.name, args.zone, tuple(args.schema))
+    return infer(arguments, report)
 
 
 def _mirrors(args: Namespace, report: Report) -> int:

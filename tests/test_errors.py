@@ -17,6 +17,8 @@ FORMAT = "about: x\nop:\n  by: type\n  cases: {I: insert}\nafter: data\n"
 FUNCTION = "create function f(a string comment 'a') returns string comment 'c' return a;"
 FORM = "create function NAME(ARGUMENT TYPE comment '...') returns TYPE comment '...' return EXPRESSION;"
 # Commands that read as little as shows the mistake: `check` compiles all built-in formats too.
+# Messages that no known format fits.
+DIALECT = '{"act": "A", "new": {"id": 1}, "old": {}}\n{"act": "R", "new": {}, "old": {"id": 1}}\n'
 CHECK_FORMAT = ("formats", "check", "g")
 
 
@@ -64,6 +66,10 @@ def in_properties(code: str, place: str, hint: str | None, says: str, text: str,
 
 def selecting(code: str, hint: str | None, says: str, *words: str) -> Case:
     return Case(code, None, hint, says, {"models/m.sql": "{{ config(tags=['nightly']) }} select 1"}, words)
+
+
+def messages_case(code: str, hint: str | None, says: str, *words: str, text: str = DIALECT) -> Case:
+    return Case(code, None, hint, says, {"formats/g.yml": FORMAT, "in/a.jsonl": text}, (*words, "in/a.jsonl"))
 
 
 def with_vars(says: str, place: str, text: str) -> Case:
@@ -1470,6 +1476,40 @@ CASES = [
     Case("spec-zone", "--zone", ZONES, '"CST"', {"a.jsonl": "{}"}, ("parse", "canal", "a.jsonl", "--zone", "CST")),
     selecting("format-unknown", 'did you mean "canal"?', '"cnal"', "parse", "cnal", "project.yml"),
     selecting("format-unknown", 'did you mean "canal"?', '"cnal"', "formats", "show", "cnal"),
+    messages_case(
+        "infer-exists", "choose another name with --name", '"formats/g.yml" exists', "formats", "infer", "--name=g"
+    ),
+    messages_case(
+        "infer-exists",
+        "choose another name with --name",
+        'there is a format "canal" already',
+        "formats",
+        "infer",
+        "--name=canal",
+    ),
+    messages_case(
+        "infer-none", "runner formats infer in/a.jsonl says why", 'no known format fits "in/a.jsonl"', "parse"
+    ),
+    messages_case(
+        "infer-nothing",
+        "if they are changes",
+        "no field has words for operations",
+        "formats",
+        "infer",
+        text='{"id": 1}',
+    ),
+    messages_case("infer-nothing", None, '"a.jsonl" has no messages', "formats", "infer", text=" "),
+    messages_case(
+        "usage",
+        "runner formats infer FILE --name NAME",
+        '"--name" is only for formats infer',
+        "formats",
+        "check",
+        "--name=x",
+    ),
+    selecting("usage", "runner formats infer FILE", "needs files of messages", "formats", "infer"),
+    selecting("usage", "runner formats --help", 'unknown argument "b"', "formats", "show", "a", "b"),
+    selecting("usage", "runner parse FORMAT FILE takes one file", 'unknown argument "c"', "parse", "a", "b", "c"),
     selecting("init-exists", "choose another name", '"models"', "init", "models"),
     selecting("init-exists", "choose another name", '"project.yml"', "init", "project.yml"),
     selecting("usage", "known: canal", "needs the name", "formats", "show"),

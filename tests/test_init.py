@@ -37,7 +37,8 @@ def source_of(project: Path) -> dict:
 def test_the_first_build_of_own_files_is_green(here: Path, runner, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = runner("init", "demo", "--format", "canal", "--files", "messages/*.jsonl", "--zone", "Asia/Shanghai")
     assert ran.code == 0 and "cd demo && runner build" in ran.err
-    assert [path.name for path in (here / "demo").rglob("*")] == ["project.yml"]
+    written = [str(path.relative_to(here / "demo")) for path in (here / "demo").rglob("*") if path.is_file()]
+    assert sorted(written) == [".schemas/format.json", ".schemas/project.json", "project.yml"]
     expected = {"name": "messages", "format": "canal", "zone": "Asia/Shanghai", "files": "../messages/*.jsonl"}
     assert source_of(here / "demo") == expected
     monkeypatch.chdir(here / "demo")

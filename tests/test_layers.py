@@ -41,11 +41,15 @@ MAY_IMPORT = {
     "storage": {"base", "storage"},
     "project": {"base", "spec", "storage", "project"},
     "compile": {"base", "functions", "spec", "project", "compile"},
+    "infer": {"base", "functions", "spec", "compile", "infer"},
     "engine": {"base", "functions", "storage", "project", "engine"},
     "run": {"base", "functions", "project", "compile", "engine", "run"},
     "artifacts": {"base", "project", "compile", "run"},
     "report": {"base", "project", "run"},
-    "commands": {"base", "functions", "spec", "project", "compile", "engine", "run", "artifacts", "report", "commands"},
+    "commands": {
+        *("base", "functions", "spec", "project", "compile", "infer", "engine", "run"),
+        *("artifacts", "report", "commands"),
+    },
     "notebook": {"base", "functions", "compile", "engine", "commands"},
     "cli": {"base", "report", "commands"},
 }

@@ -96,7 +96,9 @@ class ShowArguments:
 
 @dataclass(frozen=True)
 class MessagesArguments:
-    """A file of messages (- for standard input) and its format, with what a source would declare about them."""
+    """A file of messages (- for standard input) and its format, with what a source would declare about them. Without a
+    name, the format is the one that fits.
+    """
 
     project: ProjectArguments
     format: str
@@ -131,6 +133,19 @@ class FormatsArguments:
     action: str
     name: str | None = None
     messages: MessagesArguments | None = None
+
+
+@dataclass(frozen=True)
+class InferArguments:
+    """Files of messages of an unknown format, with what a source would declare about them. `name` is that of a draft:
+    without it there is only one if no known format fits, with a name made of that of the first file.
+    """
+
+    project: ProjectArguments
+    files: tuple[str, ...]
+    name: str | None = None
+    zone: str | None = None
+    schemas: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ def of_show(parser: ArgumentParser) -> None:
 
 def of_parse(parser: ArgumentParser) -> None:
     output = "how to print the rows (default: table on a terminal, else json); case: as the NAME.rows.yml of a case"
-    parser.add_argument("format", metavar="FORMAT", help="the name of a format: see runner formats list")
-    parser.add_argument("file", metavar="FILE", help="a file of messages, or - for standard input")
+    words = "the name of a format (default: the one that fits), and a file of messages, or - for standard input"
+    parser.add_argument("words", metavar="[FORMAT] FILE", nargs="+", help=words)
     parser.add_argument("--kind", choices=("row", "ddl", "control", "dead_letter"), help="show only rows of this kind")
     parser.add_argument("--limit", type=int, metavar="N", help="show at most N rows (default: all)")
     parser.add_argument("--output", choices=("table", "json", "case"), help=output)
@@ -90,11 +90,17 @@ def of_messages(parser: ArgumentParser) -> None:
 
 
 def of_formats(parser: ArgumentParser) -> None:
-    action = "list all formats, show NAME with what it inherits, check NAME or all, print the JSON Schema of specs"
-    parser.add_argument("action", choices=("list", "show", "check", "schema"), help=action)
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the name of a format")
+    action = (
+        "list all formats, show NAME with what it inherits, check NAME or all, print the JSON Schema of specs, "
+        "infer which format the messages in FILES have, or write a draft of one"
+    )
+    parser.add_argument("action", choices=("list", "show", "check", "schema", "infer"), help=action)
+    words = "the name of a format; with infer: files of messages, or - for standard input"
+    parser.add_argument("words", metavar="NAME", nargs="*", help=words)
     messages = "with check NAME: a file of messages; warns of what no row of them has"
     parser.add_argument("--messages", metavar="FILE", help=messages)
+    draft = "with infer: write a draft of this name, also if a known format fits"
+    parser.add_argument("--name", metavar="NAME", help=draft)
 
 
 def of_init(parser: ArgumentParser) -> None:

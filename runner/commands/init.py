@@ -12,6 +12,7 @@ import yaml
 
 from runner import artifacts
 from runner.commands.arguments import InitArguments, MessagesArguments, ProjectArguments
+from runner.commands.editors import editor_line, write_schemas
 from runner.commands.workspace import read_project_of
 from runner.errors import RunnerError, Where, did_you_mean
 from runner.files import is_uri
@@ -34,7 +35,8 @@ def init(arguments: InitArguments, report: Report) -> int:
     else:
         project_file = _sample(root)
     root.mkdir(parents=True, exist_ok=True)
-    (root / "project.yml").write_text(project_file, encoding="utf-8")
+    write_schemas(root)
+    (root / "project.yml").write_text(f"{editor_line('project')}\n{project_file}", encoding="utf-8")
     report.say(f"wrote {root}/. Next: cd {root} && runner build && runner show -s changelog --limit 5")
     return 0
 

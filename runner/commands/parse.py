@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.commands.arguments import MessagesArguments, ParseArguments
+from runner.commands.fitting import fitting_format
 from runner.commands.job import open_spark
+from runner.commands.messages import Messages, messages_in, read_file
 from runner.commands.workspace import folders_of, format_renderer
 from runner.compile.compiled import FormatQuery
 from runner.compile.library import Library
@@ -20,7 +20,7 @@ from runner.compile.query import Print, compile_format
 from runner.compile.unknown_types import unknown_types
 from runner.contract import COLUMNS, RUN_COLUMNS
 from runner.engine.landed import Landed, landed_of
-from runner.errors import RunnerError, RunnerWarning, Where, did_you_mean
+from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.nodes import Target
 from runner.report import Report, counted
 from runner.run.case_files import case_text
@@ -60,9 +60,10 @@ def parse(arguments: ParseArguments, report: Report) -> int:
     """Prints the changelog rows of a file of messages: a table on a terminal, else one JSON object per row; or the case
     that they are.
     """
+    arguments, content = _with_format(arguments, report)
     if arguments.output == "case":
-        return _print_case(arguments, report)
-    parsed = parse_messages(arguments.messages)
+        return _print_case(arguments, content, report)
+    parsed = parse_messages(arguments.messages, content)
     for warning in parsed.warnings:
         report.warn(warning)
     for note in parsed.notes:
@@ -79,12 +80,21 @@ def parse(arguments: ParseArguments, report: Report) -> int:
     return 0
 
 
-def _print_case(arguments: ParseArguments, report: Report) -> int:
+def _with_format(arguments: ParseArguments, report: Report) -> tuple[ParseArguments, bytes]:
+    """The arguments, with the format that fits the file if they name none, and the content of the file."""
+    messages = arguments.messages
+    content = read_file(messages.file)
+    if not messages.format:
+        messages = replace(messages, format=fitting_format(messages, content, report))
+    return replace(arguments, messages=messages), content
+
+
+def _print_case(arguments: ParseArguments, content: bytes, report: Report) -> int:
     """Prints all rows of a file as a case has them, with the settings of the source that they need."""
     if arguments.kind or arguments.limit is not None:
         raise RunnerError("usage", '"--output case" has all rows: it goes without --kind and --limit')
     messages = arguments.messages
-    parsed = parse_messages(messages)
+    parsed = parse_messages(messages, content)
     if not parsed.is_case:
         ending = "a case has one message per line: NAME.messages.jsonl, or NAME.messages.base64 for Avro"
         raise RunnerError("case-messages", f'"{messages.file}" cannot be the messages of a case', hint=ending)
@@ -97,13 +107,21 @@ def _print_case(arguments: ParseArguments, report: Report) -> int:
     return 0
 
 
-def parse_messages(arguments: MessagesArguments) -> Parsed:
-    """What the format of the arguments makes of their file; raises mistakes in either."""
+def parse_messages(arguments: MessagesArguments, content: bytes | None = None) -> Parsed:
+    """What the format of the arguments makes of their file, or of its content, if that was read; raises mistakes in
+    either.
+    """
+    content = read_file(arguments.file) if content is None else content
+    return parse_with(arguments, lambda encoding: messages_in(arguments.file, content, encoding))
+
+
+def parse_with(arguments: MessagesArguments, read: Callable[[str], Messages]) -> Parsed:
+    """What the format of the arguments makes of the messages that `read` returns for the format's encoding."""
     renderer = format_renderer(arguments.project)
     library = Library(renderer)
     spec = _format_of(arguments)
     query = library.complete(_query_of(arguments, spec, renderer.call))
-    messages, lines, is_case = _messages(arguments.file, query.encoding)
+    messages, lines, is_case = read(query.encoding)
     rows, counts = _rows(query, messages, f"{arguments.format}_messages", library, renderer.call("landed_counts"))
     landed = landed_of(counts)
     notes = tuple(unknown.note for unknown in unknown_types(spec, rows))
@@ -143,26 +161,6 @@ def _rows(
     return sorted(rows, key=lambda row: (row["seq"]["arrival"], row["seq"]["row"])), counted_text
 
 
-def _messages(file: str, encoding: str) -> tuple[list[FileMessage], list[int], bool]:
-    """The messages of a file; for each the line where it begins, or its number if the file has no lines; and whether a
-    case could have them as they are.
-    """
-    from runner.functions.avro.files import FileMessage
-    from runner.run.documents import RECORDS, messages_of, split_messages
-
-    content = _read(file)
-    if encoding == "avro":
-        name = file.removesuffix(".gz")
-        messages = messages_of(name, content, encoding)
-        return messages, list(range(1, len(messages) + 1)), name.endswith(".base64")
-    if file.endswith(RECORDS):
-        lines = [number for number, line in enumerate(content.split(b"\n"), 1) if line.strip(b" \t\r")]
-        return messages_of(file, content, encoding), lines, True
-    split = split_messages(content)
-    messages = [FileMessage(0, 0, message.text) for message in split]
-    return messages, [message.line for message in split], messages == messages_of(file, content, encoding)
-
-
 def _summary(row: dict[str, Any], line: int) -> dict[str, Any]:
     names = (row[column] for column in ("tenant", "db_name", "schema_name", "table_name"))
     table = ".".join(name for name in names if name is not None)
@@ -175,21 +173,3 @@ def _summary(row: dict[str, Any], line: int) -> dict[str, Any]:
         "key": row["key_text"],
         "changed": changed.removesuffix(": None"),
     }
-
-
-def _read(file: str) -> bytes:
-    if file == "-":
-        return sys.stdin.buffer.read()
-    path = Path(file)
-    if path.is_dir():
-        raise RunnerError("file-missing", f'"{file}" is a folder')
-    if not path.is_file():
-        near = did_you_mean(path.name, [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else [])
-        raise RunnerError("file-missing", f'there is no file "{file}"', hint=near)
-    content = path.read_bytes()
-    if path.suffix != ".gz":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError) as e:
-        raise RunnerError("file-gzip", f'cannot unpack "{file}": {str(e)[:1].lower()}{str(e)[1:]}') from None

@@ -58,7 +58,7 @@ def folders_of(arguments: ProjectArguments, name: str) -> tuple[Path, ...]:
     """The folders `formats` or `macros` of the project, if there is one, and the built-in one: for commands that need
     no project.
     """
-    return project_folders(_root(arguments), name)
+    return project_folders(root_of(arguments), name)
 
 
 def format_renderer(arguments: ProjectArguments) -> Renderer:
@@ -66,7 +66,8 @@ def format_renderer(arguments: ProjectArguments) -> Renderer:
     return Renderer(folders_of(arguments, "macros"), {**MACRO_GLOBALS, "ref": str})
 
 
-def _root(arguments: ProjectArguments) -> Path | None:
+def root_of(arguments: ProjectArguments) -> Path | None:
+    """The folder of the project, None if there is none here."""
     try:
         return (arguments.project_dir or find_project(Path.cwd())).absolute()
     except RunnerError:

@@ -1,0 +1,29 @@
+"""JSON Schemas of specs and of project.yml in a project, for editors that complete and check YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.files import write_whole
+from runner.project.json_schema import project_schema
+from runner.report import json_text
+from runner.spec.json_schema import spec_schema
+
+FOLDER = ".schemas"
+SCHEMAS = {"format": spec_schema, "project": project_schema}
+
+
+def editor_line(kind: str, above: str = "") -> str:
+    """The first line of a file of this kind, which tells editors its schema. `above` leads from the file's folder to
+    that of the project.
+
+    >>> editor_line("format", "../")
+    '# yaml-language-server: $schema=../.schemas/format.json'
+    """
+    return f"# yaml-language-server: $schema={above}{FOLDER}/{kind}.json"
+
+
+def write_schemas(root: Path) -> None:
+    """Writes the schemas to where the first lines say that they are."""
+    for kind, schema in SCHEMAS.items():
+        write_whole(root / FOLDER / f"{kind}.json", json_text(schema()) + "\n")

@@ -1,0 +1,125 @@
+"""formats infer: which known format fits messages, and if none does, a draft of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from runner.commands.arguments import InferArguments, MessagesArguments
+from runner.commands.editors import editor_line, write_schemas
+from runner.commands.fitting import Look, look_at
+from runner.commands.messages import Messages, read_file
+from runner.commands.parse import parse_with
+from runner.commands.workspace import folders_of, root_of
+from runner.errors import RunnerError, from_here
+from runner.files import write_whole
+from runner.infer.candidates import differences
+from runner.infer.draft import Nothing, draft_of
+from runner.infer.samples import json_documents
+from runner.project.project import find_project
+from runner.report import Report, counted
+from runner.run.results import most_frequent
+from runner.spec.formats import FormatFolders, read_type_table
+from runner.spec.schemas import schemas_at
+from runner.spec.words import TypeTable
+from runner.yaml_text import read_yaml
+
+# So many formats that fit are tried on all messages, and of those that do not, so many are named.
+TRIED, NAMED = 2, 3
+
+
+def infer(arguments: InferArguments, report: Report) -> int:
+    """Prints which formats fit the messages, and writes a draft of a new one if none does, or if one is asked for."""
+    contents = {file: read_file(file) for file in arguments.files}
+    schemas = schemas_at([(path, None) for path in arguments.schemas])
+    folders = FormatFolders(folders_of(arguments.project, "formats"))
+    look = look_at(folders, contents, schemas)
+    report.payload(f"{counted(look.count, 'message')} of {look.name}, {len(look.messages)} looked at")
+    for line in _said(look, folders):
+        report.payload(line)
+    for fit in look.best[:TRIED]:
+        for line in _tried(arguments, look, fit.name):
+            report.payload(line)
+    if arguments.name or not look.best:
+        _write_draft(arguments, look, report)
+    return 0
+
+
+# --- known formats
+
+
+def _said(look: Look, folders: FormatFolders) -> Iterator[str]:
+    """What is said of the known formats."""
+    found = look.best
+    for fit in found:
+        for number, reason in enumerate(fit.reasons()):
+            head = f"{fit.name.ljust(24)} {fit.score:3.0f}" if number == 0 else " " * 28
+            yield f"{head}  {reason}"
+    if len(found) == 1:
+        yield f"the format is {found[0].name}"
+    elif found:
+        yield f"these fit equally well: {', '.join(fit.name for fit in found)}. What they read differently may decide:"
+        first = folders.resolved(found[0].name)
+        for fit in found[1:]:
+            yield f"  {found[0].name} or {fit.name}: {differences(first, folders.resolved(fit.name)) or 'nothing'}"
+    else:
+        yield "no known format fits"
+        for fit in [fit for fit in look.fits if fit.score][:NAMED]:
+            yield f"  {fit.name.ljust(22)} {fit.score:3.0f}  {'; '.join(fit.reasons())}"
+
+
+def _tried(arguments: InferArguments, look: Look, name: str) -> Iterator[str]:
+    """What a format makes of the messages, row by row."""
+    messages = MessagesArguments(arguments.project, name, look.name, arguments.zone, arguments.schemas)
+    numbers = list(range(1, len(look.messages) + 1))
+    parsed = parse_with(messages, lambda encoding: Messages(list(look.messages), numbers, False))
+    reasons = f" ({most_frequent(parsed.landed.reasons)})" if parsed.landed.reasons else ""
+    yield f"rows with {name}: {parsed.summary}{reasons}"
+    as_sent = sum("as_sent" in (row["meta"] or {}) for row in parsed.rows)
+    if as_sent:
+        yield f"  {counted(as_sent, 'row')} with values that cannot be read and stay as sent"
+    yield from (f"  {warning.message}" for warning in parsed.warnings if warning.code != "dead-letters")
+    yield from (f"  {note}" for note in parsed.notes)
+
+
+# --- a draft
+
+
+def _write_draft(arguments: InferArguments, look: Look, report: Report) -> None:
+    """Writes the draft of a format into the project; raises `infer-nothing` if there are no changes in the messages."""
+    if look.encoding == "avro":
+        hint = "--schema FILE.avsc gives the schema of the messages; docs/formats.md says how to write a format"
+        raise RunnerError("infer-none", f"no known format fits {look.name}, and of Avro there is no draft", hint=hint)
+    folders = FormatFolders(folders_of(arguments.project, "formats"))
+    documents = json_documents([one.raw for one in look.messages])
+    draft = draft_of(documents, type_tables(folders), look.name, editor_line("format", "../"))
+    if isinstance(draft, Nothing):
+        hint = "if they are changes of a kind that is not recognised, write the format by hand: docs/formats.md"
+        raise RunnerError("infer-nothing", f"these are no change messages: {draft.why}", hint=hint)
+    root = root_of(arguments.project) or find_project(Path.cwd())
+    name = arguments.name or _name_of(arguments.files[0])
+    path = root / "formats" / f"{name}.yml"
+    if path.exists() or name in folders.names():
+        what = f'"{from_here(path)}" exists' if path.exists() else f'there is a format "{name}" already'
+        raise RunnerError("infer-exists", what, hint="choose another name with --name")
+    write_schemas(root)
+    write_whole(path, draft.text)
+    for line in draft.text.splitlines()[1:]:
+        report.payload(f"  {line}".rstrip())
+    report.payload(f"wrote {from_here(path)}: look at it, then runner parse {name} {arguments.files[0]}")
+
+
+def type_tables(folders: FormatFolders) -> dict[str, TypeTable]:
+    """The known tables of types, by name."""
+    paths = {path.stem: path for folder in reversed(folders.folders) for path in (folder / "types").glob("*.yml")}
+    return {name: read_type_table(name, read_yaml(paths[name])) for name in sorted(paths)}
+
+
+def _name_of(file: str) -> str:
+    """
+    >>> _name_of("in/my-orders.2024.jsonl"), _name_of("-")
+    ('my_orders', 'draft')
+    """
+    plain = re.sub(r"\W+", "_", Path(file).name.partition(".")[0], flags=re.ASCII).strip("_").lower()
+    return plain or "draft"

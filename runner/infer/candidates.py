@@ -1,0 +1,116 @@
+"""The formats that messages are compared with, and what tells two of them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from runner.functions.avro.files import FileMessage
+from runner.functions.avro.reader import Malformed, Read, plain
+from runner.functions.avro.schema import SchemaError, parse_record, parse_schema
+from runner.infer.fits import Fit, fit_of
+from runner.infer.samples import ABSENT, Document, json_documents
+from runner.spec.schemas import Schemas
+from runner.spec.vocabulary import MERGED
+from runner.spec.words import Format
+from runner.yaml_text import Yaml
+
+# Of a list of differences between two formats, this many are said.
+SHOWN = 6
+# A zero byte and the number of a schema.
+NUMBER_BYTES = 5
+# What says nothing about messages.
+ABOUT = ("about", "docs", "extends")
+
+
+def fits_of(specs: Mapping[str, Format], messages: Sequence[FileMessage], encoding: str, given: Schemas) -> list[Fit]:
+    """How well each format of this encoding fits; the best first. `given` are the user's schemas, which come before
+    the format's own; messages of a container bring theirs. Formats in Avro without any are left out.
+    """
+    found = []
+    has_own = any(one.schema for one in messages)
+    documents = json_documents([one.raw for one in messages]) if encoding == "json" else []
+    for name, spec in specs.items():
+        if spec.message.encoding == encoding == "json":
+            found.append(replace(fit_of(spec, documents, [one.record for one in messages]), name=name))
+        elif spec.message.encoding == encoding and (given or spec.message.schemas or has_own):
+            schemas = given or Schemas(spec.message.schemas)
+            read = avro_documents(messages, schemas, spec.message.skip_bytes)
+            found.append(replace(fit_of(spec, read), name=name))
+    return sorted(found, key=lambda fit: (-fit.score, fit.name))
+
+
+def avro_documents(messages: Sequence[FileMessage], given: Schemas, skip_bytes: int) -> list[Document]:
+    """The records of messages, one for each; ABSENT for one that is not a record of any of the schemas. A message that
+    begins with the number of a given schema is read by that one.
+    """
+    usual = [plain(parse_schema(text)) for text in given.texts]
+    numbered = {number.to_bytes(NUMBER_BYTES, "big"): plain(parse_record(text)) for number, text in given.known.items()}
+    own: dict[str, list[Read]] = {}
+    for text in {one.schema for one in messages if one.schema}:
+        try:
+            own[text] = [plain(parse_record(text))]
+        except (SchemaError, RecursionError):
+            own[text] = []
+    out = []
+    for one in messages:
+        if one.schema:
+            out.append(_record(one.raw, own[one.schema], 0))
+        elif one.raw[:NUMBER_BYTES] in numbered:
+            out.append(_record(one.raw, [numbered[one.raw[:NUMBER_BYTES]]], NUMBER_BYTES))
+        else:
+            out.append(_record(one.raw, usual, skip_bytes))
+    return out
+
+
+def _record(message: bytes, reads: Sequence[Read], start: int) -> Document:
+    for read in reads:
+        try:
+            value, end = read(message, start)
+        except (Malformed, IndexError, RecursionError):
+            continue
+        if end == len(message):
+            return value
+    return ABSENT
+
+
+def differences(one: Yaml, other: Yaml) -> str:
+    """What two resolved specs say differently, in words.
+
+    >>> yaml = lambda value: Yaml(value, {})
+    >>> differences(yaml({"after": "a", "values": {"bit": "hex"}}), yaml({"after": "b", "values": {"bit": "hex"}}))
+    'after: a or b'
+    """
+    ours, theirs = dict(_words(one)), dict(_words(other))
+    differing = [
+        key for key in [*ours, *(key for key in theirs if key not in ours)] if ours.get(key) != theirs.get(key)
+    ]
+    said = [f"{key}: {ours.get(key, 'nothing')} or {theirs.get(key, 'nothing')}" for key in differing[:SHOWN]]
+    return "; ".join(said) + (f" and {len(differing) - SHOWN} more" if differing[SHOWN:] else "")
+
+
+def _words(spec: Yaml) -> Iterator[tuple[str, str]]:
+    """The words of a spec with what they say, those that are merged one by one."""
+    for key, value in spec.value.items():
+        if key not in ABOUT:
+            yield from _members(value, (key,))
+
+
+def _members(value: object, steps: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and steps in MERGED:
+        for name, member in value.items():
+            yield from _members(member, (*steps, name))
+    else:
+        yield ".".join(steps), _text(value)
+
+
+def _text(value: object) -> str:
+    """
+    >>> _text(["a", {"b": None}]), _text("a")
+    ('[a, {b: none}]', 'a')
+    """
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {_text(member)}" for name, member in value.items()) + "}"
+    return "none" if value is None else str(value)

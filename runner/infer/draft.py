@@ -1,0 +1,330 @@
+"""A draft of a spec for messages that no known format fits, with a comment for each guess."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from runner.infer.fields import Fields, Parts, dotted, is_below, listed, path_text, scalar, shortened
+from runner.infer.header import (
+    Found,
+    Header,
+    KeyFound,
+    TypesFound,
+    find_database,
+    find_key,
+    find_order,
+    find_statement,
+    find_table,
+    find_transaction,
+    find_types,
+)
+from runner.infer.images import Images, find_images
+from runner.infer.operations import ROW_MEANINGS, operations
+from runner.infer.samples import Document
+from runner.infer.times import TimeFound, find_times, value_readers
+from runner.spec.vocabulary import CONTROL_OPS, DDL_OPS
+from runner.spec.words import TypeTable
+
+# Where a comment behind a line begins.
+COMMENT = 48
+# Of the fields that operations may be in, so many are tried; of those that are not used, so many are named.
+TRIED, NAMED = 3, 12
+NOT_TOLD = {
+    "table_name": "no field names the table for certain",
+    "key": "no field names the key: declare it with `tables` of a source",
+    "event_time": "no field holds a time in all changes",
+    "types": "no map of columns to types: all values stay as sent, unless `tables` of a source declares types",
+    "seq": "no number grows from message to message: the order is that of arrival",
+}
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Why messages are no change messages, as far as can be told."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What was found; `text` is the spec. `left_out` says what could not be told."""
+
+    text: str
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Guesses:
+    """What was found in messages, part by part."""
+
+    images: Images
+    table: Found | None
+    names: Mapping[str, Found]
+    key: KeyFound | None
+    types: TypesFound | None
+    readers: Mapping[str, tuple[str | None, str]]
+    times: Sequence[TimeFound]
+    order: Found | None
+    transaction: Found | None
+    statement: Found | None
+    unused: Sequence[tuple[Parts, str]]
+
+
+def draft_of(documents: Sequence[Document], tables: Mapping[str, TypeTable], source: str, head: str) -> Draft | Nothing:
+    """A draft of a spec for documents, one for each message, or why there is none. `tables` are the known tables of
+    types; `source` says where the messages are from, `head` is the line that the text begins with.
+    """
+    objects = [document for document in documents if isinstance(document, dict)]
+    if 2 * len(objects) < len(documents) or not objects:
+        return Nothing(f"{len(documents) - len(objects)} of {len(documents)} messages are no JSON objects")
+    fields = Fields.of(objects)
+    candidates = operations(fields)
+    if not candidates:
+        return Nothing("no field has words for operations, such as insert, update, delete or I, U, D")
+    found = [images for one in candidates[:TRIED] if (images := find_images(fields, one))]
+    if not found:
+        where = dotted(candidates[0].path)
+        return Nothing(f'"{where}" may name operations, but no object beside it could be a row')
+    guesses = _guesses(fields, max(found, key=lambda images: images.covered), tables)
+    left_out = tuple(_left_out(guesses))
+    head_lines = [
+        head,
+        f"about: {scalar(f'A draft from {len(documents)} messages of {source}')}",
+    ]
+    lines = [*head_lines, *_lines(guesses, left_out)]
+    return Draft(re.sub("\n{3,}", "\n\n", "\n".join(lines) + "\n"), left_out)
+
+
+def _guesses(fields: Fields, images: Images, tables: Mapping[str, TypeTable]) -> _Guesses:
+    header = Header.of(fields, images)
+    statement, table = find_statement(header), find_table(header)
+    types = find_types(header, tables)
+    names: dict[str, Found] = {}
+    for column in ("db_name", "schema_name"):
+        found = find_database(header, table.path, column) if table and "with dots" not in table.why else None
+        if found and found.path not in [one.path for one in names.values()]:
+            names[column] = found
+    key = find_key(header, table)
+    taken = [one.path for one in (statement, table, key, *names.values()) if one]
+    times = find_times(header, taken)
+    taken += [time.path for time in times]
+    transaction = find_transaction(header, taken)
+    taken += [transaction.path] if transaction else []
+    order = find_order(header, taken)
+    taken += [order.path] if order else []
+    taken += [types.path] if types else []
+    used = [*taken, images.operation.path, *(place.path for place in images.places)]
+    unused = [(path, listed(fields.texts(path).values(), 2)) for path in header.paths if not is_below(path, used)]
+    unused += [(place.path, "an object with columns") for place in images.others if not is_below(place.path, used)]
+    readers = value_readers(header, types, tables) if types else {}
+    return _Guesses(images, table, names, key, types, readers, times, order, transaction, statement, unused)
+
+
+def _lines(guesses: _Guesses, left_out: Sequence[str]) -> Iterator[str]:
+    """The spec without its head."""
+    yield ""
+    yield from _each_lines(guesses.images)
+    yield from _op_lines(guesses)
+    yield ""
+    yield from _image_lines(guesses)
+    yield ""
+    yield from _name_lines(guesses)
+    if guesses.key:
+        yield from _key_lines(guesses.key)
+    yield from _type_lines(guesses)
+    yield ""
+    yield from _time_lines(guesses)
+    if guesses.transaction:
+        yield _line(f"tx_id: {path_text(guesses.transaction.path)}", guesses.transaction.why)
+    if guesses.order:
+        yield _line(f"seq: [{path_text(guesses.order.path)}]", guesses.order.why)
+    if guesses.statement:
+        yield _line(f"statement: {path_text(guesses.statement.path)}", guesses.statement.why)
+    if left_out:
+        yield ""
+        yield "# What the messages do not tell:"
+        yield from (f"# - {shortened(one, 130)}" for one in left_out)
+
+
+def _line(text: str, comment: str) -> str:
+    """
+    >>> _line("seq: [id]", "a guess")
+    'seq: [id]                                       # a guess'
+    """
+    return f"{text.ljust(COMMENT - 1)} # {shortened(comment, 110)}"
+
+
+def _each_lines(images: Images) -> Iterator[str]:
+    lists = [path_text(place.path) for place in images.places if place.is_list]
+    if lists:
+        yield _line(f"each: [{', '.join(lists)}]", "lists of rows")
+        yield ""
+
+
+# --- operation and images
+
+
+def _op_lines(guesses: _Guesses) -> Iterator[str]:
+    images, operation = guesses.images, guesses.images.operation
+    yield "op:"
+    yield _line(f"  by: {path_text(operation.path)}", f"words for operations: {listed(operation.texts.values())}")
+    yield "  cases:"
+    for text, meaning in images.meanings.items():
+        numbers = [number for number, one in operation.texts.items() if one == text]
+        places = [f"{dotted(place.path)} in {sum(n in place.rows for n in numbers)}" for place in images.places]
+        seen = counted_messages(len(numbers)) + (f"; rows: {', '.join(places)}" if meaning in ROW_MEANINGS else "")
+        line = _meaning_line(images, text, meaning, guesses.statement is not None)
+        yield _line(f"    {scalar(text)}: {line}", seen)
+    for text in images.unknown:
+        count = sum(one == text for one in operation.texts.values())
+        yield f"    # {scalar(text)}: ?  {counted_messages(count)}: what it means is not known"
+
+
+def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) -> str:
+    """The line of an op for what a text means, with an image of its own where that of the spec has no such rows."""
+    match meaning:
+        case "update_before" | "update_after" if _has_both(images, text):
+            return _update(images)
+        case "update_before" | "update_after":
+            place = images.after or images.before
+            half = meaning.removeprefix("update_")
+            path = path_text(place.path) if place else ""
+            return f"{{row: update, half: {half}, {half}: {path}}}"
+        case "delete" if images.deleted:
+            return f"{{row: delete, before: {path_text(images.deleted)}}}"
+        case "insert" | "snapshot" if not images.after and images.before:
+            return f"{{row: {meaning}, after: {path_text(images.before.path)}}}"
+        case "update" if not images.after and images.before:
+            return f"{{row: update, after: {path_text(images.before.path)}}}"
+        case "update":
+            return _update(images)
+        case "delete" if not images.before and images.after:
+            return f"{{row: delete, before: {path_text(images.after.path)}}}"
+        case "by_statement":
+            return "{ddl: by_statement}" if has_statement else "{ddl: other}"
+    if meaning in DDL_OPS or meaning in CONTROL_OPS or meaning in ROW_MEANINGS:
+        return meaning if meaning != "index" else "{ddl: index}"
+    return "{control: other}"
+
+
+def _update(images: Images) -> str:
+    """The line of an update. An image with only some columns is laid over the other one, here and for no other op."""
+    if not images.partial or not images.before or not images.after:
+        return "update"
+    some, whole = images.before, images.after
+    if images.partial == "after":
+        some, whole = whole, some
+    return f"{{row: update, {images.partial}: {{at: {path_text(some.path)}, over: {path_text(whole.path)}}}}}"
+
+
+def _has_both(images: Images, text: str) -> bool:
+    """Whether messages with this text of the operation have both images: then they are no halves."""
+    numbers = [number for number, one in images.operation.texts.items() if one == text]
+    return len(images.places) == 2 and all(place.share(numbers) > 0.5 for place in images.places)
+
+
+def _image_lines(guesses: _Guesses) -> Iterator[str]:
+    images = guesses.images
+    after, before = images.after, images.before
+    for side, place, other in (("after", after, before), ("before", before, after)):
+        if not place:
+            continue
+        why = f"rows with {_columns(place.columns)}; {images.sides}"
+        if images.partial == side and other:
+            why = f"in updates only some columns, the others are in {dotted(other.path)}; {images.sides}"
+        yield _line(f"{side}: {path_text(place.path)}", why)
+
+
+def counted_messages(count: int) -> str:
+    """
+    >>> counted_messages(1), counted_messages(2)
+    ('1 message', '2 messages')
+    """
+    return f"{count} message{'' if count == 1 else 's'}"
+
+
+def _columns(columns: set[str]) -> str:
+    names = sorted(columns)
+    return ", ".join(shortened(name, 20) for name in names[:4]) + (f" and {len(names) - 4} more" if names[4:] else "")
+
+
+# --- names, key, types
+
+
+def _name_lines(guesses: _Guesses) -> Iterator[str]:
+    for column, found in guesses.names.items():
+        yield _line(f"{column}: {path_text(found.path)}", found.why)
+    if not guesses.table:
+        return
+    path, why = path_text(guesses.table.path), guesses.table.why
+    if "with dots" not in why:
+        yield _line(f"table_name: {path}", why)
+        return
+    parts = _most_parts(guesses)
+    columns = ["db_name", *(["schema_name"] if parts > 2 else []), "table_name"]
+    pattern = ".".join(f"{{{column}}}" for column in columns)
+    for column in columns:
+        is_table = column == "table_name"
+        whole = pattern.replace("{db_name}.", "[{db_name}.]") if is_table else pattern
+        yield _line(f'{column}: {{at: {path}, pattern: "{whole}"}}', why if is_table else "a part of the table's name")
+
+
+def _most_parts(guesses: _Guesses) -> int:
+    assert guesses.table
+    examples = guesses.table.why.partition(": ")[2].partition(" (")[0]
+    return examples.count(".") + 1
+
+
+def _key_lines(key: KeyFound) -> Iterator[str]:
+    if key.is_object:
+        yield _line(f"key: {{members: {path_text(key.path)}}}", key.why)
+    else:
+        split = f", split: {scalar(key.split)}" if key.split else ""
+        yield _line(f"key: {{names: {path_text(key.path)}{split}}}", key.why)
+
+
+def _type_lines(guesses: _Guesses) -> Iterator[str]:
+    types = guesses.types
+    if not types:
+        return
+    members = f", name: {scalar(types.name)}, value: {scalar(types.value)}" if types.name and types.value else ""
+    yield _line(f"types: {{at: {path_text(types.path)}{members}, table: {types.table}}}", types.why)
+    readers = {name: (reader, example) for name, (reader, example) in guesses.readers.items() if reader}
+    if readers:
+        yield "values:"
+    for class_name, (reader, example) in sorted(readers.items()):
+        yield _line(f"  {class_name}: {reader}", f"all look like {shortened(example)}")
+
+
+def _time_lines(guesses: _Guesses) -> Iterator[str]:
+    whys = ("", "") if len(guesses.times) < 2 else ("; earlier than the other one", "; later than the other one")
+    for column, time, why in zip(("event_time", "produced_at"), guesses.times, whys):
+        unknown = f", unknown: [{', '.join(scalar(text) for text in time.unknown)}]" if time.unknown else ""
+        yield _line(f"{column}: {{at: {path_text(time.path)}, as: {time.reader}{unknown}}}", time.why + why)
+        if time.reader == "local":
+            yield "# These are local times: give their zone here, or at the source. zone: Europe/Paris"
+
+
+def _left_out(guesses: _Guesses) -> Iterator[str]:
+    """What could not be told, and the fields that are not used."""
+    there = {
+        "table_name": guesses.table,
+        "key": guesses.key,
+        "event_time": guesses.times,
+        "types": guesses.types,
+        "seq": guesses.order,
+    }
+    yield from (f"{word}: {why}" for word, why in NOT_TOLD.items() if not there[word])
+    if not guesses.images.before:
+        yield "before: no image before the change, except of deleted rows"
+    for class_name, (reader, example) in guesses.readers.items():
+        if reader is None and class_name != "enum":
+            yield f"values of class {class_name}: how they are written, such as {shortened(example)}"
+    yield from (f"operation {scalar(text)}: what it means" for text in guesses.images.unknown)
+    for time in guesses.times[2:]:
+        yield f"{dotted(time.path)}: one more time"
+    yield from (f"{dotted(path)}: not used; {seen}" for path, seen in guesses.unused[:NAMED])
+    if guesses.unused[NAMED:]:
+        yield f"{len(guesses.unused) - NAMED} more fields are not used"

@@ -1,0 +1,314 @@
+"""How well known formats fit messages, as far as their structure says: a score, and its reasons."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from runner.compile.paths import conditions, header_paths, image_paths
+from runner.compile.readers import bare_type
+from runner.functions.avro.files import TopicRecord
+from runner.infer.samples import ABSENT, Document, text_of, value_at
+from runner.infer.understanding import OUTSIDE, Reading, parts
+from runner.spec.vocabulary import OTHERS, WHOLE
+from runner.spec.words import FieldPath, Format, Line, Value, fields_of
+
+# Reader -> what the texts look like that it reads. Of readers that are not here, nothing is known.
+SHAPES = {
+    "number": re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?"),
+    "local": re.compile(r"[-+\d:. ]+"),
+    "zoned": re.compile(r"[-+\d:.T ]+( ?[A-Za-z/_]+|[-+]\d\d(:?\d\d)?|Z)"),
+    "epoch_s": re.compile(r"-?\d+(\.\d*)?"),
+    "epoch_ms": re.compile(r"-?\d+"),
+    "epoch_ms_nanos": re.compile(r"-?\d+\.\d+"),
+    "iso_t": re.compile(r"[-\d]*T?[-+\d:.]*[A-Za-z/_+: \d]*"),
+    "base64": re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"),
+    "hex": re.compile(r"(\\x)?([0-9A-Fa-f]{2})*"),
+    "java_bytes": re.compile(r"\[[-\d, ]*\]"),
+    "ordinal": re.compile(r"\d+"),
+    "mask": re.compile(r"\d+"),
+}
+# Of a hundred: the parts of a score that count beside the share of messages that are understood.
+UNDERSTOOD, FOUND, READ, VALUES, COMPLETE = 0.35, 0.25, 0.2, 0.1, 0.1
+# From this share of messages on that are understood, and of words found, a format fits.
+LEAST_UNDERSTOOD, LEAST_FOUND = 0.25, 0.5
+# Scores that differ by no more are a tie.
+TIE = 2.0
+# What a part counts of which the messages show nothing: less than one that is seen and right.
+UNSEEN = 0.75
+
+
+@dataclass(frozen=True)
+class Share:
+    """So many of so many."""
+
+    count: int
+    total: int
+
+    @property
+    def ratio(self) -> float:
+        return self.count / self.total if self.total else UNSEEN
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.total}"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well a format fits. `understood`: messages with a known op, and rows where it needs some; `ops` counts what
+    they are. `unknown` counts texts that name no known operation, `without_op` and `without_rows` messages. `found`:
+    words of the spec that lead somewhere; `missing` are the others. `read`: fields beside the rows that the spec reads;
+    `unread` are the others. `values`: those that look like what their readers read. `whole`: updates whose image before
+    the change has the columns that the spec says. `named`: messages whose op came from a text that the spec lists.
+    """
+
+    name: str
+    messages: int
+    named: int = 0
+    understood: Share = Share(0, 0)
+    ops: Mapping[str, int] = field(default_factory=dict)
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    without_op: int = 0
+    without_rows: int = 0
+    found: Share = Share(0, 1)
+    missing: tuple[str, ...] = ()
+    read: Share = Share(0, 1)
+    unread: tuple[str, ...] = ()
+    values: Share = Share(0, 0)
+    whole: Share = Share(0, 0)
+
+    @property
+    def score(self) -> float:
+        """From 0 to 100."""
+        parts = (
+            FOUND * self.found.ratio + READ * self.read.ratio + VALUES * self.values.ratio + COMPLETE * self.whole.ratio
+        )
+        return 100 * self.understood.ratio * (UNDERSTOOD + parts) if self.understood.total else 0.0
+
+    @property
+    def fits(self) -> bool:
+        enough = self.understood.ratio >= LEAST_UNDERSTOOD and self.found.ratio >= LEAST_FOUND
+        return bool(self.named) and enough
+
+    def reasons(self) -> Iterator[str]:
+        """What speaks for the format and against it, in words."""
+        ops = ", ".join(f"{count} {op}" for op, count in sorted(self.ops.items(), key=lambda one: -one[1]))
+        yield f"{self.understood} messages are understood" + (f": {ops}" if ops else "")
+        if self.unknown:
+            most = sorted(self.unknown, key=lambda text: -self.unknown[text])[:5]
+            yield f"unknown operations: {', '.join(most)}"
+        if self.without_op:
+            yield f"{self.without_op} without an operation"
+        if self.without_rows:
+            yield f"{self.without_rows} row changes without a row"
+        yield f"{self.found} words of the format are found" + _but(self.missing)
+        yield f"{self.read} fields beside the rows are read" + _but(self.unread)
+        if self.values.total:
+            yield f"{self.values} values look as the format reads them"
+        if self.whole.total and self.whole.count < self.whole.total:
+            yield f"only {self.whole} images before an update have the columns that the format says"
+
+
+def _but(names: Sequence[str]) -> str:
+    """
+    >>> _but(("a", "b")), _but(())
+    (', not a, b', '')
+    """
+    more = ", ..." if len(names) > 5 else ""
+    return f", not {', '.join(names[:5])}{more}" if names else ""
+
+
+def best(fits: Iterable[Fit]) -> list[Fit]:
+    """The formats that fit, of those that are not worse than the best by more than a tie; the best first."""
+    good = sorted((one for one in fits if one.fits), key=lambda one: (-one.score, one.name))
+    return [one for one in good if good[0].score - one.score <= TIE]
+
+
+def fit_of(spec: Format, documents: Sequence[Document], records: Sequence[TopicRecord | None] = ()) -> Fit:
+    """How well a format fits documents, one for each message; `records` are what they came in, if that is known."""
+    readings = [
+        Reading(spec, part, record)
+        for document, record in zip_longest(documents, records)
+        for part in parts(spec, document)
+    ]
+    lines = [reading.understood() for reading in readings]
+    named = sum(one.by_text and one.line is not None for one in lines)
+    if not named:
+        return Fit(spec.name, len(readings), without_op=len(readings))
+    good: list[tuple[Reading, Line]] = []
+    without_rows = 0
+    for reading, one in zip(readings, lines):
+        if one.line and one.line.kind == "row" and not reading.rows(one.line.own):
+            without_rows += 1
+        elif one.line and one.line.kind != "dead_letter":
+            good.append((reading, one.line))
+    missing, words = _missing_words(spec, [reading for reading, _ in good])
+    unread, fields = _unread_fields(spec, [reading.root for reading in readings])
+    return Fit(
+        spec.name,
+        len(readings),
+        named,
+        Share(len(good), len(readings)),
+        Counter(line.op or line.kind for _, line in good),
+        Counter(one.text for one in lines if one.line is None and one.text is not None),
+        sum(one.line is None and one.text is None for one in lines),
+        without_rows,
+        Share(words - len(missing), words),
+        missing,
+        Share(fields - unread.total(), fields),
+        tuple(".".join(path) for path, _ in unread.most_common()),
+        _values_read(spec, good),
+        _whole_images(good),
+    )
+
+
+# --- words of the spec that lead somewhere
+
+
+def _missing_words(spec: Format, readings: Sequence[Reading]) -> tuple[tuple[str, ...], int]:
+    """The words of a spec that lead nowhere in any document, and how many words lead somewhere or could."""
+    words = {word: paths for word, paths in _words(spec) if any(path[:1] and path[0] not in OUTSIDE for path in paths)}
+    missing = [
+        word
+        for word, paths in words.items()
+        if all(reading.at(path) is ABSENT for path in paths for reading in readings)
+    ]
+    return tuple(missing), len(words)
+
+
+def _words(spec: Format) -> Iterator[tuple[str, list[FieldPath]]]:
+    """Each word of a spec with the paths that it may be read from. `meta` is left out: much of it is rare."""
+    row_lines = [line for line in spec.op.lines() if line.kind == "row"]
+    yield "op", _paths_of(spec.op.by)
+    for side in ("before", "after"):
+        images = [image for line in row_lines for image in (getattr(line, side),) if image]
+        if images:
+            yield side, [path for image in images for path in image.at]
+    for name, value in spec.columns.items():
+        yield name, _paths_of(value)
+    for number, value in enumerate(spec.seq):
+        yield f"seq[{number}]", _paths_of(value)
+    keys = [path.parent if key.text else path for key in spec.key for path in key.names]
+    keys += [key.members for key in spec.key if key.members]
+    if keys:
+        yield "key", keys
+    if spec.types and spec.types.at:
+        yield "types", list(spec.types.at)
+
+
+def _paths_of(value: Value) -> list[FieldPath]:
+    return [one.path for one in fields_of(value)]
+
+
+# --- fields of the messages that the spec reads
+
+
+def _unread_fields(spec: Format, documents: Sequence[Document]) -> tuple[Counter[tuple[str, ...]], int]:
+    """The fields of documents beside their rows that a spec does not read, and the number of all fields; a field counts
+    in each document.
+    """
+    keys = [path for key in spec.key for path in (*key.names, *key.values, key.indexes, key.members) if path]
+    types = spec.types.at if spec.types else ()
+    if (WHOLE,) in image_paths(spec):
+        return Counter(), 0
+    known = {
+        tuple(path)
+        for path in (*header_paths(spec), *image_paths(spec), *keys, *types, *(one.path for one in conditions(spec)))
+    }
+    above = {path[:length] for path in known for length in range(len(path))}
+    read: Counter[tuple[str, ...]] = Counter()
+    unread: Counter[tuple[str, ...]] = Counter()
+    for document in documents:
+        for path, is_read in _fields(document, (), known, above):
+            (read if is_read else unread)[path] += 1
+    return unread, read.total() + unread.total()
+
+
+def _fields(
+    inside: Any, path: tuple[str, ...], known: Container[Any], above: Container[Any]
+) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """The fields of a document, and whether a spec reads them; it looks into objects where it reads something."""
+    inside = next((one for one in inside if isinstance(one, dict)), None) if isinstance(inside, list) else inside
+    for name, value in inside.items() if isinstance(inside, dict) else ():
+        here = (*path, name)
+        if here in above and here not in known and isinstance(value, dict | list):
+            yield from _fields(value, here, known, above)
+        else:
+            yield here, here in known or here in above or (*path, OTHERS) in known
+
+
+# --- values, and images
+
+
+def _values_read(spec: Format, good: Sequence[tuple[Reading, Line]]) -> Share:
+    """How many values of columns with a known type look like what their readers read."""
+    types = spec.types
+    if not types or not types.at or spec.message.encoding != "json":
+        return Share(0, 0)
+    count = total = 0
+    classes = {name: class_name for table in types.all_tables() for name, class_name in table.classes.items()}
+    of_types = {name: (reader,) for table in types.all_tables() for name, reader in table.readers.items()}
+    for reading, line in good:
+        named = _types_of(reading)
+        for row in reading.rows(line.own) if named else ():
+            for column, value in row.items():
+                if column in named and (text := text_of(value)) is not None:
+                    bare = bare_type(named[column])
+                    readers = of_types.get(bare) or spec.readers.get(classes.get(bare, ""), ())
+                    is_known = bare in classes
+                    total += 1
+                    count += is_known and _is_read(text, readers)
+    return Share(count, total)
+
+
+def _types_of(reading: Reading) -> dict[str, str]:
+    """Column -> type, as a message names them."""
+    types = reading.spec.types
+    if types is None:
+        return {}
+    found = next((one for path in types.at if (one := reading.at(path))), None)
+    if isinstance(found, dict):
+        named = {name: value_at(one, types.value) if isinstance(one, dict) else one for name, one in found.items()}
+    elif isinstance(found, list) and types.name:
+        named = {
+            one[types.name]: value_at(one, types.value) for one in found if isinstance(one, dict) and types.name in one
+        }
+    else:
+        named = {}
+    return {name: one for name, one in named.items() if isinstance(one, str)}
+
+
+def _is_read(text: str, readers: Sequence[str]) -> bool:
+    shapes = [SHAPES.get(reader) for reader in readers]
+    return not all(shapes) or not shapes or any(shape.fullmatch(text) for shape in shapes if shape)
+
+
+def _whole_images(good: Sequence[tuple[Reading, Line]]) -> Share:
+    """How many images before an update have the columns that the spec says: all of the one after it, or the key's."""
+    count = total = 0
+    for reading, line in good:
+        before, after = line.before, line.after
+        if line.op != "update" or not before or not after or before.over or before.text or before.names or before.name:
+            continue
+        for old, new in zip(reading.rows(before), reading.rows(after)):
+            total += 1
+            count += _has_columns(before.completeness, old, new)
+    return Share(count, total)
+
+
+def _has_columns(completeness: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether an image before a change is as complete as the spec says. Nulls in place of most values tell nothing.
+
+    >>> _has_columns("full", {"id": 1, "v": None, "w": None}, {"id": 1, "v": 2, "w": 3})
+    False
+    >>> _has_columns("key", {"id": 1, "v": None, "w": None}, {"id": 1, "v": 2, "w": 3})
+    True
+    """
+    told, given = (sum(value is not None for value in row.values()) for row in (old, new))
+    if completeness == "key":
+        return told < max(2, given)
+    return completeness != "full" or (new.keys() <= old.keys() and 2 * told >= given)

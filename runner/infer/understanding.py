@@ -1,0 +1,150 @@
+"""What a format makes of one document, as far as its structure says: the line of `op` that it is, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runner.functions.avro.files import TopicRecord
+from runner.infer.samples import ABSENT, Document, json_documents, text_of, value_at
+from runner.spec.vocabulary import ABOVE_ROOT, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
+from runner.spec.words import Condition, Field, FieldPath, Format, Image, Line, Value
+
+# Paths that begin with these do not lead into the message itself.
+OUTSIDE = (RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS)
+
+
+@dataclass(frozen=True)
+class Understood:
+    """`line` is what the format takes the message for, None if it has no line for it. `by_text` is whether a text that
+    the format lists has led there. `text` names the operation.
+    """
+
+    line: Line | None
+    by_text: bool
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A document as a format sees it, with the record that it came in, if that is known."""
+
+    spec: Format
+    document: Document
+    record: TopicRecord | None = None
+
+    def at(self, path: FieldPath) -> Any:
+        """What is at a path of the spec; ABSENT if nothing is."""
+        first = path[0] if path else WHOLE
+        if first in OUTSIDE:
+            return value_at(self._beside, path)
+        if first == ABOVE_ROOT:
+            return value_at(self.document, path[1:])
+        return self.root if tuple(path) in ((), (WHOLE,)) else value_at(self.root, path)
+
+    @property
+    def root(self) -> Document:
+        """The object in which paths start."""
+        places = (value_at(self.document, () if path == (WHOLE,) else path) for path in self.spec.message.root)
+        return next((place for place in places if isinstance(place, dict)), self.document)
+
+    @property
+    def _beside(self) -> dict[str, Any]:
+        """What a record has beside its value."""
+        if not self.record:
+            return {}
+        keys = json_documents([self.record.key.encode()]) if self.record.key else [ABSENT]
+        return {RECORD_KEY: keys[0], RECORD_TOPIC: self.record.topic, RECORD_HEADERS: dict(self.record.headers)}
+
+    def text(self, value: Value) -> str | None:
+        """The text of the first place of a value that has one."""
+        for choice in value:
+            found = text_of(self.at(choice.path)) if isinstance(choice, Field) else self._chosen(choice)
+            if found is not None and not (isinstance(choice, Field) and found in choice.unknown):
+                return found
+        return None
+
+    def _chosen(self, switch: Any) -> str | None:
+        by = self.text(switch.by)
+        if by is None:
+            return self.text(switch.missing)
+        case = next((text for text in switch.cases if _is_like(by.lower(), text.lower())), None)
+        return self.text(switch.otherwise if case is None else switch.cases[case])
+
+    def understood(self) -> Understood:
+        """Which line the message is."""
+        if not isinstance(self.document, dict):
+            return Understood(None, False, None)
+        op, text = self.spec.op, self.text(self.spec.op.by)
+        for line in op.first:
+            if self._holds(line):
+                return Understood(line, True, text)
+        for wanted, lines in op.cases.items() if text is not None else ():
+            for line in lines:
+                if _is_like(text or "", wanted) and self._holds(line):
+                    return Understood(line, True, text)
+        last = op.missing if text is None else op.otherwise
+        return Understood(next((line for line in last if self._holds(line)), None), False, text)
+
+    def _holds(self, line: Line) -> bool:
+        return all(self._is_true(condition) for condition in line.conditions)
+
+    def _is_true(self, condition: Condition) -> bool:
+        found = self.at(condition.path)
+        match condition.test:
+            case "is":
+                return text_of(found) in condition.texts
+            case "is_not":
+                return text_of(found) not in condition.texts
+            case "has":
+                return found is not ABSENT and found is not None
+            case "lacks":
+                return found is ABSENT or found is None
+        return isinstance(found, dict) and bool(found)
+
+    def rows(self, image: Image | None) -> list[dict[str, Any]]:
+        """The rows of an image: one, or several for a format that reads lists. A row whose columns cannot be seen is
+        empty.
+        """
+        found = (list(self._rows_at(path, image)) for path in image.at) if image else iter(())
+        return next((rows for rows in found if rows), [])
+
+    def _rows_at(self, path: FieldPath, image: Image) -> Iterator[dict[str, Any]]:
+        found = self.at(path)
+        if image.text or image.names or image.name:
+            if found and isinstance(found, str if image.text else list | dict):
+                yield {}
+        elif isinstance(found, dict) and found:
+            prefix = image.prefix or ""
+            row = {name.removeprefix(prefix): one for name, one in found.items() if name.startswith(prefix)}
+            yield from [row] if row else []
+        elif isinstance(found, list) and self.spec.each:
+            yield from (one for one in found if isinstance(one, dict))
+
+
+def parts(spec: Format, document: Document) -> list[Document]:
+    """The messages in a document: itself, or if the format reads batches, one for each element."""
+    batch = spec.message.batch
+    if not batch:
+        return [document]
+    if batch == (WHOLE,):
+        return document if isinstance(document, list) else [document]
+    found = value_at(document, batch)
+    elements = found if isinstance(found, list) else []
+    return [_with(document, batch, element) for element in elements] or [document]
+
+
+def _with(document: Document, path: FieldPath, element: Any) -> Document:
+    """The document, with an element in place of the list at a path."""
+    if not path:
+        return element
+    return {**document, path[0]: _with(document[path[0]], FieldPath(path[1:]), element)}
+
+
+def _is_like(text: str, wanted: str) -> bool:
+    """
+    >>> _is_like("CREATE_INDEX", "CREATE*"), _is_like("C", "CREATE"), _is_like("C", "C")
+    (True, False, True)
+    """
+    return text.startswith(wanted[:-1]) if wanted.endswith("*") else text == wanted
