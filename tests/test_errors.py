@@ -1512,7 +1512,7 @@ CASES = [
     selecting("usage", "runner parse FORMAT FILE takes one file", 'unknown argument "c"', "parse", "a", "b", "c"),
     selecting("init-exists", "choose another name", '"models"', "init", "models"),
     selecting("init-exists", "choose another name", '"project.yml"', "init", "project.yml"),
-    selecting("usage", "known: canal", "needs the name", "formats", "show"),
+    selecting("usage", "known: aws_dms", "needs the name", "formats", "show"),
     selecting("usage", None, "-s MODEL", "show"),
     selecting("usage", 'did you mean "compile"?', '"compil"', "compil"),
     selecting("usage", 'did you mean "json"?', '"jsn"', "ls", "--output", "jsn"),

@@ -180,20 +180,25 @@ def test_records_with_keys_land_as_their_cases_say(broker: Broker, project: Writ
         f"{path.parent.name}_{path.name.removesuffix('.records.jsonl')}": path
         for path in sorted((ROOT / "formats/cases").glob("*/*.records.jsonl"))
     }
-    sources = []
+    sources, landing = [], {}
     for name, path in cases.items():
         found = messages_of(path.name, path.read_bytes(), "json")
-        (topic,) = {one.record.topic or name for one in found if one.record}
+        topics = {one.record.topic for one in found if one.record}
+        topic = topics.pop() or name
+        if topics:  # messages of several topics have no order among each other
+            continue
+        landing[name] = path
         broker.create_topic(topic)
         broker.produce(topic, map(produced, found))
         declared = read_yaml(path.with_name(path.name.replace(".records.jsonl", ".rows.yml"))).value.get("source", {})
         given = {"name": name, "format": path.parent.name, "kafka": {"servers": broker.servers, "topics": topic}}
         sources.append(json.dumps(given | declared))
     project(project_of(*sources))
-    assert runner("run", "-s", "config.materialized:streaming").code == 0
-    for name, path in cases.items():
+    assert len(landing) >= 8 and runner("run", "-s", "config.materialized:streaming").code == 0
+    shown = ("show", "--output", "json", "--limit", "1000", "--inline")
+    for name, path in landing.items():
         sql = f"select * from {name}_to_changelog order by seq.arrival, seq.row"
-        landed = [json.loads(line) for line in runner("show", "--inline", sql, "--output", "json").out.splitlines()]
+        landed = [json.loads(line) for line in runner(*shown, sql).out.splitlines()]
         case = read_yaml(path.with_name(path.name.replace(".records.jsonl", ".rows.yml")))
         expected = [{key: value for key, value in row.items() if key in OF_RECORDS} for row in case.value["rows"]]
         assert in_order([as_text(row) for row in landed], expected) == [], name

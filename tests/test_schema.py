@@ -43,7 +43,7 @@ def test_built_in_formats_are_valid(path: Path) -> None:
         {"before": {"at": "a", "image": "ful"}},
         {"message": {"numbers": "x"}},
         {"message": {"encoding": "avr"}},
-        {"key": {"name": "a"}},
+        {"key": {"named": "a"}},
         {"key": {"names": "a", "text": "jsn"}},
         {"records": {"A": {"txt": "a"}}},
         {"records": {"A": {"class": "strng"}}},

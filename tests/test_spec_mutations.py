@@ -138,6 +138,45 @@ MUTATIONS = {
             Mutation("zone: UTC", "zone: Asia/Tokyo", "columns_of_a_table", "event_time"),
         ]
     ],
+    "debezium": [
+        [
+            Mutation("root: [payload, .]", "root: [payload]", "without_schema", "after"),
+            Mutation("key: {members: $key}", "key: none", "mysql", "key"),
+            Mutation(", params: parameters.scale", "", "types", "after"),
+            Mutation("not_sent: [__debezium_unavailable_value, ", "not_sent: [", "postgresql", "after_image"),
+        ],
+        [
+            Mutation("{if: {is: {source.snapshot: incremental}}, row: snapshot, phase: stream}", "snapshot",
+                     "without_schema", "seq"),
+            Mutation("postgresql: source.lsn", "postgresql: none", "postgresql", "seq"),
+            Mutation("&change {at: source.change_lsn, as: lsn}", "&change source.change_lsn", "other_databases", "seq"),
+        ],
+    ],
+    "debezium_postgresql": [[Mutation("{at: before, image: key}", "before", "default_identity", "before")]],
+    "debezium_flat": [
+        [Mutation("drop: [__deleted, ", "drop: [", "rows", "after")],
+        [Mutation('{at: $topic, pattern: "{server}.{database}.{table_name}"}', "$topic", "rows", "table_name")],
+    ],
+    "debezium_mongodb": [
+        [Mutation("name: _id, image: key", "name: id, image: key", "documents", "before")],
+        [Mutation("removed: updateDescription.removedFields, ", "", "documents", "changed")],
+        [Mutation("values: $key.id, text: extended_json", "at: before, text: extended_json", "documents", "key")],
+    ],
+    "oms_debezium": [
+        [Mutation("seq: [{at: source.pos, as: last_numbers}", "seq: [{at: source.pos, as: numbers}", "rows", "seq")],
+        [Mutation('{source.ts_ms: "0"}', '{source.ts_ms: "1"}', "rows", "op")],
+    ],
+    "wal2json": [
+        [Mutation("seq: [{at: [lsn, nextlsn], as: lsn}]", "seq: [lsn]", "readme", "seq")],
+        [Mutation("key: {members: pk, name: name}", "key: {members: identity, name: name}", "readme", "key")],
+    ],
+    "wal2json_v1": [
+        [Mutation("names: change.columnnames, table", "names: change.pk.pknames, table", "readme", "types")]
+    ],
+    "aws_dms": [
+        [Mutation("prefix: BI_", "prefix: B_", "rows", "before")],
+        [Mutation("delete: {row: delete, before: data}", "delete: {row: delete, before: before-image}", "rows", "op")],
+    ],
 }  # fmt: skip
 ALL = [(name, one) for name, lists in MUTATIONS.items() for mutations in lists for one in mutations]
 

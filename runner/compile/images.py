@@ -213,7 +213,7 @@ def row_image(image: Image, is_avro: bool, in_lists: bool = False, named: tuple[
     """Where an image is, with the columns that compiled SQL reads it from. Lists of rows in Avro have their texts in a
     member.
     """
-    text_column = _text_column(image.at[0], _text_function(image)) if image.text else None
+    text_column = _text_column(image) if image.text else None
     if is_avro and in_lists:
         return RowImage(tuple(path.child("texts") for path in image.at), (), text_column)
     columns = tuple(_sent_column(path) for path in image.at) if is_avro else ()
@@ -252,7 +252,7 @@ def _bare(image: Image) -> Image:
 def _removed(line: Line) -> Removed:
     image = line.after
     assert image
-    return Removed(image.removed, None if image.removed else _text_column(image.at[0], _text_function(image)))
+    return Removed(image.removed, None if image.removed else _text_column(image))
 
 
 def _change(line: Line, own: Image, find: Callable[[Image], RowImage]) -> RowChange:
@@ -298,14 +298,14 @@ def _in_json(change: RowChange) -> tuple[tuple[FieldPath, ...], ...]:
 def _text_images(lines: Mapping[str, Line], spec: Format) -> Iterator[TextImage]:
     """The texts to read as images or keys, with the functions that read them."""
     values = {key.image: key.columns[0] for key in spec.key if key.is_value}
-    verdicts: dict[tuple[FieldPath, str, FieldPath | None, str | None], list[str]] = {}
+    verdicts: dict[TextImage, list[str]] = {}
     for line in lines.values():
         for image in texts_of(line, spec):
-            how = (image.at[0], _text_function(image), image.removed, values.get(image) or image.name)
-            verdicts.setdefault(how, []).append(line.verdict)
-    for (path, function, removed, value_of), found in verdicts.items():
-        column = _text_column(path, function)
-        yield TextImage(path, function, column, tuple(dict.fromkeys(found)), removed, value_of)
+            value_of = values.get(image) or image.name
+            text = TextImage(image.at[0], _text_function(image), _text_column(image), (), image.removed, value_of)
+            verdicts.setdefault(text, []).append(line.verdict)
+    for text, found in verdicts.items():
+        yield replace(text, verdicts=tuple(dict.fromkeys(found)))
 
 
 def _text_function(image: Image) -> str:
@@ -313,8 +313,10 @@ def _text_function(image: Image) -> str:
     return patch if image.completeness == "patch" else document
 
 
-def _text_column(path: FieldPath, function: str) -> str:
-    return "_".join([function, *path])
+def _text_column(image: Image) -> str:
+    """The column for what an image's function returns: another for each way to take the text at a path."""
+    ways = [*([image.name] if image.name else []), *(["patch"] if image.removed else [])]
+    return "_".join([_text_function(image), *image.at[0], *ways])
 
 
 def _sent_images(spec: Format) -> Iterator[SentImage]:

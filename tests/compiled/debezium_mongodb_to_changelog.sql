@@ -81,7 +81,8 @@ parsed_texts as (
     extended_document(if(verdict in ('row update', 'row update 2', 'row delete'), m.`before`, null)) as `extended_document_before`,
     extended_document(if(verdict = 'row update 2',
       coalesce(m.`updateDescription`.`updatedFields`, if(size(m.`updateDescription`.`removedFields`) > 0, '{}', null)), null)) as
-      `extended_document_updateDescription_updatedFields`
+      `extended_document_updateDescription_updatedFields_patch`,
+    extended_document(if(verdict = 'row delete 2', concat('{"_id":', m.`$key`.`id`, '}'), null)) as `extended_document_$key_id__id`
   from classified
 ),
 
@@ -90,9 +91,9 @@ message_images as (
   select *,
     case verdict when 'row update 2' then m.`updateDescription`.`removedFields` end as removed,
     case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.values when verdict = 'row delete 2'
-      then `extended_document_$key_id`.values end as found_before,
+      then `extended_document_$key_id__id`.values end as found_before,
     case when verdict in ('row insert', 'row snapshot', 'row snapshot 2', 'row update') then `extended_document_after`.values
-      when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields`.values end as found_after
+      when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.values end as found_after
   from parsed_texts
 ),
 
@@ -102,10 +103,10 @@ checked as (
     flatten(array_compact(array(
       array_intersect(`extended_document_$key_id`.as_sent, array('_id')),
       case verdict when 'row update' then `extended_document_before`.as_sent when 'row update 2' then `extended_document_before`.as_sent
-        when 'row delete' then `extended_document_before`.as_sent when 'row delete 2' then `extended_document_$key_id`.as_sent end,
+        when 'row delete' then `extended_document_before`.as_sent when 'row delete 2' then `extended_document_$key_id__id`.as_sent end,
       case verdict when 'row insert' then `extended_document_after`.as_sent when 'row snapshot' then `extended_document_after`.as_sent
         when 'row snapshot 2' then `extended_document_after`.as_sent when 'row update' then `extended_document_after`.as_sent
-        when 'row update 2' then `extended_document_updateDescription_updatedFields`.as_sent end))) as unfit_columns,
+        when 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.as_sent end))) as unfit_columns,
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
@@ -115,10 +116,10 @@ checked as (
       when verdict = 'row snapshot' and `extended_document_after`.reason is not null then `extended_document_after`.reason
       when verdict = 'row snapshot 2' and `extended_document_after`.reason is not null then `extended_document_after`.reason
       when verdict = 'row update' and `extended_document_after`.reason is not null then `extended_document_after`.reason
-      when verdict = 'row update 2' and `extended_document_updateDescription_updatedFields`.reason is not null
-        then `extended_document_updateDescription_updatedFields`.reason
+      when verdict = 'row update 2' and `extended_document_updateDescription_updatedFields_patch`.reason is not null
+        then `extended_document_updateDescription_updatedFields_patch`.reason
       when verdict = 'row delete' and `extended_document_before`.reason is not null then `extended_document_before`.reason
-      when verdict = 'row delete 2' and `extended_document_$key_id`.reason is not null then `extended_document_$key_id`.reason
+      when verdict = 'row delete 2' and `extended_document_$key_id__id`.reason is not null then `extended_document_$key_id__id`.reason
       when not (verdict = 'row update 2') and not
         coalesce(size(if(verdict in ('row delete', 'row delete 2'), found_before, found_after)) > 0, false) then 'no-row-image'
       when found_after is null and verdict = 'row update 2' then 'no-row-image'
@@ -129,10 +130,10 @@ checked as (
     map_concat(coalesce(columns_of(`extended_document_$key_id`.types, null, array('_id')), map()),
       coalesce(case verdict when 'row update' then `extended_document_before`.types when 'row update 2'
       then `extended_document_before`.types when 'row delete' then `extended_document_before`.types when 'row delete 2'
-      then `extended_document_$key_id`.types end, map()),
+      then `extended_document_$key_id__id`.types end, map()),
       coalesce(case verdict when 'row insert' then `extended_document_after`.types when 'row snapshot' then `extended_document_after`.types
       when 'row snapshot 2' then `extended_document_after`.types when 'row update' then `extended_document_after`.types when 'row update 2'
-      then `extended_document_updateDescription_updatedFields`.types end, map())) as types
+      then `extended_document_updateDescription_updatedFields_patch`.types end, map())) as types
   from message_images
 ),
 
