@@ -49,7 +49,7 @@ map_from_entries(transform(filter({{ list }}, t -> t.{{ name(place.name) }} is n
 
 {#- What a function that reads texts has found beside the values of an image. -#}
 {%- macro in_texts(side, member) -%}
-{%- if side.texts -%} case verdict{% for verdict, column in side.texts.items() %} when {{ text(verdict) }} then {{ name(column) }}.{{ member }}{% endfor %} end
+{%- if side.texts -%} case{% for column, verdicts in side.by_text %} when verdict {{ one_of(verdicts) }} then {{ name(column) }}.{{ member }}{% endfor %} end
 {%- else -%} null
 {%- endif -%}
 {%- endmacro -%}

@@ -6,6 +6,7 @@ import re
 
 from runner.yaml_text import read_yaml
 from tests import snapshots
+from tools import format_examples
 
 
 def test_compiled_sql_is_as_written() -> None:
@@ -19,6 +20,13 @@ def test_the_page_of_formats_shows_a_model_as_it_is() -> None:
     text = snapshots.PAGE.read_text(encoding="utf-8")
     assert snapshots.written()["canal_to_changelog.sql"] in text
     assert snapshots.page(text) == text, "make snapshots"
+
+
+def test_the_page_of_examples_is_current_and_has_every_format() -> None:
+    text = format_examples.PAGE.read_text(encoding="utf-8")
+    assert text == format_examples.page(), "make snapshots"
+    formats = {path.stem for path in (snapshots.FOLDER.parent.parent / "formats").glob("*.yml")}
+    assert set(re.findall(r"^## (.*)$", text, re.MULTILINE)) == formats - {"oms_before_3_3"}
 
 
 def test_every_built_in_format_has_a_snapshot() -> None:

@@ -118,6 +118,11 @@ class Side:
         """Each image with the verdicts that have it."""
         return grouped((image, verdict) for verdict, image in self.images.items())
 
+    @property
+    def by_text(self) -> list[tuple[str, list[str]]]:
+        """The column of each text with the verdicts that have it."""
+        return grouped((column, verdict) for verdict, column in self.texts.items())
+
 
 @dataclass(frozen=True)
 class Images:

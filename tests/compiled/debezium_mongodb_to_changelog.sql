@@ -13,7 +13,7 @@ decoded as (
           `source` struct<
             `db` string, `schema` string, `collection` string, `txnNumber` string, `ts_us` string, `ts_ms` string, `ord` string,
             `connector` string, `name` string, `version` string, `snapshot` string>,
-          `transaction` struct<`id` string, `total_order` string>, `ts_us` string, `ts_ms` string, `id` string,
+          `transaction` struct<`id` string>, `ts_us` string, `ts_ms` string, `id` string,
           `updateDescription` struct<
             `truncatedArrays` string, `updatedFields` string, `removedFields` array<string>>,
           `status` string, `after` string, `before` string>,
@@ -21,7 +21,7 @@ decoded as (
         `source` struct<
           `db` string, `schema` string, `collection` string, `txnNumber` string, `ts_us` string, `ts_ms` string, `ord` string,
           `connector` string, `name` string, `version` string, `snapshot` string>,
-        `transaction` struct<`id` string, `total_order` string>, `ts_us` string, `ts_ms` string, `id` string,
+        `transaction` struct<`id` string>, `ts_us` string, `ts_ms` string, `id` string,
         `updateDescription` struct<
           `truncatedArrays` string, `updatedFields` string, `removedFields` array<string>>,
         `status` string, `after` string, `before` string, `_seal` string, `_corrupt_record` string>',
@@ -102,11 +102,10 @@ checked as (
   select *,
     flatten(array_compact(array(
       array_intersect(`extended_document_$key_id`.as_sent, array('_id')),
-      case verdict when 'row update' then `extended_document_before`.as_sent when 'row update 2' then `extended_document_before`.as_sent
-        when 'row delete' then `extended_document_before`.as_sent when 'row delete 2' then `extended_document_$key_id__id`.as_sent end,
-      case verdict when 'row insert' then `extended_document_after`.as_sent when 'row snapshot' then `extended_document_after`.as_sent
-        when 'row snapshot 2' then `extended_document_after`.as_sent when 'row update' then `extended_document_after`.as_sent
-        when 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.as_sent end))) as unfit_columns,
+      case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.as_sent
+        when verdict = 'row delete 2' then `extended_document_$key_id__id`.as_sent end,
+      case when verdict in ('row insert', 'row snapshot', 'row snapshot 2', 'row update') then `extended_document_after`.as_sent
+        when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.as_sent end))) as unfit_columns,
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
@@ -128,12 +127,10 @@ checked as (
     if(map_keys(`extended_document_$key_id`.values) = array('_id'), null, m.`$key`.`id`) as more_than_key,
     array('_id') as key_names,
     map_concat(coalesce(columns_of(`extended_document_$key_id`.types, null, array('_id')), map()),
-      coalesce(case verdict when 'row update' then `extended_document_before`.types when 'row update 2'
-      then `extended_document_before`.types when 'row delete' then `extended_document_before`.types when 'row delete 2'
-      then `extended_document_$key_id__id`.types end, map()),
-      coalesce(case verdict when 'row insert' then `extended_document_after`.types when 'row snapshot' then `extended_document_after`.types
-      when 'row snapshot 2' then `extended_document_after`.types when 'row update' then `extended_document_after`.types when 'row update 2'
-      then `extended_document_updateDescription_updatedFields_patch`.types end, map())) as types
+      coalesce(case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.types
+      when verdict = 'row delete 2' then `extended_document_$key_id__id`.types end, map()),
+      coalesce(case when verdict in ('row insert', 'row snapshot', 'row snapshot 2', 'row update') then `extended_document_after`.types
+      when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.types end, map())) as types
   from message_images
 ),
 
@@ -188,7 +185,7 @@ select
     'position', order_position(array(m.`source`.`ts_ms`, m.`source`.`ord`)), 'arrival', arrival, 'row', row_index) as seq,
       cast(null as string) as pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
-    'transaction_position', m.`transaction`.`total_order`, 'where', if(kind = 'row', more_than_key, null),
+    'where', if(kind = 'row', more_than_key, null),
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,

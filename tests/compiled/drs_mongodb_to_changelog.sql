@@ -64,9 +64,9 @@ checked as (
   select *,
     flatten(array_compact(array(
       array_intersect(`shell_document_where`.as_sent, array('_id')),
-      case verdict when 'row delete' then `shell_document_value`.as_sent end,
-      case verdict when 'row insert' then `shell_document_value`.as_sent when 'row update' then `shell_document_value`.as_sent
-        when 'row update 2' then `shell_patch_value`.as_sent end))) as unfit_columns,
+      case when verdict = 'row delete' then `shell_document_value`.as_sent end,
+      case when verdict in ('row insert', 'row update') then `shell_document_value`.as_sent when verdict = 'row update 2'
+        then `shell_patch_value`.as_sent end))) as unfit_columns,
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
@@ -83,9 +83,9 @@ checked as (
     if(map_keys(`shell_document_where`.values) = array('_id'), null, m.`where`) as more_than_key,
     array('_id') as key_names,
     map_concat(coalesce(columns_of(`shell_document_where`.types, null, array('_id')), map()),
-      coalesce(case verdict when 'row delete' then `shell_document_value`.types end, map()),
-      coalesce(case verdict when 'row insert' then `shell_document_value`.types when 'row update' then `shell_document_value`.types
-      when 'row update 2' then `shell_patch_value`.types end, map())) as types
+      coalesce(case when verdict = 'row delete' then `shell_document_value`.types end, map()),
+      coalesce(case when verdict in ('row insert', 'row update') then `shell_document_value`.types when verdict = 'row update 2'
+      then `shell_patch_value`.types end, map())) as types
   from message_images
 ),
 
