@@ -22,6 +22,7 @@ import yaml
 
 from runner.cli import main
 from tests.avro_encoders import AVRO_ENCODERS, DRS_SCHEMA_FILE, base64_lines, container, decoded, write_topic
+from tests.debezium_encoders import DEBEZIUM_ENCODERS
 from tests.encoders import ENCODERS as JSON_ENCODERS
 from tests.logical_changes import (
     CHANGES,
@@ -39,7 +40,7 @@ from tests.replication_encoders import FULL_PHASE, REPLICATION_ENCODERS
 
 ROOT = Path(__file__).parent.parent
 EXCEPTIONS: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "tests/vendor_exceptions.yml").read_text())
-ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS, **REPLICATION_ENCODERS}
+ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS, **REPLICATION_ENCODERS, **DEBEZIUM_ENCODERS}
 FORMATS = {"dataworks_single": "dataworks"}
 # One source lands the messages of several databases, as one topic may hold them.
 SOURCES = {
@@ -113,6 +114,8 @@ def declared(vendor: str, table: Table) -> dict[str, Any]:
     match vendor:
         case "oms_default" | "maxwell" | "oms_maxwell":
             return {"columns": types}
+        case "debezium":
+            return {"key": list(table.key)} if table.key else {}
         case "oms_shareplex":
             return {"columns": types, **({"key": list(table.key)} if table.key else {})}
         case "ogg_json" | "ogg_json_row":
@@ -642,7 +645,7 @@ def test_what_never_arrives_is_not_written(vendor: str) -> None:
         assert bool(ENCODERS[vendor](change)) == (expected_row(change, exceptions) is not None), change.name
 
 
-@pytest.mark.parametrize("vendor", [*JSON_ENCODERS, *REPLICATION_ENCODERS])
+@pytest.mark.parametrize("vendor", [*JSON_ENCODERS, *REPLICATION_ENCODERS, *DEBEZIUM_ENCODERS])
 def test_messages_are_lines_of_json(vendor: str) -> None:
     for _, name, message in messages_of(vendor):
         assert b"\n" not in message and isinstance(json.loads(message), dict), name
