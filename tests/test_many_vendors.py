@@ -36,11 +36,13 @@ from tests.logical_changes import (
     key_text,
     moment,
 )
+from tests.logical_encoders import LOGICAL_ENCODERS
 from tests.replication_encoders import FULL_PHASE, REPLICATION_ENCODERS
 
 ROOT = Path(__file__).parent.parent
 EXCEPTIONS: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "tests/vendor_exceptions.yml").read_text())
-ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS, **REPLICATION_ENCODERS, **DEBEZIUM_ENCODERS}
+ENCODERS = {**JSON_ENCODERS, **AVRO_ENCODERS, **REPLICATION_ENCODERS, **DEBEZIUM_ENCODERS, **LOGICAL_ENCODERS}
+LINES_OF_JSON = {**JSON_ENCODERS, **REPLICATION_ENCODERS, **DEBEZIUM_ENCODERS, **LOGICAL_ENCODERS}
 FORMATS = {"dataworks_single": "dataworks"}
 # One source lands the messages of several databases, as one topic may hold them.
 SOURCES = {
@@ -58,7 +60,7 @@ SECTIONS = {
     "drs_sql_oracle": "drs_sql from Oracle",
     "drs_sql_sqlserver": "drs_sql from SQL Server",
 }
-BY_ARRIVAL = ("canal", "oms_canal", "oms_maxwell", "dts_avro")  # their numbers give no order
+BY_ARRIVAL = ("canal", "oms_canal", "oms_maxwell", "dts_avro", "aws_dms")  # their numbers give no order
 # What a source says of its messages where they are not lines of JSON.
 MESSAGES = {
     "oceanbase_avro": {"files": "in/oceanbase_avro/*.avro"},
@@ -123,6 +125,9 @@ def declared(vendor: str, table: Table) -> dict[str, Any]:
         case "qlik_replicate":
             names = {column.name: QLIK_COLUMNS.get(column.kind, column.type) for column in table.columns}
             return {"columns": names, **({"key": list(table.key)} if table.key else {})}
+        case "aws_dms":
+            classes = {c.name: "integer" if c.kind == "boolean" else c.kind for c in table.columns}
+            return {"columns": classes, **({"key": list(table.key)} if table.key else {})}
         case "dataworks" | "dataworks_single":
             wall_clocks = {column.name: column.type for column in table.columns if column.kind in ("date", "datetime")}
             return {"columns": wall_clocks, "zone": "Asia/Shanghai"} if wall_clocks else {}
@@ -420,6 +425,8 @@ RULES_IN_WORDS = {
     "no_before": "`before` none; `changed` null unless it is a patch",
     "patch": "`after` and `changed` are what was set, `after_image` `patch`",
     "compressed": "images have the key and what changed, and are `partial`; all columns if there is no key",
+    "key_as_identity": "`before` has the key only, `key` of an update, `partial` of a delete; `after` is `partial`, "
+    "`changed` null",
     "the_key_or_all": "`before` has the key only, or all columns if there is none, and is `key`",
     "only_the_key": "`before` has `_id` only, `before_image` `key`",
 }
@@ -466,8 +473,16 @@ def the_key_or_all(change: Change, row: Row) -> Row:
     return {**row, "before": row["key"] or row["before"], "before_image": "key"}
 
 
+def key_as_identity(change: Change, row: Row) -> Row:
+    if change.op == "delete":
+        return {**row, "before": row["key"], "before_image": "partial"}
+    images = {"before_image": "key", "after_image": "partial"}
+    return {**row, **images, "before": row["old_key"] or row["key"], "changed": None}
+
+
 ROW_RULES = {
-    rule.__name__: rule for rule in (key_of_a_document, no_before, patch, only_the_key, compressed, the_key_or_all)
+    rule.__name__: rule
+    for rule in (key_of_a_document, no_before, patch, only_the_key, compressed, the_key_or_all, key_as_identity)
 }
 
 
@@ -645,7 +660,7 @@ def test_what_never_arrives_is_not_written(vendor: str) -> None:
         assert bool(ENCODERS[vendor](change)) == (expected_row(change, exceptions) is not None), change.name
 
 
-@pytest.mark.parametrize("vendor", [*JSON_ENCODERS, *REPLICATION_ENCODERS, *DEBEZIUM_ENCODERS])
+@pytest.mark.parametrize("vendor", list(LINES_OF_JSON))
 def test_messages_are_lines_of_json(vendor: str) -> None:
     for _, name, message in messages_of(vendor):
         assert b"\n" not in message and isinstance(json.loads(message), dict), name
@@ -1163,6 +1178,49 @@ def test_samples_of_qlik_replicate() -> None:
     message = the_message("qlik_replicate", change)
     assert_holds(message, sample)
     assert len(message["message"]["headers"]["changeSequence"]) == 35
+
+
+PK_TABLE = Table(
+    "table2_with_pk",
+    (Column("a", "integer", "mediumint"), Column("b", "string", "varchar(30)"), Column("c", "datetime", "datetime(6)")),
+    ("a", "c"),
+)
+PK_ROW = {"a": 1, "b": "Backup and Restore", "c": "2018-03-27 12:05:29.914496"}
+PK_INSERT = Change("sample", "insert", PK_TABLE, None, PK_ROW, order=571, instant=1577606314806)
+PK_DELETE = replace(PK_INSERT, op="delete", before=PK_ROW, after=None)
+
+
+def test_samples_of_wal2json_v1() -> None:
+    """The page's types have what is in brackets behind them."""
+    table = {"schema": "public", "table": "table2_with_pk"}
+    insert = exact("""{"kind": "insert", "columnnames": ["a", "b", "c"],
+        "columntypes": ["integer", "character varying", "timestamp without time zone"],
+        "columnvalues": [1, "Backup and Restore", "2018-03-27 12:05:29.914496"]}""")
+    old = exact("""{"keynames": ["a", "c"], "keytypes": ["integer", "timestamp without time zone"],
+        "keyvalues": [1, "2018-03-27 12:05:29.914496"]}""")
+    assert_holds(the_message("wal2json_v1", PK_INSERT), {"change": [{**insert, **table}]})
+    assert_holds(the_message("wal2json_v1", PK_DELETE), {"change": [{"kind": "delete", **table, "oldkeys": old}]})
+
+
+def test_samples_of_wal2json() -> None:
+    columns = exact("""[{"name": "a", "type": "integer", "value": 1},
+        {"name": "b", "type": "character varying", "value": "Backup and Restore"},
+        {"name": "c", "type": "timestamp without time zone", "value": "2018-03-27 12:05:29.914496"}]""")
+    table = {"schema": "public", "table": "table2_with_pk"}
+    assert_holds(the_message("wal2json", PK_INSERT), {"action": "I", **table, "columns": columns})
+    deleted = the_message("wal2json", PK_DELETE)
+    assert_holds(deleted, {"action": "D", **table, "identity": [columns[0], columns[2]]})
+    assert "columns" not in deleted
+
+
+def test_sample_of_aws_dms() -> None:
+    """The page names the attributes, and shows a row as texts without what is around it."""
+    table = Table("Customers", (Column("FirstName", "string", "text"),), (), database="Test")
+    change = Change("sample", "insert", table, None, {"FirstName": "Randy"}, order=7, written=1730032743210)
+    metadata = {"record-type": "data", "operation": "insert", "schema-name": "Test", "table-name": "Customers"}
+    times = {"timestamp": "2024-10-27T12:39:03.210000Z"}
+    sample = {"data": {"FirstName": "Randy"}, "metadata": {**metadata, **times}}
+    assert_holds(the_message("aws_dms", change), sample)
 
 
 # --- the page

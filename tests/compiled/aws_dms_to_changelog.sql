@@ -30,17 +30,19 @@ classified as (
   select *,
     case
       when raw is null then 'control tombstone'
-      when m.`metadata`.`operation` = 'load' then 'row snapshot'
-      when m.`metadata`.`operation` = 'insert' then 'row insert'
+      when m.`metadata`.`operation` in ('load', 'read') then 'row snapshot'
+      when m.`metadata`.`operation` in ('insert', 'create') then 'row insert'
       when m.`metadata`.`operation` = 'update' and m.`before-image` is not null then 'row update'
       when m.`metadata`.`operation` = 'update' then 'row update 2'
       when m.`metadata`.`operation` = 'delete' then 'row delete'
       when m.`metadata`.`operation` = 'create-table' then 'ddl create'
       when m.`metadata`.`operation` = 'drop-table' then 'ddl drop'
       when m.`metadata`.`operation` = 'rename-table' then 'ddl rename'
-      when m.`metadata`.`operation` = 'truncate-table' then 'ddl truncate'
+      when m.`metadata`.`operation` in ('truncate-table', 'TruncateTable') then 'ddl truncate'
+      when m.`metadata`.`operation` = 'DropTable' then 'ddl drop'
       when m.`metadata`.`operation` in ('change-columns', 'add-column', 'drop-column', 'rename-column', 'column-type-change')
-        then 'ddl alter' end as verdict
+        then 'ddl alter'
+      when m.`metadata`.`operation` is not null and m.`metadata`.`record-type` = 'control' then 'control other' end as verdict
   from parsed
 ),
 
@@ -113,7 +115,7 @@ select
   nullif(m.`metadata`.`schema-name`, '') as schema_name, nullif(m.`metadata`.`table-name`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
-  case when kind <> 'row' then null when before is not null and verdict in ('row update', 'row update 2') then 'partial'
+  case when kind <> 'row' then null when before is not null and verdict = 'row delete' then 'partial'
     else completeness(before, after, types, key_names) end as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
