@@ -283,9 +283,13 @@ coalesce({% for member in entry.members %}row[{{ text(member) }}], row_before[{{
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The image after a change is laid over the one before it only where that one is there. -#}
+{#- The image after a change is laid over the one before it only where that one is there. What it lacks because it is null is null where the other
+    image has it. -#}
 {%- macro image_after(plan) -%}
 {%- if plan.images.after.laid_over -%} if(verdict {{ one_of(plan.images.after.laid_over) }} and sent_before is not null, map_concat({{ read_image('before', plan) }}, {{ read_image('after', plan) }}), {{ read_image('after', plan) }})
+{%- elif plan.images.after.without_nulls -%}
+if(verdict {{ one_of(plan.images.after.without_nulls) }} and sent_before is not null,
+      map_concat(transform_values(sent_before, (c, v) -> cast(null as string)), {{ read_image('after', plan) }}), {{ read_image('after', plan) }})
 {%- else -%} {{ read_image('after', plan) }}
 {%- endif -%}
 {%- endmacro -%}

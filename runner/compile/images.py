@@ -101,8 +101,8 @@ class OtherImage:
 class Side:
     """The images before or after row changes, by verdict: all `images`, the columns of those that are `texts`, the
     verdicts for which this is the side of the `own` image, those whose image here is laid over the other side's,
-    completeness -> verdicts for images that may lack columns, and the verdicts of which only the columns of the key
-    count.
+    completeness -> verdicts for images that may lack columns, the verdicts of which only the columns of the key count,
+    and those whose image lacks the columns that are null.
     """
 
     name: str
@@ -112,6 +112,7 @@ class Side:
     laid_over: tuple[str, ...]
     incomplete: Mapping[str, tuple[str, ...]]
     key_only: tuple[str, ...]
+    without_nulls: tuple[str, ...]
 
     @property
     def by_image(self) -> list[tuple[RowImage, list[str]]]:
@@ -282,6 +283,7 @@ def _side(name: str, lines: Mapping[str, Line], find: Callable[[Image], RowImage
         tuple(verdict for verdict, image in images.items() if image.over),
         incomplete,
         tuple(verdict for verdict in incomplete.get("key", ()) if not images[verdict].text),
+        tuple(verdict for verdict, image in images.items() if image.completeness == "without_nulls"),
     )
 
 

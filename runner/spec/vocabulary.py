@@ -46,7 +46,7 @@ NUMBERS = ("exact", "quoted")
 PARTS = ("year", "month", "day", "hour", "minute", "second", "milli", "micro", "nano", "negative", "epoch_s", "zone")
 KEY_TEXTS = ("json",)
 IMAGE_TEXTS = ("mongo_shell", "extended_json")
-IMAGE_KINDS = ("full", "partial", "key", "patch")
+IMAGE_KINDS = ("full", "without_nulls", "partial", "key", "patch")
 
 # The keys of a spec whose members are merged with those of its parent; all other keys are replaced as a whole.
 MERGED = {(), ("message",), ("op",), ("op", "cases"), ("values",), ("records",), ("meta",)}

@@ -97,7 +97,8 @@ exploded as (
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after
+    if(verdict in ('row snapshot', 'row insert', 'row update', 'row update 2') and sent_before is not null,
+      map_concat(transform_values(sent_before, (c, v) -> cast(null as string)), sent_after), sent_after) as after
   from exploded
 ),
 
