@@ -3,7 +3,12 @@
 {#- The vendor's own types, column -> type. -#}
 {%- macro types(plan) -%}
 {%- if plan.types_places -%}
-{%- set sent -%} {%- call(place) first_of(plan.types_places) -%} {{ types_at(place) }} {%- endcall -%} {%- endset -%}
+{%- set sent -%}
+{%- if plan.types_places | rejectattr('form', 'equalto', 'list') | list or plan.types_places | length == 1 -%}
+{%- call(place) first_of(plan.types_places) -%} {{ types_at(place) }} {%- endcall -%}
+{%- else -%} {{ types_together(plan.types_places) }}
+{%- endif -%}
+{%- endset -%}
 {{ table_columns(sent, plan) }}
 {%- elif plan.images.texts -%}
 map_concat({% if plan.keys.image and plan.keys.image.text_column %}coalesce({{ key_types(plan.keys) }}, map()), {% endif %}coalesce({{ in_texts(plan.images.before, 'types') }}, map()), coalesce({{ in_texts(plan.images.after, 'types') }}, map()))
@@ -34,6 +39,14 @@ map_concat({% if plan.keys.image and plan.keys.image.text_column %}coalesce({{ k
 transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (place.members | map('name') | join(':string,')) ~ ':string>>') }}, {{ json_options() }}), (c, t) -> {{ type_in_object(place) }})
 {%- else -%} from_json({{ sent }}, 'map<string,string>', {{ json_options() }})
 {%- endif -%}
+{%- endmacro -%}
+
+{#- The types in several lists: of a column that stands in more than one, that in the first. -#}
+{%- macro types_together(places) -%}
+if({% for place in places %}{{ field(place.path) }} is null{{ ' and ' if not loop.last }}{% endfor %}, null, map_concat(
+      {%- for place in places | reverse %}
+      coalesce({{ types_at(place) }}, map()){{ ',' if not loop.last }}
+      {%- endfor %}))
 {%- endmacro -%}
 
 {%- macro types_in_list(list, place) -%}

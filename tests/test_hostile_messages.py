@@ -12,6 +12,7 @@ import pytest
 from runner.compile.readers import make_zone, reader_of_class
 from runner.project.sources import read_source_format
 from runner.spec.formats import FormatFolders
+from runner.spec.schemas import Schemas
 from runner.spec.vocabulary import CLASSES
 from runner.spec.words import Format
 from runner.yaml_text import yaml_of
@@ -55,7 +56,7 @@ def specs_of(declared: str) -> Iterator[tuple[str, Format]]:
     """The formats of the sources that a project declares."""
     folders = FormatFolders((ROOT / "formats",))
     for source in yaml_of(declared, ROOT / "project.yml")["sources"].elements():
-        yield source["name"].text(), read_source_format(source["format"], folders, "")
+        yield source["name"].text(), read_source_format(source["format"], folders, "", Schemas())
 
 
 def hostile(name: str, spec: Format) -> Iterator[str]:

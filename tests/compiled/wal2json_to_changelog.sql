@@ -72,9 +72,10 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image'
     end as reason,
     key_columns(transform(m.`pk`, c -> c.`name`), array()) as key_names,
-    table_columns(coalesce(map_from_entries(transform(filter(m.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))),
-      map_from_entries(transform(filter(m.`identity`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`)))), null, array()) as
-      types,
+    table_columns(if(m.`columns` is null and m.`identity` is null, null, map_concat(
+      coalesce(map_from_entries(transform(filter(m.`identity`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), map()),
+      coalesce(map_from_entries(transform(filter(m.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), map()))), null,
+        array()) as types,
     `wal2json_readers`(types) as readers
   from message_images
 ),
