@@ -169,13 +169,18 @@ MUTATIONS = {
     "wal2json": [
         [Mutation("seq: [{at: [lsn, nextlsn], as: lsn}]", "seq: [lsn]", "readme", "seq")],
         [Mutation("key: {members: pk, name: name}", "key: {members: identity, name: name}", "readme", "key")],
+        [Mutation("at: [columns, identity], name", "at: columns, name", "readme", "before")],
     ],
     "wal2json_v1": [
         [Mutation("names: change.columnnames, table", "names: change.pk.pknames, table", "readme", "types")]
     ],
     "aws_dms": [
         [Mutation("prefix: BI_", "prefix: B_", "rows", "before")],
-        [Mutation("delete: {row: delete, before: data}", "delete: {row: delete, before: before-image}", "rows", "op")],
+        [
+            Mutation("delete: {row: delete, before: {at: data, ", "delete: {row: delete, before: {at: before-image, ",
+                     "rows", "op"),
+            Mutation("after: {at: data, image: without_nulls}", "after: data", "documented", "after"),
+        ],
     ],
 }  # fmt: skip
 ALL = [(name, one) for name, lists in MUTATIONS.items() for mutations in lists for one in mutations]
