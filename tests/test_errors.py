@@ -1211,6 +1211,16 @@ CASES = [
         '"values" of "columns" need "text"',
         FORMAT + "key: {columns: [a, b], values: k, text: extended_json}\n",
     ),
+    *(
+        in_format(
+            "spec-path",
+            "formats/g.yml:6:1",
+            f"for instance {word}.id",
+            f'"{word}" is no text',
+            FORMAT + f"tx_id: {word}\n",
+        )
+        for word in ("$key", "$headers", "$message")
+    ),
     in_format(
         "spec-path",
         "formats/g.yml:6:9",

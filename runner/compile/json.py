@@ -124,6 +124,9 @@ def _fields(spec: Format) -> Tree:
         if path[-1] == OTHERS:
             message = f'"{OTHERS}" at the end of a path works only with encoding: avro'
             raise RunnerError("spec-path", message, path.where)
+        if len(path) == 1 and path[0] in (RECORD_KEY, RECORD_HEADERS, ABOVE_ROOT):
+            message = f'"{path[0]}" is no text: a name follows it'
+            raise RunnerError("spec-path", message, path.where, f"for instance {path[0]}.id")
         for place in _places(path, spec):
             if place[0] in ADDED:
                 message = f'"{place[0]}" is a field that the compiled SQL adds itself'
