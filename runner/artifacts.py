@@ -25,9 +25,10 @@ def compiled_path(project: Project, node: Node) -> Path:
     return project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
 
 
-def increment_path(project: Project, node: Node) -> Path:
-    """The file for the SQL that an incremental model runs once its table exists."""
-    return compiled_path(project, node).with_suffix(".increment.sql")
+def sql_path(project: Project, node: Node, is_increment: bool) -> Path:
+    """The file for the SQL of a node; for that which an incremental model runs once its table exists."""
+    path = compiled_path(project, node)
+    return path.with_suffix(".increment.sql") if is_increment else path
 
 
 def functions_path(project: Project) -> Path:
@@ -46,7 +47,7 @@ def write_compiled(project: Project, graph: Graph, compiled: Compiled, functions
     for name, one in compiled.nodes.items():
         _write(project, compiled_path(project, graph.nodes[name]), one.sql)
         if one.increment:
-            _write(project, increment_path(project, graph.nodes[name]), one.increment)
+            _write(project, sql_path(project, graph.nodes[name], True), one.increment)
 
 
 def write_manifest(project: Project, graph: Graph, compiled: Compiled) -> None:

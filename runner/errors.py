@@ -13,6 +13,8 @@ from pathlib import Path
 BUG = "this is a bug in the runner: please report it with the lines above"
 # Characters of a message.
 LONGEST = 4000
+# Characters of a line that is shown.
+WIDEST = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,26 @@ def from_here(path: Path) -> Path:
         return path.relative_to(Path.cwd())
     except ValueError:
         return path
+
+
+def excerpt(where: Where, text: str, fragment: str = "") -> str:
+    """A place in a text, with its line, and marks below the fragment that stands there.
+
+    >>> print(excerpt(Where(Path("m.sql"), 2, 3), "select\\n  amout\\nfrom t", "amout"))
+      --> m.sql:2:3
+       |
+     2 |   amout
+       |   ^^^^^
+    """
+    line, column = text.split("\n")[(where.line or 1) - 1], where.column or 1
+    begin = max(0, column - 1 - WIDEST // 2) if len(line) > WIDEST else 0
+    shown, number = line[begin : begin + WIDEST], str(where.line)
+    written = fragment.split("\n")[0]
+    length = len(written) if line[column - 1 :].startswith(written) else 1
+    marks = "".join("\t" if one == "\t" else " " for one in shown[: column - 1 - begin]) + "^" * max(length, 1)
+    margin = " " * len(number)
+    lines = (f" {margin} |", f" {number} | {shown}".rstrip(), f" {margin} | {marks[:WIDEST]}")
+    return "\n".join([f"  --> {where}", *lines])
 
 
 def _shortened(text: str) -> str:

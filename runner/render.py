@@ -16,6 +16,7 @@ import jinja2.nodes
 from runner.errors import RunnerError, Where, did_you_mean
 from runner.files import read_text
 from runner.sandbox import Sandbox
+from runner.tracing import Trace, TracingSandbox
 
 
 def name(text: str) -> str:
@@ -88,9 +89,11 @@ class Renderer:
     when one of their macros is first called.
     """
 
-    def __init__(self, macro_folders: Iterable[Path], globals_: Mapping[str, Any]) -> None:
+    def __init__(
+        self, macro_folders: Iterable[Path], globals_: Mapping[str, Any], sandbox: Callable[..., Sandbox] = Sandbox
+    ) -> None:
         names = {"name": name, "text": sql_text, "macro": self._macro, **globals_}
-        self.environment = Sandbox(names, loader=jinja2.FunctionLoader(_source))
+        self.environment = sandbox(names, loader=jinja2.FunctionLoader(_source))
         self.environment.offer_filters(
             {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines}
         )
@@ -118,7 +121,10 @@ class Renderer:
 
     def render(self, path: Path, context: Mapping[str, Any]) -> str:
         """The SQL of a model's file; raises RunnerError `template` with the line of the model or macro."""
-        return str(self._guard(path, lambda: self.environment.get_template(str(path)).render(context))).strip() + "\n"
+        return self._rendered(path, context).strip() + "\n"
+
+    def _rendered(self, path: Path, context: Mapping[str, Any]) -> str:
+        return str(self._guard(path, lambda: self.environment.get_template(str(path)).render(context)))
 
     def call(self, macro: str, *arguments: Any, **named: Any) -> str:
         """What a macro prints."""
@@ -173,6 +179,21 @@ class Renderer:
             if where.path.is_relative_to(self.built_in) and not isinstance(e, (jinja2.TemplateError, RunnerError)):
                 raise
             raise _mistake(e, where, self.environment) from e
+
+
+class TracingRenderer(Renderer):
+    """Renders templates again, to say where their SQL comes from; in files of which `is_marked` says so."""
+
+    environment: TracingSandbox
+
+    def __init__(
+        self, macro_folders: Iterable[Path], globals_: Mapping[str, Any], is_marked: Callable[[Path], bool]
+    ) -> None:
+        super().__init__(macro_folders, globals_, partial(TracingSandbox, is_marked=is_marked))
+
+    def trace(self, path: Path, context: Mapping[str, Any]) -> Trace:
+        """The SQL of a model's file, with where it comes from."""
+        return self.environment.trace(self._rendered(path, context))
 
 
 def function_folder(folder: Path) -> Path:

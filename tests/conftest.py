@@ -11,6 +11,7 @@ import pytest
 
 from runner.cli import main
 from runner.project.project import project_folders
+from runner.tracing import TracingSandbox
 
 pytest_plugins = ["tests.spark_fixtures"]
 
@@ -44,10 +45,12 @@ def templates_compiled_once() -> Iterator[None]:
 
 
 def _remembered(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, called once for each set of arguments; all environments here are alike."""
+    """The method, called once for each set of arguments; all environments are alike, except those that trace."""
     results: dict[object, Any] = {}
 
     def call(environment: jinja2.Environment, *arguments: Any, **named: Any) -> Any:
+        if isinstance(environment, TracingSandbox):
+            return method(environment, *arguments, **named)
         key = (arguments, tuple(sorted(named.items())))
         if key not in results:
             results[key] = method(environment, *arguments, **named)

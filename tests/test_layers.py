@@ -30,6 +30,7 @@ BASE = (
     "contract",
     "render",
     "sandbox",
+    "tracing",
     "secrets",
     "sql_text",
     "sql_layout",

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from runner.run.signals import StopSignals
 if TYPE_CHECKING:
     from runner.engine.session import Spark
     from runner.run.parts import Parts
+    from runner.run.places import Places
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,14 @@ class Job:
         """The SQL of all functions that its nodes call."""
         return functions_file(self.workspace.templates.call, self.compiled)
 
-    def compiled_path(self, node: Node) -> Path:
-        return artifacts.compiled_path(self.workspace.project, node)
+    @cached_property
+    def places(self) -> Places:
+        """Where its queries are wrong."""
+        from runner.run.places import Places
+
+        workspace = self.workspace
+        path = partial(artifacts.sql_path, workspace.project)
+        return Places(workspace.graph, self.compiled, workspace.templates, path)
 
 
 def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) -> int:

@@ -36,7 +36,7 @@ def maintain(arguments: MaintainArguments, report: Report) -> int:
         return Schedule(
             graph,
             graph.nodes,
-            lambda node: maintained(node, maintenance, job.compiled_path),
+            lambda node: maintained(node, maintenance, job.places.of),
             parts.spark.cancel,
             report,
             stops=lambda: parts.signals.count,

@@ -81,7 +81,7 @@ def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail
         **{name: case.query.meaning for name, case in job.compiled.cases.items()},
         **{name: str(test.file) for name, test in job.compiled.function_tests.items()},
     }
-    run, cancel = parts.execution(job.compiled_path).run, parts.spark.cancel
+    run, cancel = parts.execution(job.places.of).run, parts.spark.cancel
     graph, signals = job.workspace.graph, parts.signals
     return Schedule(graph, names, run, cancel, listener, threads, fail_fast, queries, lambda: signals.count).run()
 
@@ -117,8 +117,8 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
     job = Job.of(workspace, "run --continuous", nodes, arguments.full_refresh)
 
     def land(parts: Parts) -> list[Result]:
-        path, fail_fast = job.compiled_path, arguments.fail_fast
-        return parts.continuous(path, report, interval, fail_fast, len(sources), mirrors).run(sources)
+        place_of, fail_fast = job.places.of, arguments.fail_fast
+        return parts.continuous(place_of, report, interval, fail_fast, len(sources), mirrors).run(sources)
 
     return run_locked(job, report, land)
 

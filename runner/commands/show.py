@@ -30,7 +30,7 @@ def show(arguments: ShowArguments, report: Report) -> int:
             parts.views.make(node)
             columns, rows = spark.rows(f"select * from {quoted(node.name)}", arguments.limit)
         except QueryFailed as failure:
-            report.query_failed(failure.message)
+            report.query_failed(f"{failure.message}{job.places.of(node, failure)}")
             return 1
     if arguments.output == "json":
         report.json_lines(rows)

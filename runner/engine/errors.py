@@ -5,21 +5,42 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, QueryContextType
 
 from runner.errors import RunnerError, refused
 from runner.files import Damaged
 
 
-class QueryFailed(Exception):
-    """Spark refused or aborted a query; `line` and `column` (from 1) point into the SQL that was submitted."""
+@dataclass(frozen=True)
+class SqlPlace:
+    """A place in the text of a query, whose lines and columns count from 1: what stands there is `fragment`, which is
+    empty if it is not known. The text may be that of a view that the query reads.
+    """
 
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+    line: int
+    column: int
+    fragment: str = ""
+
+    def found_in(self, sql: str) -> SqlPlace | None:
+        """The place in a query, which is that of its last character if it ends too early; None if it is not there."""
+        lines = sql.split("\n")
+        rest = "\n".join(lines[self.line - 1 :])[self.column - 1 :]
+        if self.line > len(lines) or not rest.startswith(self.fragment):
+            return None
+        last = sql.rstrip().split("\n")
+        return self if rest.strip() else SqlPlace(len(last), len(last[-1]))
+
+
+class QueryFailed(Exception):
+    """Spark refused or aborted a query, because of what stands at `place`, if it is known."""
+
+    def __init__(self, message: str, place: SqlPlace | None = None) -> None:
         super().__init__(message)
-        self.message, self.line, self.column = message, line, column
+        self.message, self.place = message, place
 
     @property
     def is_of_disk(self) -> bool:
@@ -65,7 +86,8 @@ def spark_gone() -> Iterator[None]:
         raise RunnerError("spark-gone", SparkGone().message, hint=hint) from error
 
 
-PLACE = re.compile(r"line (\d+),? pos(?:ition)? (\d+)")
+PLACE = re.compile(r"line (\d+),? pos (\d+)")
+POSITION = re.compile(r"line (\d+), position (\d+)")
 # Words of Java, Hadoop and Spark for what is wrong with a disk, or with a file -> what to do.
 DISK_REMEDIES = (
     (
@@ -99,10 +121,18 @@ def _query_failed(error: PySparkException) -> QueryFailed:
     whole = str(error)
     if failed := REGISTRY_FAILED.search(whole):
         return QueryFailed(f"{failed[1]}\nno message is lost: the next run reads them")
-    text = re.split(r"\n\nJVM stacktrace|\n+\tat \w|;\n|\n=+ \w|; line \d+ pos", whole)[0].strip()
-    text, place = text or type(error).__name__, PLACE.search(whole)
-    text = _explained(text, _causes(getattr(error, "_origin", None)))
-    return QueryFailed(text, int(place[1]), int(place[2]) + 1) if place else QueryFailed(text)
+    text = re.split(r"\n\nJVM stacktrace|\n+\tat \w|;\n|\n=+ \w|; line \d+ pos| \(line \d+, pos", whole)[0].strip()
+    text = _explained(text or type(error).__name__, _causes(getattr(error, "_origin", None)))
+    return QueryFailed(text, _place(error, whole))
+
+
+def _place(error: PySparkException, whole: str) -> SqlPlace | None:
+    """The place that Spark gives beside an error, with positions from 1; else in its text, with positions from 0."""
+    for context in error.getQueryContext() or ():
+        if context.contextType() == QueryContextType.SQL and (place := POSITION.search(context.summary())):
+            return SqlPlace(int(place[1]), int(place[2]), context.fragment())
+    place = PLACE.search(whole)
+    return SqlPlace(int(place[1]), int(place[2]) + 1) if place else None
 
 
 def _explained(text: str, causes: list[str]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from runner.project.constant_calls import Call, constant_calls
 from runner.project.nodes import Project
 from runner.project.settings import check_setting
 from runner.project.variables import public_env_var, secret_in_model, variable
-from runner.render import Renderer, Signature, name
+from runner.render import Renderer, Signature, TracingRenderer, name
+from runner.tracing import Trace
 
 
 @dataclass
@@ -47,7 +50,8 @@ class Templates:
             "is_incremental": lambda: self.is_incremental,
             "read_rows_view": read_rows_view,
         }
-        self.renderer = Renderer(project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope})
+        self.folders, self.scope = project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope}
+        self.renderer = Renderer(self.folders, self.scope)
 
     # --- what a template says about its node
 
@@ -85,8 +89,25 @@ class Templates:
 
     def sql(self, path: Path, is_incremental: bool = False) -> str:
         """The SQL of a model's file; with `is_incremental` the SQL that runs once its table exists."""
+        self._begin(path, is_incremental)
+        return self._shown(self.renderer.render(path, _context(path)), Where(path))
+
+    def trace(self, path: Path, sql: str, is_incremental: bool = False) -> Trace | None:
+        """Where the SQL of a model's file comes from: in the file itself and in macros of the project. None if that
+        cannot be told, because the templates look at what macros print.
+        """
+        own = [folder for folder in self.folders if folder != self.renderer.built_in]
+        for folders in (own, []):
+            marked = partial(_is_in, [path, *folders])
+            with suppress(RunnerError):
+                self._begin(path, is_incremental)
+                trace = TracingRenderer(self.folders, self.scope, marked).trace(path, _context(path))
+                if trace.text == sql.strip():
+                    return trace
+        return None
+
+    def _begin(self, path: Path, is_incremental: bool) -> None:
         self.reading, self.building, self.is_incremental = Reading(), path.stem, is_incremental
-        return self._shown(self.renderer.render(path, {"this": name(path.stem)}), Where(path))
 
     def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any]) -> str:
         """The query of the rows of a model that fail a data test."""
@@ -149,6 +170,15 @@ class Templates:
             check_setting(key, value)
         self.reading.config |= settings
         return ""
+
+
+def _context(path: Path) -> dict[str, str]:
+    """What only one model's template sees."""
+    return {"this": name(path.stem)}
+
+
+def _is_in(places: Iterable[Path], path: Path) -> bool:
+    return any(path.is_relative_to(place) for place in places)
 
 
 def read_rows_view(model: str, read: str) -> str:

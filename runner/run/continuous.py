@@ -18,7 +18,7 @@ from runner.engine.landed import Landed
 from runner.engine.session import Spark
 from runner.engine.streams import landed
 from runner.project.nodes import Node, Source
-from runner.run.execute import PathOf, failed
+from runner.run.execute import PlaceOf, failed
 from runner.run.following import Followed, Following
 from runner.run.landing import Landing
 from runner.run.results import Batch, Result
@@ -105,7 +105,7 @@ class Continuous:
     spark: Spark
     landing: Landing
     publisher: CatalogPublisher
-    compiled_path: PathOf
+    place_of: PlaceOf
     following: Following
     watcher: Watcher
     interval: str
@@ -157,7 +157,7 @@ class Continuous:
             with self.landing.explained(source):
                 query, notes = self.landing.start(source, {"processingTime": self.interval})
         except QueryFailed as failure:
-            result = failed(node, failure, self.compiled_path(node))
+            result = failed(node, failure, self.place_of)
             self._finish(node, number, replace(result, seconds=time.monotonic() - began))
             self._pause(self._continued(Stream(node, source, number, began, None, ()), failed_before))
             return
@@ -286,7 +286,7 @@ class Continuous:
             stopped = "its JVM was stopped too: the next run lands the batch that was in flight"
             self._ended(stream, Result(stream.node.name, "model", "success", notes=(*stream.notes, stopped)))
         else:
-            result = failed(stream.node, failure, self.compiled_path(stream.node))
+            result = failed(stream.node, failure, self.place_of)
             self._ended(stream, replace(result, notes=stream.notes))
             self._pause(stream)
 

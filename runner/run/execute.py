@@ -6,7 +6,6 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.maintenance import Maintenance
@@ -16,8 +15,8 @@ from runner.run.models import Models
 from runner.run.results import Result
 from runner.run.tests import TestRuns
 
-PathOf = Callable[[Node], Path]
-"""Where the SQL of a node was written."""
+PlaceOf = Callable[[Node, QueryFailed], str]
+"""The lines that say where the query of a node is wrong."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,11 @@ class Execution:
 
     models: Models
     tests: TestRuns
-    compiled_path: PathOf
+    place_of: PlaceOf
 
     def run(self, node: Node) -> Result:
         """Runs one node."""
-        return timed(node, self._run, self.compiled_path)
+        return timed(node, self._run, self.place_of)
 
     def _run(self, node: Node) -> Result:
         match node.subject:
@@ -48,17 +47,17 @@ class Execution:
                 raise AssertionError(f"{node.name} is read by its model")
 
 
-def maintained(node: Node, maintenance: Maintenance, compiled_path: PathOf) -> Result:
+def maintained(node: Node, maintenance: Maintenance, place_of: PlaceOf) -> Result:
     """Maintains the table of a model."""
 
     def maintain(node: Node) -> Result:
         notes = maintenance.maintain(node.name, bool(node.model and node.model.source))
         return Result(node.name, "model", "success", notes=notes)
 
-    return timed(node, maintain, compiled_path)
+    return timed(node, maintain, place_of)
 
 
-def timed(node: Node, action: Callable[[Node], Result], compiled_path: PathOf) -> Result:
+def timed(node: Node, action: Callable[[Node], Result], place_of: PlaceOf) -> Result:
     """The result of an action, with the seconds that it took. A query that fails is a result too, and so is any other
     error: what does not read this node goes on.
     """
@@ -67,7 +66,7 @@ def timed(node: Node, action: Callable[[Node], Result], compiled_path: PathOf) -
         with query_errors():
             result = action(node)
     except QueryFailed as failure:
-        result = failed(node, failure, compiled_path(node))
+        result = failed(node, failure, place_of)
     except (RunnerError, RunnerErrors):
         raise
     except Exception:
@@ -75,7 +74,6 @@ def timed(node: Node, action: Callable[[Node], Result], compiled_path: PathOf) -
     return replace(result, seconds=time.monotonic() - began)
 
 
-def failed(node: Node, failure: QueryFailed, compiled: Path) -> Result:
-    """The result of a node whose query failed, with the place in its compiled SQL."""
-    place = f"\n  --> {compiled}:{failure.line}:{failure.column}" if failure.line else ""
-    return Result(node.name, node.resource_type, "error", f"{failure.message}{place}")
+def failed(node: Node, failure: QueryFailed, place_of: PlaceOf) -> Result:
+    """The result of a node whose query failed, with the place of what is wrong."""
+    return Result(node.name, node.resource_type, "error", f"{failure.message}{place_of(node, failure)}")

@@ -174,7 +174,7 @@ class Landing:
                 raise
             if SAYS_LOST.search(failure.message):
                 self._lost(source)
-            raise QueryFailed(without_secrets(failure.message), failure.line, failure.column) from None
+            raise QueryFailed(without_secrets(failure.message), failure.place) from None
 
     def _lost(self, source: Source) -> tuple[str, ...]:
         """Notes on messages that Kafka lost before they were read; raises QueryFailed unless the source allows loss."""

@@ -15,7 +15,7 @@ from runner.project.graph import Graph
 from runner.project.nodes import Messages, Model, Node
 from runner.project.sql_functions import SqlFunction, distinct
 from runner.run.continuous import Continuous, Watcher
-from runner.run.execute import Execution, PathOf
+from runner.run.execute import Execution, PlaceOf
 from runner.run.following import following
 from runner.run.increments import Increments
 from runner.run.landing import Landing
@@ -80,7 +80,7 @@ class Parts:
         if name in self.compiled.nodes:
             yield self.compiled.nodes[name].sql_functions
 
-    def execution(self, compiled_path: PathOf) -> Execution:
+    def execution(self, place_of: PlaceOf) -> Execution:
         """What runs single nodes, in any thread."""
         recount = Recount(self.spark, self.tables, self.reads)
         reading = Reading(self.graph, self.tables)
@@ -88,13 +88,13 @@ class Parts:
         mirrors = Mirrors(reading, self.compiled, self.tables, self.run_id)
         models = Models(self.compiled, self.tables, self.views, self.landing, increments, mirrors, self.publisher)
         tests = TestRuns(self.compiled, self.spark, self.views, recount, reading, self.macro)
-        return Execution(models, tests, compiled_path)
+        return Execution(models, tests, place_of)
 
     def continuous(
-        self, compiled_path: PathOf, watcher: Watcher, interval: str, fail_fast: bool, streams: int, mirrors: list[Node]
+        self, place_of: PlaceOf, watcher: Watcher, interval: str, fail_fast: bool, streams: int, mirrors: list[Node]
     ) -> Continuous:
         """What lands sources until a signal comes, of which there are `streams`, and keeps mirrors up to date."""
-        build = self.execution(compiled_path).run
+        build = self.execution(place_of).run
 
         def rebuilt(node: Node) -> Result:
             self.views.are_outdated(node.parents)
@@ -105,7 +105,7 @@ class Parts:
             self.spark,
             self.landing,
             self.publisher,
-            compiled_path,
+            place_of,
             follows,
             watcher,
             interval,
