@@ -1,24 +1,66 @@
 {#- Data tests: each returns the rows that fail. -#}
 
+{#- The rows of a model that a test looks at. -#}
+{%- macro rows_where(model, condition) -%} (select * from {{ model }} where {{ condition }}) {%- endmacro -%}
+
+{%- macro first_rows(sql, limit) -%}
+select * from (
+  {{ sql | indent(2) }}
+) limit {{ limit }}
+{%- endmacro -%}
+
+{#- What a test makes of the rows that fail, in one row. -#}
+{%- macro verdict(sql, config) -%}
+select failures, coalesce(failures {{ config.warn_if }}, false) as warns, coalesce(failures {{ config.error_if }}, false) as fails
+from (
+  select {{ config.fail_calc }} as failures from (
+    {{ sql | indent(4) }}
+  )
+)
+{%- endmacro -%}
+
+{#- A column, or what a map in it has under a key: `after['id']`. -#}
+{%- macro column_path(column) -%}
+{%- set base = column.split("['")[0] if column.endswith("']") else column -%}
+{{ name(base) }}{{ column[base | length:] }}
+{%- endmacro -%}
+
+{#- A name for what is no column of its own. -#}
+{%- macro named_as(column) -%}{% if column.endswith("']") %} as {{ name(column) }}{% endif %}{%- endmacro -%}
+
+{%- macro test_row_count(model, at_least=0, at_most=none) -%}
+select count(*) as rows from {{ model }} having count(*) < {{ at_least }}{% if at_most is not none %} or count(*) > {{ at_most }}{% endif %}
+{%- endmacro -%}
+
+{#- Whether the newest row is too old: `within` is an interval such as `1 day`. -#}
+{%- macro test_fresh(model, column, within) -%}
+select max({{ column_path(column) }}) as newest from {{ model }}
+having coalesce(max({{ column_path(column) }}) < current_timestamp() - interval {{ within }}, true)
+{%- endmacro -%}
+
 {%- macro test_not_null(model, column) -%}
-select * from {{ model }} where {{ name(column) }} is null
+select * from {{ model }} where {{ column_path(column) }} is null
 {%- endmacro -%}
 
 {%- macro test_unique(model, column) -%}
-select {{ name(column) }}, count(*) as times from {{ model }} where {{ name(column) }} is not null group by {{ name(column) }} having count(*) > 1
+{%- set value = column_path(column) -%}
+select {{ value }}{{ named_as(column) }}, count(*) as times from {{ model }} where {{ value }} is not null group by {{ value }} having count(*) > 1
 {%- endmacro -%}
 
-{%- macro test_accepted_values(model, column, values) -%}
-select {{ name(column) }}, count(*) as times from {{ model }}
-where {{ name(column) }} is not null and cast({{ name(column) }} as string) not in ({{ values | map('sql_text') | join(', ') }})
-group by {{ name(column) }}
+{%- macro test_accepted_values(model, column, values, quote='true') -%}
+{%- set value = column_path(column) -%}
+select {{ value }}{{ named_as(column) }}, count(*) as times from {{ model }}
+where {{ value }} is not null and {% if quote == 'false' %}{{ value }} not in ({{ values | join(', ') }})
+{%- else %}cast({{ value }} as string) not in ({{ values | map('sql_text') | join(', ') }}){% endif %}
+group by {{ value }}
 {%- endmacro -%}
 
 {%- macro test_relationships(model, column, to, field) -%}
-select {{ name(column) }}, count(*) as times from {{ model }} as child
-where {{ name(column) }} is not null
-  and not exists (select 1 from {{ ref(to) }} as parent where parent.{{ name(field) }} = child.{{ name(column) }})
-group by {{ name(column) }}
+{%- set value = column_path(column) -%}
+select {{ value }}{{ named_as(column) }}, count(*) as times from {{ model }} as child
+where {{ value }} is not null
+  and not exists (select 1 from {{ ref(to) }} as parent where parent.{{ name(field) }} = child.{{ value }})
+group by {{ value }}
 {%- endmacro -%}
 
 {%- macro test_expression_is_true(model, expression) -%}

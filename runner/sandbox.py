@@ -14,6 +14,8 @@ from typing import Any
 
 import jinja2
 import jinja2.nodes as syntax
+from jinja2.ext import Extension
+from jinja2.parser import Parser
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.visitor import NodeTransformer
@@ -56,6 +58,20 @@ WIDE = {
 }
 
 
+class TestTag(Extension):
+    """`{% test NAME(model, ...) %} ... {% endtest %}` is another way to write the macro `test_NAME`."""
+
+    tags = {"test"}  # noqa: RUF012
+
+    def parse(self, parser: Parser) -> syntax.Node:
+        line = next(parser.stream).lineno
+        macro = syntax.Macro(lineno=line)
+        macro.name = f"test_{parser.parse_assign_target(name_only=True).name}"
+        parser.parse_signature(macro)
+        macro.body = parser.parse_statements(("name:endtest",), drop_needle=True)
+        return macro
+
+
 class Sandbox(SandboxedEnvironment):
     """An environment whose templates see some names, and may call those of them that are functions. What a template
     has made is counted from `begin` on.
@@ -64,7 +80,7 @@ class Sandbox(SandboxedEnvironment):
     intercepted_binops = frozenset(("+", "*", "**", "%"))
 
     def __init__(self, names: Mapping[str, Any], **options: Any) -> None:
-        super().__init__(undefined=jinja2.StrictUndefined, extensions=["jinja2.ext.do"], **options)
+        super().__init__(undefined=jinja2.StrictUndefined, extensions=["jinja2.ext.do", TestTag], **options)
         self.left = MOST
         self.callables: set[Any] = set()
         kept = {name: self.globals[name] for name in ("range", "dict", "namespace")}

@@ -51,8 +51,8 @@ class Job:
 
     @property
     def tables(self) -> list[str]:
-        """The names of the tables that it writes."""
-        return [node.name for node in self.nodes if node.model and node.model.is_table]
+        """The names of the tables that it writes: those of models, and of tests that keep the rows that fail."""
+        return [node.name for node in self.nodes if node.writes_table]
 
     @property
     def growing(self) -> list[str]:

@@ -92,6 +92,12 @@ class Compiler:
                 return CompiledNode(sql, increment=increment)
 
     def data_test(self, test: DataTest) -> CompiledNode:
+        """The SQL of the rows that fail."""
         if test.source:
             return CompiledNode(self.templates.call("test_conserved", test.source))
-        return CompiledNode(self.templates.test_sql(test.kind, test.model, test.arguments))
+        if test.file:
+            sql = self.templates.singular_test_sql(test.file.path)
+        else:
+            sql = self.templates.test_sql(test.kind, test.model, test.arguments, test.config.where)
+        limit = test.config.limit
+        return CompiledNode(sql if limit is None else self.templates.call("first_rows", sql.rstrip(), limit))

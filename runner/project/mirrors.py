@@ -36,8 +36,9 @@ MIRROR_KEYS = (
     "on_drift",
     "tags",
     "data_tests",
+    "tests",
 )
-COLUMN_KEYS = ("type", "sent_as", "description", "data_tests")
+COLUMN_KEYS = ("type", "sent_as", "description", "data_tests", "tests")
 # Setting -> its values; the first is the default.
 CHOICES = {
     "without_key": ("reject", "append", "whole_row"),

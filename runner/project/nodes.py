@@ -10,6 +10,7 @@ from typing import Any
 
 from runner.errors import Where
 from runner.files import is_uri
+from runner.project.test_config import TestConfig
 from runner.secrets import Secrets
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
@@ -291,15 +292,16 @@ class Model:
 
 @dataclass(frozen=True)
 class DataTest:
-    """The macro `test_<kind>` returns the rows of `model` that fail. `source` is set for a test of what was read from
-    a source.
+    """The macro `test_<kind>` returns the rows of `model` that fail, or the SQL at `file` does, which is a test of no
+    model in particular. `source` is set for a test of what was read from a source.
     """
 
     kind: str
     model: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    severity: str = "error"
+    config: TestConfig = field(default_factory=TestConfig)
     source: Source | None = None
+    file: SqlFile | None = None
 
     @property
     def mirror(self) -> Mirror | None:
@@ -367,6 +369,13 @@ class Node:
         """Its name, and that of the table beside it."""
         query = self.model and self.model.query
         return (self.name, query.beside) if isinstance(query, MirrorQuery) else (self.name,)
+
+    @property
+    def writes_table(self) -> bool:
+        """Whether running it writes a table with its name."""
+        if isinstance(self.subject, DataTest):
+            return self.subject.config.store_failures
+        return bool(self.model and self.model.is_table)
 
     @property
     def data_test(self) -> DataTest | None:

@@ -27,6 +27,9 @@ VIEWS = {
     "freshness_by_table": "the same for each table",
 }
 
+# The version of property files, which dbt's have too.
+VERSION = "2"
+
 
 def read_properties(project: Project, problems: Problems) -> list[Yaml]:
     """The property files of the project; mistakes are added to `problems`, and files with mistakes are left out."""
@@ -70,6 +73,10 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
         with problems.gathered():
             for node in function_tests(path, nodes.relative):
                 nodes.add(node)
+    for path in _singular_tests(project):
+        with problems.gathered():
+            if singular := tests.singular_test(path):
+                nodes.add(singular)
     for path in sorted((project.root / "formats" / "cases").glob("*/*.rows.yml")):
         nodes.add(_case(path, nodes))
     return nodes.by_name
@@ -103,6 +110,13 @@ def _model_files(project: Project) -> list[Path]:
 
 def _property_files(project: Project) -> list[Path]:
     return sorted((project.root / "models").rglob("*.yml"))
+
+
+def _singular_tests(project: Project) -> list[Path]:
+    """The files in tests/, without those of folders that are projects of their own."""
+    folder = project.root / "tests"
+    others = {path.parent for path in folder.rglob("project.yml")}
+    return sorted(path for path in folder.rglob("*.sql") if not others.intersection(path.parents))
 
 
 # --- sources and the models generated from them
@@ -173,7 +187,11 @@ def _case(path: Path, nodes: Nodes) -> Node:
 
 def _read_properties(path: Path, problems: Problems) -> Yaml | None:
     with problems.gathered():
-        return read_yaml(path).only(PROPERTY_KEYS)
+        read = read_yaml(path).only(PROPERTY_KEYS)
+        if (version := read.get("version")) and version.text() != VERSION:
+            message = f'the version of property files is {VERSION}, not "{version.text()}"'
+            raise version.error("properties-version", message, "remove the line, or write version: 2")
+        return read
     return None
 
 
@@ -205,11 +223,13 @@ def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
         nodes.add(fits_test(state, state.model.mirror))
     for column, test in mirror_tests(entry):
         with nodes.problems.gathered():
-            found = tests.data_test(state, column, test)
+            if (found := tests.data_test(state, column, test)) is None:
+                continue
             nodes.add(found)
             # What is read again for the one is read again for the other.
             for node in history if found.data_test and found.data_test.mirror else ():
-                nodes.add(tests.data_test(node, column, test))
+                if again := tests.data_test(node, column, test):
+                    nodes.add(again)
 
 
 # --- models
@@ -238,7 +258,8 @@ def _add_models(nodes: Nodes, templates: Templates, tests: Tests, described: dic
 def _add_data_tests(nodes: Nodes, tests: Tests, node: Node, properties: Yaml) -> None:
     for column, entry in _data_tests(properties):
         with nodes.problems.gathered():
-            nodes.add(tests.data_test(node, column, entry))
+            if test := tests.data_test(node, column, entry):
+                nodes.add(test)
 
 
 def _data_tests(properties: Yaml) -> Iterable[tuple[str | None, Yaml]]:

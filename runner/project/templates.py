@@ -21,8 +21,11 @@ from runner.tracing import Trace
 
 @dataclass
 class Reading:
-    """What a template says about its node: the nodes that it reads, and its settings."""
+    """What a template says about its node: the nodes that it reads, and its settings, which are those of a model or of
+    a test.
+    """
 
+    is_test: bool = False
     parents: list[str] = field(default_factory=list)
     new_rows: list[str] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
@@ -72,7 +75,7 @@ class Templates:
         first = self.reading
         self.sql(path, is_incremental=True)
         later = self.reading
-        return Reading([*first.parents, *later.parents], [*first.new_rows, *later.new_rows], first.config)
+        return Reading(False, [*first.parents, *later.parents], [*first.new_rows, *later.new_rows], first.config)
 
     def _call(self, call: Call, path: Path) -> None:
         try:
@@ -109,10 +112,21 @@ class Templates:
     def _begin(self, path: Path, is_incremental: bool) -> None:
         self.reading, self.building, self.is_incremental = Reading(), path.stem, is_incremental
 
-    def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any]) -> str:
-        """The query of the rows of a model that fail a data test."""
+    def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any], where: str = "") -> str:
+        """The query of the rows of a model that fail a data test, among those for which `where` is true."""
         self.reading, self.building = Reading(), ""
-        return self._shown(self.renderer.call(f"test_{kind}", model=name(model), **arguments))
+        rows = self.renderer.call("rows_where", name(model), where).strip() if where else name(model)
+        return self._shown(self.renderer.call(f"test_{kind}", model=rows, **arguments))
+
+    def singular_test_sql(self, path: Path) -> str:
+        """The query of the rows that fail the test of a file."""
+        self.reading, self.building = Reading(is_test=True), ""
+        return self._shown(self.renderer.render(path, {}), Where(path))
+
+    def read_singular_test(self, path: Path) -> Reading:
+        """What the file of a test says."""
+        self.singular_test_sql(path)
+        return self.reading
 
     def expand(self, text: str, where: Where) -> tuple[str, Reading]:
         """A text with its `{{ }}` filled in, and the nodes that it reads."""
@@ -167,7 +181,8 @@ class Templates:
                 "template", "config takes settings by name", hint="for instance: config(materialized='table')"
             )
         for key, value in settings.items():
-            check_setting(key, value)
+            if not self.reading.is_test:
+                check_setting(key, value)
         self.reading.config |= settings
         return ""
 

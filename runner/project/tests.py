@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from runner.errors import nearest_or_all
-from runner.project.nodes import DataTest, FunctionTest, MirrorQuery, Node, UnitTest
-from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref_name, rows, test_call
+from runner.errors import Where, nearest_or_all
+from runner.project.nodes import DataTest, FunctionTest, MirrorQuery, Node, SqlFile, UnitTest
+from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref_name, rows
 from runner.project.templates import Templates
+from runner.project.test_calls import test_call
+from runner.project.test_config import settings_of, test_config
 from runner.yaml_text import Yaml, read_yaml
 
 # The data tests that are generated, for each source and for each mirror; models cannot have them.
@@ -25,23 +27,52 @@ class Tests:
         self.templates, self.taken, self.relative = templates, taken, relative
         self.signatures = {kind: one for kind, one in templates.tests().items() if kind not in GENERATED}
 
-    def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node:
-        """A test such as `unique` of a model, or of one of its columns."""
-        kind, arguments, severity = test_call(entry, self.templates.models)
+    def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node | None:
+        """A test such as `unique` of a model, or of one of its columns; None if it is not enabled."""
+        call = test_call(entry, self.templates.models)
+        if not call.config.enabled:
+            return None
+        kind = call.kind
         if kind not in self.signatures:
-            hint = nearest_or_all(kind, self.signatures)
-            raise entry.error("test-unknown", f'there is no data test "{kind}"', hint)
-        named = {**arguments, **({"column": column} if column else {})}
+            raise entry.error("test-unknown", f'there is no data test "{kind}"', self._instead(kind))
+        named = {**call.arguments, **({"column": column} if column else {})}
+        if "column" in named and "column_name" in self.signatures[kind].arguments:
+            named["column_name"] = named.pop("column")
         self._check_arguments(kind, named, column, entry)
         query = self._recounted(kind, node, entry)
         if query:
             named["query"] = query
         reading = self.templates.read_test(kind, node.name, named)
-        label = self._free("_".join([kind, node.name, *([column] if column else [])]))
-        test = DataTest(kind, node.name, named, severity)
+        label = self._free(call.name or "_".join([kind, node.name, *([column] if column else [])]))
         parents = (node.name, *(query.mirror.models if query else ()), *reading.parents)
         where = entry.where()
-        return Node(label, "test", test, parents, path=self.relative(where.path), where=where)
+        return Node(
+            label,
+            "test",
+            DataTest(kind, node.name, named, call.config),
+            parents,
+            frozenset(call.config.tags),
+            self.relative(where.path),
+            call.description,
+            where=where,
+        )
+
+    def singular_test(self, path: Path) -> Node | None:
+        """The test of a file: a query of the rows that fail. None if it is not enabled."""
+        where = Where(path, 1)
+        reading = self.templates.read_singular_test(path)
+        config = test_config(settings_of(reading.config, where))
+        if not config.enabled:
+            return None
+        parents = tuple(dict.fromkeys(reading.parents))
+        test = DataTest("singular", "", config=config, file=SqlFile(path))
+        return Node(path.stem, "test", test, parents, frozenset(config.tags), self.relative(path), where=where)
+
+    def _instead(self, kind: str) -> str:
+        name = kind.rpartition(".")[2]
+        if name != kind:
+            return f'there are no packages: write the macro "test_{name}" in macros/, and the test as "{name}"'
+        return nearest_or_all(kind, self.signatures)
 
     def _recounted(self, kind: str, node: Node, entry: Yaml) -> MirrorQuery | None:
         """The query of a mirror, of the rows that it has read, for a test that runs it again."""
@@ -56,7 +87,9 @@ class Tests:
         expected = [argument for argument in signature.arguments if argument not in GIVEN]
         if named.keys() - set(expected) or signature.required - {*GIVEN, *named}:
             hint = (
-                'name the column, or put the test under it in "columns"' if "column" in expected and not column else ""
+                'name the column, or put the test under it in "columns"'
+                if expected and "column" in expected[0] and not column
+                else ""
             )
             takes, given = (", ".join(names) or "nothing" for names in (expected, named))
             raise entry.error("test-arguments", f'the data test "{kind}" takes {takes}, not {given}', hint)

@@ -40,8 +40,8 @@ def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, 
                 before[name].discard(test.model)
                 if test.model in chosen:
                     before[test.model].add(name)
-            case DataTest() as test:
-                for reader in (_models_below(graph, test.model) & chosen) - before[name]:
+            case DataTest():
+                for reader in (_models_below(graph, _tested(graph.nodes[name])) & chosen) - before[name]:
                     before[reader].add(name)
             case Case() | FunctionTest():
                 leader = leaders.setdefault(queries[name], name)
@@ -172,8 +172,9 @@ def depending(graph: Graph, node: Node, failed: AbstractSet[str]) -> set[str]:
     match node.subject:
         case Model():
             below = graph.downstream({node.name}, enters=enters)
-        case DataTest() as test:
-            models = {n for n in graph.downstream({test.model}, enters=enters) if graph.nodes[n].model}
+        case DataTest():
+            models = {n for n in graph.downstream(_tested(node), enters=enters) if graph.nodes[n].model}
+            models -= graph.upstream({node.name})
             below = models | graph.downstream(models, enters=enters)
         case UnitTest() as test:
             below = {test.model} | graph.downstream({test.model}, enters=enters)
@@ -185,9 +186,14 @@ def depending(graph: Graph, node: Node, failed: AbstractSet[str]) -> set[str]:
 def _judged(node: Node) -> str:
     """The model that a node builds or tests; of a test of something else the test itself."""
     match node.subject:
-        case DataTest() | UnitTest() as test:
+        case DataTest() | UnitTest() as test if test.model:
             return test.model
     return node.name
+
+
+def _tested(node: Node) -> tuple[str, ...]:
+    """The models that a data test judges: those that it reads if it is of none in particular."""
+    return (test.model,) if (test := node.data_test) and test.model else node.parents
 
 
 def _what_lacks(node: Node) -> str:
@@ -197,5 +203,5 @@ def _what_lacks(node: Node) -> str:
     return f'with the rows of "{_judged(node)}" as they are: "{node.name}" failed'
 
 
-def _models_below(graph: Graph, name: str) -> set[str]:
-    return {below for below in graph.downstream({name}) if graph.nodes[below].model}
+def _models_below(graph: Graph, names: Iterable[str]) -> set[str]:
+    return {below for below in graph.downstream(names) if graph.nodes[below].model}

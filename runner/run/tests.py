@@ -13,9 +13,11 @@ from runner.compile.compiled import Compiled, CompiledCase
 from runner.engine.errors import QueryFailed
 from runner.engine.messages import messages_view
 from runner.engine.session import Spark
+from runner.engine.tables import Tables
 from runner.functions.avro.files import FileMessage
 from runner.project.nodes import DataTest, Node, UnitTest
 from runner.project.templates import new_rows_view
+from runner.project.test_config import TestConfig
 from runner.render import name as quoted
 from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order
 from runner.run.documents import messages_of
@@ -40,23 +42,39 @@ class TestRuns:
     views: Views
     recount: Recount
     reading: Reading
+    tables: Tables
     macro: Callable[..., str]
     case_rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
     function_rows: dict[Path, list[Row]] = field(default_factory=dict)
 
     def data_test(self, node: Node, test: DataTest) -> Result:
-        """Passes if its query returns no rows."""
+        """Passes if its query returns no rows, or if what its config makes of them is no failure."""
         notes = self.views.prepare(node.name)
         notes += self.recount.views(test.source) if test.source else ()
         if test.mirror:
             self.reading.show_read_rows(test.model, test.mirror.models)
         sql = self.compiled.nodes[node.name].sql
+        if test.config.store_failures:
+            self.tables.replace(node.name, sql)
+            sql = self.macro("all_rows", quoted(node.name))
         columns, failing = self.spark.rows(sql, SHOWN_FAILURES)
-        failures = self.spark.count(sql) if len(failing) == SHOWN_FAILURES else len(failing)
+        failures, status = self._verdict(sql, test.config, len(failing))
         shown = [", ".join(f"{c}: {row[c]}" for c in columns if row[c] is not None) for row in failing]
-        status = ("fail" if test.severity == "error" else "warn") if failures else "warn" if notes else "pass"
-        message = f"{failures} failing rows" if failures else ""
-        return Result(node.name, "test", status, message, (*notes, *shown), failures)
+        if status == "pass":
+            return Result(node.name, "test", "warn" if notes else "pass", "", notes, failures)
+        return Result(node.name, "test", status, f"{failures} failing rows", (*notes, *shown), failures)
+
+    def _verdict(self, sql: str, config: TestConfig, found: int) -> tuple[int, str]:
+        """The number of failures of a test of which at least `found` rows fail, and the status."""
+        if not config.counts_rows:
+            row = self.spark.rows(self.macro("verdict", sql, config))[1][0]
+            failures, warns, fails = int(row["failures"] or 0), row["warns"], row["fails"]
+        else:
+            failures = self.spark.count(sql) if found == SHOWN_FAILURES else found
+            warns = fails = failures > 0
+        if config.severity == "error" and fails:
+            return failures, "fail"
+        return failures, "warn" if warns else "pass"
 
     def unit_test(self, node: Node, test: UnitTest) -> Result:
         """Passes if the model makes the expected rows from the given ones, in any order."""
