@@ -55,11 +55,11 @@ def write_manifest(project: Project, graph: Graph, compiled: Compiled) -> None:
     nodes = {
         _unique_id(project, node): _manifest_node(project, graph, node, compiled)
         for node in graph.nodes.values()
-        if node.resource_type != "source"
+        if node.resource_type not in ("source", "exposure")
     }
     sources = {
         _unique_id(project, node): {
-            "name": node.name.removeprefix("source."),
+            "name": node.label,
             "description": node.description,
             "format": node.format,
         }
@@ -114,7 +114,7 @@ def _manifest_node(project: Project, graph: Graph, node: Node, compiled: Compile
 
 
 def _unique_id(project: Project, node: Node) -> str:
-    return f"{node.resource_type}.{project.name}.{node.name.removeprefix('source.')}"
+    return f"{node.resource_type}.{project.name}.{node.label}"
 
 
 def _json(value: Any) -> str:

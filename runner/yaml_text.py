@@ -66,13 +66,16 @@ class Yaml:
             raise self.error("yaml-type", f"{self.name()} must be a list, not {self.kind()}")
         return self
 
-    def only(self, known: Iterable[str], code: str = "unknown-key") -> Yaml:
-        """The value itself; raises an error of that code for each key that is not known."""
+    def only(self, known: Iterable[str], code: str = "unknown-key", instead: Mapping[str, str] = {}) -> Yaml:
+        """The value itself; raises an error of that code for each key that is not known, with what to do `instead` of
+        some of them.
+        """
         problems = Problems()
         known = list(known)
         for key, value in self.mapping().items():
             if key not in known:
-                problems.add(value.error(code, f'unknown key "{key}" in {self.name()}', nearest_or_all(key, known)))
+                hint = instead.get(key) or nearest_or_all(key, known)
+                problems.add(value.error(code, f'unknown key "{key}" in {self.name()}', hint))
         problems.raise_if_any()
         return self
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from runner.commands.job import Job
     from runner.compile.compiled import CompiledNode
     from runner.engine.session import Spark
-    from runner.project.nodes import Source
+    from runner.project.inputs import Source
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "target" / "bench"

@@ -37,7 +37,7 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
     from runner.engine.session import Spark
-    from runner.project.nodes import Target
+    from runner.project.inputs import Target
 
     folder: Path = tmp_path_factory.mktemp("spark")
     # Two tasks and small blocks: files of some kilobytes are read in parallel, as big ones are in use.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.compile.unknown_types import UnknownType, unknown_types
-from runner.project.nodes import TableSettings
+from runner.project.inputs import TableSettings
 from runner.spec.formats import FormatFolders
 from tests.conftest import Ran
 

@@ -35,13 +35,14 @@ def ls(arguments: ListArguments, report: Report) -> int:
 
 
 def _line(node: Node, output: str) -> str:
-    name = node.name.replace("source.", "source:", 1) if node.resource_type == "source" else node.name
+    is_named_by_type = node.resource_type in ("source", "exposure")
+    name = f"{node.resource_type}:{node.label}" if is_named_by_type else node.name
     match output:
         case "json":
             return json_text(_properties(node))
         case "path":
             return node.path
-        case "selector" if node.resource_type != "source":
+        case "selector" if not is_named_by_type:
             return f"{node.resource_type}:{name}"
     return name
 

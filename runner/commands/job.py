@@ -19,7 +19,8 @@ from runner.compile.query import reads
 from runner.compile.runnable import functions_file
 from runner.engine.locks import Session, TableLocks
 from runner.files import is_uri
-from runner.project.nodes import Node, Project, Target
+from runner.project.inputs import Target
+from runner.project.nodes import Node, Project
 from runner.report import Report
 from runner.run.results import Interrupted, Result
 from runner.run.signals import StopSignals

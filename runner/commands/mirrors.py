@@ -17,7 +17,9 @@ from runner.compile.suggested_mirrors import (
     suggested_yaml,
 )
 from runner.errors import RunnerError, RunnerWarning, nearest_or_all
-from runner.project.nodes import Mirror, Node, Source
+from runner.project.inputs import Source
+from runner.project.mirror import Mirror
+from runner.project.nodes import Node
 from runner.report import Report
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from runner.compile.unknown_types import unknown_types
 from runner.contract import COLUMNS, RUN_COLUMNS
 from runner.engine.landed import Landed, landed_of
 from runner.errors import RunnerError, RunnerWarning, Where
-from runner.project.nodes import Target
+from runner.project.inputs import Target
 from runner.report import Report, counted
 from runner.run.case_files import case_text
 from runner.run.results import most_frequent

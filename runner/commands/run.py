@@ -48,7 +48,7 @@ def test(arguments: RunArguments, report: Report) -> int:
 
 def build(arguments: RunArguments, report: Report) -> int:
     """Lands new messages, builds models and runs tests, in order."""
-    return _execute("build", arguments, report, lambda node: node.resource_type != "source")
+    return _execute("build", arguments, report, lambda node: node.resource_type not in ("source", "exposure"))
 
 
 def _execute(command: str, arguments: RunArguments, report: Report, wanted: Wanted) -> int:

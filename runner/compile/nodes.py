@@ -12,18 +12,9 @@ from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.errors import Problems, RunnerError
 from runner.project.graph import Graph
-from runner.project.nodes import (
-    Case,
-    DataTest,
-    FunctionTest,
-    MirrorQuery,
-    Model,
-    Node,
-    Source,
-    SourcesView,
-    SqlFile,
-    SqlText,
-)
+from runner.project.inputs import Source
+from runner.project.mirror import MirrorQuery
+from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, SourcesView, SqlFile, SqlText
 from runner.project.templates import Templates
 from runner.spec.formats import FormatFolders
 from runner.sql_layout import folded

@@ -24,7 +24,7 @@ from runner.compile.readers import (
 )
 from runner.contract import MESSAGE_COLUMNS
 from runner.functions.avro.layout import AvroFunction
-from runner.project.nodes import TableSettings
+from runner.project.inputs import TableSettings
 from runner.spec.words import DdlSwitch, Format, Line, fields_of
 
 # The columns that together name a table, from the outside in.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runner.errors import Where
-from runner.project.nodes import TableSettings
+from runner.project.inputs import TableSettings
 from runner.spec.words import Field, Format, Value, fields_of
 
 

@@ -8,7 +8,7 @@ from runner.compile.compiled import FormatQuery
 from runner.compile.plan import make_plan
 from runner.compile.promises import make_promises
 from runner.contract import MESSAGE_COLUMNS
-from runner.project.nodes import Messages, TableSettings
+from runner.project.inputs import Messages, TableSettings
 from runner.project.sql_functions import printed_functions
 from runner.spec.words import Format
 from runner.sql_layout import folded

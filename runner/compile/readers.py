@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from runner.contract import CLASS_READERS
 from runner.errors import RunnerError, nearest_or_all
-from runner.project.nodes import TableSettings
+from runner.project.inputs import TableSettings
 from runner.spec.vocabulary import CLASSES
 from runner.spec.words import Format
 from runner.yaml_text import Yaml

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from runner.compile.readers import bare_type
+from runner.project.mirror import Mirror
 from runner.project.mirrors import MOST_DIGITS
-from runner.project.nodes import Mirror
 from runner.spec.words import Types
 
 # Class of a column's type in its database -> the types to try, the first that takes all values wins. Any takes texts.

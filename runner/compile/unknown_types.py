@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.compile.plan import NAME_COLUMNS
 from runner.compile.readers import bare_type
-from runner.project.nodes import TableSettings
+from runner.project.inputs import TableSettings
 from runner.spec.words import Format, Types
 
 # Of many columns, this many are named.

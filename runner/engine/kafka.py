@@ -14,7 +14,7 @@ from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.offsets import Offsets, TopicsNow, by_topic
 from runner.engine.session import Spark
 from runner.errors import did_you_mean
-from runner.project.nodes import Topics
+from runner.project.inputs import Topics
 from runner.project.topics import REACH_OPTIONS, without_secrets
 
 RANGES = "topic string, partition int, first bigint, next bigint"

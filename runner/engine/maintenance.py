@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 from runner.engine.errors import QueryFailed
 from runner.engine.tables import Tables
-from runner.project.nodes import BESIDE
+from runner.project.mirror import BESIDE
 from runner.storage.data import Cutoff
 from runner.storage.known import STORAGES
 

@@ -17,7 +17,7 @@ from runner.engine.session import Spark
 from runner.functions import udfs
 from runner.functions.avro.files import FileMessage, TopicRecord, plain_path
 from runner.patterns import SPECIAL, escaped, is_pattern, unescaped
-from runner.project.nodes import Messages
+from runner.project.inputs import Messages
 
 # Kind of messages -> what Spark reads them as.
 STORED_AS = {

@@ -24,7 +24,7 @@ from runner.engine.functions import MessageFunction, NoFunctions, SessionFunctio
 from runner.engine.locks import LOOK_AGAIN_SECONDS, Session, start_of
 from runner.engine.values import column_types, nullable, plain, typed
 from runner.errors import RunnerError, from_here
-from runner.project.nodes import Target
+from runner.project.inputs import Target
 from runner.project.sql_functions import SqlFunction
 from runner.storage.session import Properties
 

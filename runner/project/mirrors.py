@@ -6,17 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from runner.errors import Problems, nearest_or_all
-from runner.project.nodes import (
-    HISTORY,
-    DataTest,
-    Mirror,
-    MirrorColumn,
-    MirroredTable,
-    MirrorQuery,
-    Model,
-    Node,
-    Source,
-)
+from runner.project.inputs import Source
+from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
+from runner.project.nodes import DataTest, Model, Node
 from runner.project.properties import data_tests, optional_text
 from runner.project.sources import read_table_name
 from runner.spec.values import one_of, texts

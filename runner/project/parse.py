@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from runner.contract import COLUMNS
-from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all
+from runner.errors import Problems, RunnerError, Where, did_you_mean
+from runner.project import absent
+from runner.project.doc_blocks import doc_blocks, with_docs
+from runner.project.inputs import Source
 from runner.project.mirrors import MIRROR_KEYS, fits_test, mirror_names, mirror_nodes, mirror_tests
-from runner.project.nodes import STREAMING, Case, DataTest, Model, Node, Project, Source, SourcesView, SqlFile
-from runner.project.properties import COLUMN_KEYS, MODEL_KEYS, PROPERTY_KEYS, data_tests, entries, optional_text
-from runner.project.settings import as_tuple, check_together, read_settings
+from runner.project.models import check_new_rows, model_node, relative_to, with_properties
+from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Model, Node, Project, SourcesView
+from runner.project.properties import (
+    COLUMN_KEYS,
+    EXPOSURE_KEYS,
+    MODEL_KEYS,
+    PROPERTY_KEYS,
+    data_tests,
+    entries,
+    optional_text,
+    ref_name,
+)
+from runner.project.settings import as_tuple
 from runner.project.templates import Templates
 from runner.project.tests import Tests, function_tests
 from runner.render import function_folder
@@ -33,7 +44,9 @@ VERSION = "2"
 
 def read_properties(project: Project, problems: Problems) -> list[Yaml]:
     """The property files of the project; mistakes are added to `problems`, and files with mistakes are left out."""
-    return [read for path in _property_files(project) if (read := _read_properties(path, problems))]
+    blocks = doc_blocks(sorted((project.root / "models").rglob("*.md")), problems)
+    read = [read for path in _property_files(project) if (read := _read_properties(path, problems))]
+    return [with_docs(file, blocks, problems) for file in read]
 
 
 def read_templates(project: Project, properties: Iterable[Yaml]) -> Templates:
@@ -61,7 +74,7 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
     _add_models(nodes, templates, tests, described)
     for node in nodes.by_name.values():
         with problems.gathered():
-            _check_new_rows(node, nodes.by_name)
+            check_new_rows(node, nodes.by_name)
     for source in project.sources:
         nodes.add(_conserved(source))
     for entry in (entry for file in files for entry in _unit_tests(file)):
@@ -73,6 +86,9 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
         with problems.gathered():
             for node in function_tests(path, nodes.relative):
                 nodes.add(node)
+    for entry in (entry for file in files for entry in entries(file, "exposures", EXPOSURE_KEYS, problems)):
+        with problems.gathered():
+            nodes.add(_exposure(entry, nodes))
     for path in _singular_tests(project):
         with problems.gathered():
             if singular := tests.singular_test(path):
@@ -100,8 +116,7 @@ class Nodes:
 
     def relative(self, path: Path) -> str:
         """A path as nodes have it: relative to the project's folder."""
-        root = self.project.root
-        return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+        return relative_to(self.project, path)
 
 
 def _model_files(project: Project) -> list[Path]:
@@ -187,7 +202,7 @@ def _case(path: Path, nodes: Nodes) -> Node:
 
 def _read_properties(path: Path, problems: Problems) -> Yaml | None:
     with problems.gathered():
-        read = read_yaml(path).only(PROPERTY_KEYS)
+        read = read_yaml(path).only(PROPERTY_KEYS, instead=absent.KEYS)
         if (version := read.get("version")) and version.text() != VERSION:
             message = f'the version of property files is {VERSION}, not "{version.text()}"'
             raise version.error("properties-version", message, "remove the line, or write version: 2")
@@ -208,6 +223,32 @@ def _described(files: Iterable[Yaml], problems: Problems) -> dict[str, Yaml]:
             message = f'the model "{entry["name"].value}" is described twice'
             problems.add(entry.error("duplicate-key", message, f"also at {first.where()}"))
     return out
+
+
+def _check_parents(nodes: Nodes, disabled: Collection[str]) -> None:
+    """Adds `ref-disabled` for each node that reads a model which is not enabled."""
+    for node in nodes.by_name.values():
+        for parent in disabled & set(node.parents):
+            hint = f'enable "{parent}", or disable what reads it'
+            error = RunnerError("ref-disabled", f'"{node.label}" reads "{parent}", which is not enabled', node.where, hint)
+            nodes.problems.add(error)
+
+
+def _exposure(entry: Yaml, nodes: Nodes) -> Node:
+    config = dict(entry["config"].mapping().value) if entry.get("config") else {}
+    tags = as_tuple(config.get("tags", entry.value.get("tags")))
+    read = [ref_name(one) for one in entry["depends_on"].list().elements()] if entry.get("depends_on") else []
+    where = entry.where()
+    return Node(
+        f"exposure.{entry['name'].text()}",
+        "exposure",
+        Exposure(dict(entry.value)),
+        tuple(dict.fromkeys(read)),
+        frozenset(tags),
+        nodes.relative(where.path),
+        optional_text(entry.get("description")),
+        where=where,
+    )
 
 
 # --- mirrors
@@ -240,14 +281,15 @@ def _add_models(nodes: Nodes, templates: Templates, tests: Tests, described: dic
     for path in _model_files(nodes.project):
         properties = described.pop(path.stem, None)
         with nodes.problems.gathered():
-            node = _model(nodes, templates, path, properties)
+            if (node := model_node(nodes.project, templates, path, properties)) is None:
+                continue
             nodes.add(node)
             if properties:
                 _add_data_tests(nodes, tests, node, properties)
     for name in [name for name in described if name in nodes.by_name]:
         properties = described.pop(name)
         with nodes.problems.gathered():
-            nodes.by_name[name] = _with_properties(nodes.by_name[name], properties)
+            nodes.by_name[name] = with_properties(nodes.by_name[name], properties)
             _add_data_tests(nodes, tests, nodes.by_name[name], properties)
     models = [name for name, node in nodes.by_name.items() if node.model]
     for name, properties in described.items():
@@ -269,82 +311,3 @@ def _data_tests(properties: Yaml) -> Iterable[tuple[str | None, Yaml]]:
     for column in entries(properties, "columns", COLUMN_KEYS):
         for entry in data_tests(column):
             yield column["name"].text(), entry
-
-
-def _model(nodes: Nodes, templates: Templates, path: Path, properties: Yaml | None) -> Node:
-    """The model of a file. Settings in the file override those in its properties, and these override project.yml."""
-    reading = templates.read(path)
-    own = read_settings(properties.get("config") if properties else None)
-    config = {**_folder_config(nodes.project, path), **own, **reading.config}
-    _check_together(config, path, reading.new_rows)
-    materialized = config.get("materialized", "view")
-    key, on_schema_change = as_tuple(config.get("unique_key")), config.get("on_schema_change", "ignore")
-    columns = entries(properties, "columns", COLUMN_KEYS)
-    return Node(
-        path.stem,
-        "model",
-        Model(SqlFile(path), materialized, key, on_schema_change, tuple(dict.fromkeys(reading.new_rows))),
-        tuple(dict.fromkeys(reading.parents)),
-        frozenset(as_tuple(config.get("tags"))),
-        nodes.relative(path),
-        optional_text(properties.get("description")) if properties else "",
-        {"materialized": materialized},
-        {column["name"].text(): optional_text(column.get("description")) for column in columns},
-        where=Where(path, 1),
-    )
-
-
-def _check_together(config: dict[str, Any], path: Path, new_rows: list[str]) -> None:
-    try:
-        check_together({**config, **({"new_rows": new_rows} if new_rows else {})})
-    except RunnerError as e:
-        raise RunnerError(e.code, e.message, Where(path, 1), e.hint) from None
-
-
-def _check_new_rows(node: Node, by_name: dict[str, Node]) -> None:
-    """Raises RunnerError if new rows are asked for where nothing tells which rows are new."""
-    for name in node.model.new_rows if node.model else ():
-        if without := _without_batch(name, by_name, set()):
-            raise RunnerError(
-                "new-rows",
-                f'new_rows("{name}"): the rows of "{without}" do not tell in which batch they landed',
-                node.where,
-                "new_rows takes a view of the changelog, the changelog of a source, or a view of these",
-            )
-
-
-def _without_batch(name: str, by_name: dict[str, Node], seen: set[str]) -> str | None:
-    """The first among a node and what it reads whose rows have no batch."""
-    node = by_name.get(name)
-    if node is None or name in seen:
-        return None
-    match node.model:
-        case Model(query=SqlFile(), materialized="view"):
-            found = (_without_batch(parent, by_name, seen | {name}) for parent in node.parents)
-            return next((one for one in found if one), None)
-        case Model(query=Source()):
-            return None
-    return None if "batch" in node.columns else name
-
-
-def _folder_config(project: Project, path: Path) -> dict[str, Any]:
-    """The settings in project.yml (keys with a +) for the folders above a model; those of the nearest folder win."""
-    level: Any = project.model_config
-    levels = [level]
-    for folder in path.relative_to(project.root / "models").parts[:-1]:
-        level = level.get(folder, {})
-        levels.append(level)
-    return {key.removeprefix("+"): value for level in levels for key, value in level.items() if key.startswith("+")}
-
-
-def _with_properties(node: Node, properties: Yaml) -> Node:
-    """A generated model with the description from its properties."""
-    if properties.get("config"):
-        message = f'"{node.name}" is generated by the runner, and its config cannot be changed'
-        raise properties["config"].error("config-fixed", message)
-    for column in entries(properties, "columns", COLUMN_KEYS):
-        name = column["name"]
-        if node.columns and name.text() not in node.columns:
-            hint = nearest_or_all(name.text(), node.columns)
-            raise name.error("column-unknown", f'"{node.name}" has no column "{name.text()}"', hint)
-    return replace(node, description=properties["description"].text()) if properties.get("description") else node

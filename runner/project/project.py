@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner.errors import Problems, RunnerError, nearest_or_all
-from runner.project.nodes import Project, Target
+from runner.project.inputs import Target
+from runner.project.nodes import Project
 from runner.project.settings import read_folder_settings
 from runner.project.sources import read_sources
 from runner.project.targets import read_target

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from runner.errors import Problems
+from runner.project import absent
 from runner.yaml_text import Yaml
 
-PROPERTY_KEYS = ("version", "models", "mirrors", "unit_tests")
-MODEL_KEYS = ("name", "description", "config", "columns", "data_tests", "tests")
-COLUMN_KEYS = ("name", "description", "data_tests", "tests")
+PROPERTY_KEYS = ("version", "models", "mirrors", "unit_tests", "exposures")
+MODEL_KEYS = ("name", "description", "config", "meta", "docs", "columns", "data_tests", "tests")
+COLUMN_KEYS = ("name", "description", "config", "meta", "tags", "quote", "data_tests", "tests")
+EXPOSURE_KEYS = (
+    "name", "label", "type", "url", "maturity", "description", "owner", "depends_on", "tags", "meta", "config",
+)  # fmt: skip
 UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect")
 
 
@@ -21,7 +25,7 @@ def entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Probl
     for entry in yaml[key].list().elements():
         gather = problems or Problems()
         with gather.gathered():
-            entry.only(known)
+            entry.only(known, instead=absent.KEYS)
             if not entry.get("name"):
                 raise entry.error("name-missing", f'every entry of "{key}" needs a "name"')
             out.append(entry)

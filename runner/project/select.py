@@ -14,27 +14,30 @@ from runner.yaml_text import whole_number
 
 TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d*)\+)?(?:(?P<method>[\w.]+):)?(?P<value>[^+]+?)(?:\+(?P<down>\d*))?")
 
+# Types of nodes that are named only together with their type.
+NAMED_BY_TYPE = ("source", "exposure")
+
 METHODS: dict[str, Callable[[Node, str], bool]] = {
     "name": lambda node, value: (
-        node.resource_type != "source" and (fnmatch.fnmatchcase(node.name, value) or _in_folder(node, value))
+        node.resource_type not in NAMED_BY_TYPE and (fnmatch.fnmatchcase(node.name, value) or _in_folder(node, value))
     ),
     "file": lambda node, value: fnmatch.fnmatchcase(PurePosixPath(node.path).name, value),
     "tag": lambda node, value: any(fnmatch.fnmatchcase(tag, value) for tag in node.tags),
     "path": lambda node, value: fnmatch.fnmatchcase(node.path, value) or node.path.startswith(value.rstrip("/") + "/"),
-    "source": lambda node, value: (
-        node.resource_type == "source" and fnmatch.fnmatchcase(node.name.removeprefix("source."), value)
-    ),
+    "source": lambda node, value: node.resource_type == "source" and fnmatch.fnmatchcase(node.label, value),
+    "exposure": lambda node, value: node.resource_type == "exposure" and fnmatch.fnmatchcase(node.label, value),
     "format": lambda node, value: node.format is not None and fnmatch.fnmatchcase(node.format, value),
     "resource_type": lambda node, value: node.resource_type == value,
 }
 
 # Method -> the values of a node that it compares. If nothing matches, the hint suggests the nearest of them.
 COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
-    "name": lambda node: [node.name] if node.resource_type != "source" else [],
+    "name": lambda node: [node.name] if node.resource_type not in NAMED_BY_TYPE else [],
     "file": lambda node: [PurePosixPath(node.path).name],
     "tag": lambda node: node.tags,
     "path": lambda node: [node.path, *map(str, PurePosixPath(node.path).parents)],
-    "source": lambda node: [node.name.removeprefix("source.")] if node.resource_type == "source" else [],
+    "source": lambda node: [node.label] if node.resource_type == "source" else [],
+    "exposure": lambda node: [node.label] if node.resource_type == "exposure" else [],
     "format": lambda node: [node.format] if node.format else [],
     "resource_type": lambda node: [node.resource_type],
 }

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.project import absent
 from runner.project.nodes import MATERIALIZATIONS, SCHEMA_CHANGES
 from runner.yaml_text import Yaml
 
-SETTINGS = ("materialized", "tags", "unique_key", "on_schema_change")
+SETTINGS = ("materialized", "tags", "meta", "enabled", "pre_hook", "post_hook", "unique_key", "on_schema_change")
+HOOKS = ("pre_hook", "post_hook")
 INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change", "new_rows")
 
 
 def check_setting(name: str, value: Any) -> None:
     """Raises RunnerError, without a place, if there is no such setting or it cannot have this value."""
     if name not in SETTINGS:
-        raise RunnerError("setting-unknown", f'unknown setting "{name}"', hint=nearest_or_all(name, SETTINGS))
+        hint = absent.SETTINGS.get(name) or nearest_or_all(name, SETTINGS)
+        raise RunnerError("setting-unknown", f'unknown setting "{name}"', hint=hint)
     if name == "materialized" and value not in MATERIALIZATIONS:
-        raise RunnerError(
-            "materialization-unknown",
-            f'unknown materialisation "{value}"',
-            hint=nearest_or_all(str(value), MATERIALIZATIONS),
-        )
+        hint = absent.MATERIALIZATIONS.get(str(value)) or nearest_or_all(str(value), MATERIALIZATIONS)
+        raise RunnerError("materialization-unknown", f'unknown materialisation "{value}"', hint=hint)
+    if name == "enabled" and str(value).lower() not in ("true", "false"):
+        raise RunnerError("setting-value", f'"enabled" is true or false, not "{value}"')
+    if name == "meta" and not isinstance(value, dict):
+        raise RunnerError("setting-value", '"meta" is a mapping of names to values', hint="meta: {owner: data}")
+    if name in HOOKS and not all(isinstance(sql, str) for sql in hooks(value)):
+        raise RunnerError("setting-value", f'"{name}" is a statement or a list of them', hint="post_hook: analyze ...")
     if name == "tags" and not all(isinstance(tag, str) for tag in as_tuple(value)):
         raise RunnerError("setting-tags", "tags must be a text or a list of texts", hint="tags: [nightly, orders]")
     if name == "unique_key" and not all(isinstance(column, str) for column in as_tuple(value)):
@@ -50,6 +57,27 @@ def check_together(settings: dict[str, Any]) -> None:
         )
 
 
+def setting_name(written: str) -> str:
+    """
+    >>> setting_name("+pre-hook")
+    'pre_hook'
+    """
+    return written.removeprefix("+").replace("-", "_")
+
+
+def hooks(value: Any) -> tuple[Any, ...]:
+    """The statements of a hook, of which each may stand under `sql`.
+
+    >>> hooks("a"), hooks([{"sql": "b", "transaction": "false"}, "c"])
+    (('a',), ('b', 'c'))
+    """
+    return tuple(one.get("sql") if isinstance(one, dict) else one for one in as_tuple(value))
+
+
+def is_enabled(settings: Mapping[str, Any]) -> bool:
+    return str(settings.get("enabled", True)).lower() == "true"
+
+
 def as_tuple(value: Any) -> tuple[Any, ...]:
     """
     >>> as_tuple("a"), as_tuple(["a", "b"]), as_tuple(None)
@@ -63,9 +91,9 @@ def read_settings(yaml: Yaml | None) -> dict[str, Any]:
     problems = Problems()
     for name, value in yaml.mapping().items() if yaml else ():
         with problems.gathered():
-            _check_at(value, name)
+            _check_at(value, setting_name(name))
     problems.raise_if_any()
-    return dict(yaml.value) if yaml else {}
+    return {setting_name(name): value for name, value in yaml.value.items()} if yaml else {}
 
 
 def read_folder_settings(yaml: Yaml | None, folder: Path) -> dict[str, Any]:
@@ -74,7 +102,7 @@ def read_folder_settings(yaml: Yaml | None, folder: Path) -> dict[str, Any]:
     for key, value in yaml.mapping().items() if yaml else ():
         with problems.gathered():
             if key.startswith("+"):
-                _check_at(value, key.removeprefix("+"))
+                _check_at(value, setting_name(key))
             elif not (folder / key).is_dir():
                 folders = [path.name for path in folder.glob("*") if path.is_dir()]
                 hint = f'settings begin with +: "+{key}"' if key in SETTINGS else nearest_or_all(key, folders)

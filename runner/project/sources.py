@@ -8,7 +8,7 @@ from pathlib import Path
 from runner.errors import Problems, RunnerError, Where
 from runner.files import is_uri
 from runner.patterns import escaped
-from runner.project.nodes import Messages, Source, TableSettings
+from runner.project.inputs import Messages, Source, TableSettings
 from runner.project.properties import optional_text
 from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of

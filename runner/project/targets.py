@@ -9,7 +9,7 @@ from urllib.parse import quote
 from runner.errors import RunnerError, nearest_or_all
 from runner.files import is_uri
 from runner.patterns import HAS_SPECIAL
-from runner.project.nodes import Catalog, Target
+from runner.project.inputs import Catalog, Target
 from runner.project.variables import Filler
 from runner.storage.known import STORAGES
 from runner.storage.storage import Storage

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from runner.errors import Where, nearest_or_all
-from runner.project.nodes import DataTest, FunctionTest, MirrorQuery, Node, SqlFile, UnitTest
+from runner.project.mirror import MirrorQuery
+from runner.project.nodes import DataTest, FunctionTest, Node, SqlFile, UnitTest
 from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref_name, rows
 from runner.project.templates import Templates
 from runner.project.test_calls import test_call

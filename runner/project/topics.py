@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 
 from runner.errors import nearest_or_all
-from runner.project.nodes import Topics
+from runner.project.inputs import Topics
 from runner.project.variables import Filler
 from runner.yaml_text import Yaml, whole_number
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from runner.errors import RunnerError, did_you_mean
-from runner.project.nodes import Target
+from runner.project.inputs import Target
 from runner.render import fill
 from runner.sandbox import Sandbox
 from runner.secrets import Secrets

@@ -17,7 +17,8 @@ from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.landed import Landed
 from runner.engine.session import Spark
 from runner.engine.streams import landed
-from runner.project.nodes import Node, Source
+from runner.project.inputs import Source
+from runner.project.nodes import Node
 from runner.run.execute import PlaceOf, failed
 from runner.run.following import Followed, Following
 from runner.run.landing import Landing

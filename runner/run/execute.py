@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.maintenance import Maintenance
 from runner.errors import BUG, RunnerError, RunnerErrors
-from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, Source, UnitTest
+from runner.project.inputs import Source
+from runner.project.nodes import Case, DataTest, Exposure, FunctionTest, Model, Node, UnitTest
 from runner.run.models import Models
 from runner.run.results import Result
 from runner.run.tests import TestRuns
@@ -43,8 +44,8 @@ class Execution:
                 return self.tests.case(node)
             case FunctionTest():
                 return self.tests.function_test(node)
-            case Source():
-                raise AssertionError(f"{node.name} is read by its model")
+            case Source() | Exposure():
+                raise AssertionError(f"{node.name} is nothing that runs")
 
 
 def maintained(node: Node, maintenance: Maintenance, place_of: PlaceOf) -> Result:

@@ -7,7 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runner.project.nodes import Mirror, Node
+from runner.project.mirror import Mirror
+from runner.project.nodes import Node
 from runner.run.results import Result
 
 

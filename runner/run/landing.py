@@ -21,7 +21,7 @@ from runner.engine.session import Spark
 from runner.engine.streams import landed as landed_by
 from runner.engine.streams import newest_landed
 from runner.engine.tables import Tables
-from runner.project.nodes import Messages, Source, Topics
+from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
 from runner.run.results import Result
 from runner.run.silences import silences

@@ -12,8 +12,8 @@ from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions
 from runner.engine.tables import Tables
+from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.mirrors import taken_columns
-from runner.project.nodes import Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.templates import new_rows_view
 from runner.run.landing import finishes
 from runner.run.reading import Reading, landed_again, reading_until

@@ -9,7 +9,9 @@ from runner.compile.compiled import Compiled
 from runner.engine.catalog import CatalogPublisher
 from runner.engine.errors import QueryFailed, SparkGone
 from runner.engine.tables import Tables
-from runner.project.nodes import MirrorQuery, Model, Node, Source
+from runner.project.inputs import Source
+from runner.project.mirror import MirrorQuery
+from runner.project.nodes import Model, Node
 from runner.run.increments import Increments
 from runner.run.landing import Landing
 from runner.run.mirrors import Mirrors

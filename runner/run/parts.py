@@ -12,7 +12,8 @@ from runner.engine.maintenance import Maintenance
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.graph import Graph
-from runner.project.nodes import Messages, Model, Node
+from runner.project.inputs import Messages
+from runner.project.nodes import Model, Node
 from runner.project.sql_functions import SqlFunction, distinct
 from runner.run.continuous import Continuous, Watcher
 from runner.run.execute import Execution, PlaceOf

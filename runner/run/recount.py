@@ -14,7 +14,7 @@ from runner.engine.read_files import ReadFiles
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.functions.avro.files import plain_path
-from runner.project.nodes import Source, Topics
+from runner.project.inputs import Source, Topics
 from runner.run.landing import Reads, enumeration
 
 RECOUNTED = (

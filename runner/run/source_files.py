@@ -13,7 +13,7 @@ from runner.engine.messages import ONE_BY_ONE, ORDINARY_FILES, OTHER_FILES
 from runner.engine.read_files import ReadFiles
 from runner.functions.avro.files import plain_path
 from runner.patterns import HAS_SPECIAL, matching, unescaped, with_colon
-from runner.project.nodes import Messages
+from runner.project.inputs import Messages
 
 
 @dataclass(frozen=True)

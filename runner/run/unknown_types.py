@@ -6,7 +6,7 @@ from datetime import date
 
 from runner.compile.unknown_types import has_tables_of_types, unknown_types
 from runner.engine.tables import Tables
-from runner.project.nodes import Source
+from runner.project.inputs import Source
 
 
 def notes_on_landed(tables: Tables, source: Source, run_id: str, since: date) -> tuple[str, ...]:

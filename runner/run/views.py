@@ -11,7 +11,8 @@ from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.graph import Graph
-from runner.project.nodes import Model, Node, Source
+from runner.project.inputs import Source
+from runner.project.nodes import Model, Node
 
 
 @dataclass

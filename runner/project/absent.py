@@ -1,0 +1,102 @@
+"""What people who know dbt look for and will not find here, and what to do instead."""
+
+from __future__ import annotations
+
+HISTORY = "the changelog has the history of each row, and a mirror with history: true makes a table of it"
+GROUPS = "give the models a tag, and select them by it"
+METRICS = "define metrics in the tool that shows them"
+VERSIONS = "give each version a model of its own"
+NEW_ROWS = "an incremental model takes what is new with new_rows('changelog')"
+TARGET = "targets in project.yml say where tables are; all of one run are in one place"
+
+# Keys of property files.
+KEYS = {
+    "snapshots": HISTORY,
+    "groups": GROUPS,
+    "semantic_models": METRICS,
+    "metrics": METRICS,
+    "saved_queries": METRICS,
+    "analyses": "runner show --inline SQL runs a query once; models/ has those that stay",
+    "macros": "a comment {# #} before a macro describes it",
+    "versions": VERSIONS,
+    "latest_version": VERSIONS,
+    "access": GROUPS,
+    "group": GROUPS,
+    "deprecation_date": "say it in the description",
+    "time_spine": METRICS,
+    "granularity": METRICS,
+    "external": "a source of messages names its files under files",
+    "loader": "say it in the description",
+}
+
+# Settings of models.
+SETTINGS = {
+    "alias": "the name of a model's file is the name of its table: rename the file, or add a view with the other name",
+    "schema": TARGET,
+    "database": TARGET,
+    "catalog": TARGET,
+    "location_root": TARGET,
+    "file_format": "storage of the target says it, for all tables of a run",
+    "group": GROUPS,
+    "access": GROUPS,
+    "grants": "the catalog grants; a post_hook can run: grant select on table {{ this }} to ...",
+    "quoting": "all names are quoted",
+    "packages": "there are no models in Python",
+    "submission_method": "there are no models in Python",
+    "full_refresh": "--full-refresh builds the selected models again; leave a model out with --exclude",
+    "event_time": NEW_ROWS,
+    "batch_size": NEW_ROWS,
+    "begin": NEW_ROWS,
+    "lookback": NEW_ROWS,
+    "concurrent_batches": NEW_ROWS,
+    "on_configuration_change": "there are no materialized views",
+    "sql_header": "spark under a target has settings; a pre_hook runs SQL before the model",
+    "docs": "leave the description empty",
+    "freshness": "freshness belongs to sources",
+}
+
+MATERIALIZATIONS = {
+    "ephemeral": "a view of one run costs no table either: materialized: view",
+    "materialized_view": "materialized: incremental",
+    "snapshot": HISTORY,
+}
+
+# Names in templates.
+NAMES = {
+    "adapter": "models are SELECTs, and the storage is known to the runner alone",
+    "api": "call ref, source, this and functions of Spark",
+    "builtins": "ref and source cannot be replaced",
+    "dbt": "Spark is the only engine: write its function, such as date_trunc",
+    "dbt_utils": "there are no packages: copy the macro into macros/",
+    "dbt_version": "runner --version",
+    "execute": "templates run no queries: leave the condition out",
+    "exceptions": "raise_error('...') of Spark fails while the query runs",
+    "flags": "var('...') with --vars",
+    "graph": "target/manifest.json has the graph",
+    "invocation_id": "run_id is a column of every changelog",
+    "load_result": "templates run no queries",
+    "local_md5": "md5('...') of Spark",
+    "log": "runner compile shows what a template makes",
+    "model": "this is the model's name",
+    "modules": "functions of Spark compute times and patterns",
+    "print": "runner compile shows what a template makes",
+    "project_name": "var('...')",
+    "return": "a macro gives the text that it prints",
+    "run_query": "templates run no queries: join or select what they would read",
+    "run_started_at": "current_timestamp() of Spark",
+    "schema": "target.catalog.schema",
+    "selected_resources": "target/run_results.json has what ran",
+    "statement": "templates run no queries: join or select what they would read",
+    "fromjson": "write the value as {% set x = {...} %}",
+    "fromyaml": "write the value as {% set x = {...} %}",
+    "tojson": "the filter: {{ value | tojson }}",
+    "toyaml": "the filter: {{ value | tojson }}",
+    "zip": "loop.index0 counts along two lists",
+    "set": "the filter: {{ values | unique | list }}",
+}
+
+# Statements in templates.
+STATEMENTS = {
+    "snapshot": HISTORY,
+    "materialization": "views, tables, incremental models and mirrors are what there is",
+}
