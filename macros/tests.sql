@@ -10,7 +10,7 @@ select * from (
 {%- endmacro -%}
 
 {#- What a test makes of the rows that fail, in one row. -#}
-{%- macro verdict(sql, config) -%}
+{%- macro judged_failures(sql, config) -%}
 select failures, coalesce(failures {{ config.warn_if }}, false) as warns, coalesce(failures {{ config.error_if }}, false) as fails
 from (
   select {{ config.fail_calc }} as failures from (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
@@ -86,14 +87,19 @@ class Signature:
 class Renderer:
     """Renders templates with the macros of some folders, the built-in one last. Raises `macro-taken` for a macro of
     another folder that has the name of a built-in macro and may not replace it. Files of built-in macros are compiled
-    when one of their macros is first called.
+    when one of their macros is first called. `instead` are hints for names and tags that people look for in vain.
     """
 
     def __init__(
-        self, macro_folders: Iterable[Path], globals_: Mapping[str, Any], sandbox: Callable[..., Sandbox] = Sandbox
+        self,
+        macro_folders: Iterable[Path],
+        globals_: Mapping[str, Any],
+        sandbox: Callable[..., Sandbox] = Sandbox,
+        instead: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         names = {"name": name, "text": sql_text, "macro": self._macro, **globals_}
         self.environment = sandbox(names, loader=jinja2.FunctionLoader(_source))
+        self.environment.instead = instead
         self.environment.offer_filters(
             {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines}
         )
@@ -130,9 +136,9 @@ class Renderer:
         """What a macro prints."""
         return str(self._guard(self.files[macro], lambda: self._macro(macro)(*arguments, **named))).strip() + "\n"
 
-    def expand(self, text: str, where: Where) -> str:
-        """A value of a YAML file with its `{{ }}` filled in."""
-        return fill(self.environment, text, where)
+    def expand(self, text: str, where: Where, context: Mapping[str, Any] = MappingProxyType({})) -> str:
+        """A text with its `{{ }}` filled in."""
+        return fill(self.environment, text, where, context)
 
     def parse(self, path: Path) -> jinja2.nodes.Template:
         """The syntax tree of a template; raises RunnerError `template` with the line."""
@@ -214,16 +220,16 @@ def _check_replaceable(node: jinja2.nodes.Macro, path: Path) -> None:
         raise RunnerError("macro-taken", message, Where(path, node.lineno), hint)
 
 
-def fill(environment: Sandbox, text: str, where: Where) -> str:
+def fill(environment: Sandbox, text: str, where: Where, context: Mapping[str, Any] = MappingProxyType({})) -> str:
     """A text with its `{{ }}` filled in."""
     environment.begin()
     try:
-        return environment.from_string(text).render()
+        return environment.from_string(text).render(context)
     except Exception as e:
         raise _mistake(e, where, environment) from e
 
 
-def _mistake(error: Exception, where: Where, environment: jinja2.Environment) -> RunnerError:
+def _mistake(error: Exception, where: Where, environment: Sandbox) -> RunnerError:
     """The error with its place, and the nearest known name if it is about an unknown one."""
     if isinstance(error, RunnerError):
         return RunnerError(error.code, error.message, error.where or where, error.hint)
@@ -234,13 +240,11 @@ def _mistake(error: Exception, where: Where, environment: jinja2.Environment) ->
         return RunnerError("template-size", message[:1].lower() + message[1:] or "out of memory", where, SMALL)
     undefined = re.fullmatch(r"'(\w+)' is undefined", message)
     if undefined:
-        return RunnerError(
-            "template",
-            f'"{undefined[1]}" is not defined',
-            where,
-            did_you_mean(undefined[1], environment.globals),
-        )
-    return RunnerError("template", message[:1].lower() + message[1:], where)
+        hint = environment.instead.get(undefined[1]) or did_you_mean(undefined[1], environment.globals)
+        return RunnerError("template", f'"{undefined[1]}" is not defined', where, hint)
+    tag = re.match(r"Encountered unknown tag '(\w+)'", message)
+    hint = environment.instead.get(tag[1], "") if tag else ""
+    return RunnerError("template", message[:1].lower() + message[1:], where, hint)
 
 
 def _source(path: str) -> tuple[str, str, Callable[[], bool]] | None:

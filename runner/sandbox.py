@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from types import BuiltinMethodType, MethodType
+from types import BuiltinMethodType, MappingProxyType, MethodType
 from typing import Any
 
 import jinja2
@@ -74,10 +74,11 @@ class TestTag(Extension):
 
 class Sandbox(SandboxedEnvironment):
     """An environment whose templates see some names, and may call those of them that are functions. What a template
-    has made is counted from `begin` on.
+    has made is counted from `begin` on. `instead` says what to do where people look for a name or a tag in vain.
     """
 
     intercepted_binops = frozenset(("+", "*", "**", "%"))
+    instead: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, names: Mapping[str, Any], **options: Any) -> None:
         super().__init__(undefined=jinja2.StrictUndefined, extensions=["jinja2.ext.do", TestTag], **options)

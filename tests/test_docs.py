@@ -15,7 +15,18 @@ from pathlib import Path
 import pytest
 
 from runner import cli, contract
-from runner.project import nodes, parse, project, properties, settings, sources, targets, topics
+from runner.project import (
+    data_test_calls,
+    data_test_config,
+    nodes,
+    parse,
+    project,
+    properties,
+    settings,
+    sources,
+    targets,
+    topics,
+)
 from runner.render import REPLACEABLE
 from runner.spec import messages as spec_messages
 from runner.spec import op as spec_lines
@@ -130,7 +141,7 @@ def test_every_command_and_flag_is_documented() -> None:
 
 
 def test_every_project_key_is_documented() -> None:
-    words = documented("runner.md")
+    words = documented("runner.md") | documented("models.md")
     for key in [
         *project.KEYS,
         *targets.TARGET_KEYS,
@@ -143,6 +154,9 @@ def test_every_project_key_is_documented() -> None:
         *properties.MODEL_KEYS,
         *properties.COLUMN_KEYS,
         *properties.UNIT_TEST_KEYS,
+        *properties.EXPOSURE_KEYS,
+        *data_test_config.TEST_SETTINGS,
+        *data_test_calls.BESIDE,
         *nodes.MATERIALIZATIONS,
     ]:
         assert key in words, key

@@ -416,7 +416,7 @@ CASES = [
         "models/m.sql:1",
         "for instance: ref('orders')",
         "ref takes one name",
-        "select * from {{ ref('shop', 'm') }}",
+        "select * from {{ ref('other', 'm') }}",
     ),
     in_model(
         "source-unknown", "models/m.sql:2", 'did you mean "orders"?', '"order"', "select *\nfrom {{ source('order') }}"
@@ -704,8 +704,126 @@ CASES = [
         "unknown-key",
         "models/m.yml:1:20",
         'did you mean "data_tests"?',
-        '"tests"',
-        "models: [{name: m, tests: [unique]}]",
+        '"data_test"',
+        "models: [{name: m, data_test: [unique]}]",
+    ),
+    in_properties(
+        "unknown-key",
+        "models/m.yml:1:1",
+        "the changelog has the history of each row, and a mirror with history: true makes a table of it",
+        '"snapshots"',
+        "snapshots: []",
+    ),
+    in_properties(
+        "properties-version", "models/m.yml:1:1", "remove the line, or write version: 2", 'not "3"', "version: 3"
+    ),
+    in_properties(
+        "doc-unknown",
+        "models/m.yml:1:20",
+        "write {% docs NAME %} ... {% enddocs %} in models/NAME.md",
+        '"orders"',
+        "models: [{name: m, description: \"{{ doc('orders') }}\"}]",
+    ),
+    Case(
+        "doc-unknown",
+        "models/m.yml:1:20",
+        'did you mean "orders"?',
+        '"order"',
+        {
+            "models/m.sql": "select 1 as a",
+            "models/a.md": "{% docs orders %}one row an order{% enddocs %}",
+            "models/m.yml": "models: [{name: m, description: \"{{ doc('order') }}\"}]",
+        },
+    ),
+    Case(
+        "duplicate-key",
+        "models/a.md:3",
+        "keep one",
+        '"orders"',
+        {"models/a.md": "{% docs orders %}a{% enddocs %}\n\n{% docs orders %}b{% enddocs %}"},
+    ),
+    in_properties(
+        "duplicate-key",
+        "models/m.yml:1:37",
+        "keep one of them",
+        '"tests" is an older name',
+        "models: [{name: m, data_tests: [a], tests: []}]",
+    ),
+    in_properties(
+        "setting-value", "models/m.yml:1:29", None, '"enabled"', "models: [{name: m, config: {enabled: perhaps}}]"
+    ),
+    in_properties(
+        "setting-value",
+        "models/m.yml:1:29",
+        "post_hook: analyze ...",
+        '"pre_hook"',
+        "models: [{name: m, config: {pre-hook: [{sqls: a}]}}]",
+    ),
+    in_properties(
+        "setting-value", "models/m.yml:1:29", "meta: {owner: data}", '"meta"', "models: [{name: m, config: {meta: a}}]"
+    ),
+    in_properties(
+        "setting-unknown",
+        "models/m.yml:1:29",
+        "storage of the target says it, for all tables of a run",
+        '"file_format"',
+        "models: [{name: m, config: {file_format: delta}}]",
+    ),
+    in_properties(
+        "setting-unknown",
+        "models/m.yml:1:54",
+        'did you mean "severity"?',
+        '"severty"',
+        "models: [{name: m, data_tests: [row_count: {config: {severty: warn}}]}]",
+    ),
+    in_properties(
+        "setting-value",
+        "models/m.yml:1:45",
+        "limit: 100",
+        '"limit"',
+        "models: [{name: m, data_tests: [row_count: {limit: many}]}]",
+    ),
+    in_properties(
+        "duplicate-key",
+        "models/m.yml:1:45",
+        "keep one",
+        '"severity" stands beside "config"',
+        "models: [{name: m, data_tests: [row_count: {severity: warn, config: {severity: warn}}]}]",
+    ),
+    in_properties(
+        "test-arguments",
+        "models/m.yml:1:45",
+        'put all arguments under "arguments"',
+        '"at_least" stands beside "arguments"',
+        "models: [{name: m, data_tests: [row_count: {at_least: 1, arguments: {at_most: 2}}]}]",
+    ),
+    Case(
+        "ref-disabled",
+        "models/b.sql:1",
+        'enable "a", or disable what reads it',
+        '"b" reads "a"',
+        {"models/a.sql": "{{ config(enabled=false) }} select 1", "models/b.sql": "select * from {{ ref('a') }}"},
+    ),
+    Case(
+        "ref-disabled",
+        "tests/t.sql:1",
+        'enable "a", or disable what reads it',
+        '"t" reads "a"',
+        {"models/a.sql": "{{ config(enabled=false) }} select 1", "tests/t.sql": "select * from {{ ref('a') }}"},
+    ),
+    Case(
+        "ref-unknown",
+        "tests/t.sql:1",
+        'did you mean "changelog"?',
+        '"chngelog"',
+        {"tests/t.sql": "select * from {{ ref('chngelog') }}"},
+    ),
+    Case(
+        "ref-unknown",
+        "models/m.yml:1:13",
+        'did you mean "changelog"?',
+        '"e" reads "chngelog"',
+        {"models/m.yml": "exposures: [{name: e, depends_on: [ref('chngelog')]}]"},
     ),
     in_properties(
         "duplicate-key", "models/m.yml:3:5", "also at models/m.yml:2:5", '"m"', "models:\n  - name: m\n  - name: m\n"
@@ -758,7 +876,7 @@ CASES = [
     in_properties(
         "test-unknown",
         "models/m.yml:1:33",
-        "known: accepted_values, expression_is_true, mirrored, not_null, relationships, unique",
+        "known: accepted_values, expression_is_true, fresh, mirrored, not_null, relationships, row_count, unique",
         '"conserved"',
         "models: [{name: m, data_tests: [conserved]}]",
     ),
@@ -766,7 +884,7 @@ CASES = [
         "test-arguments",
         "models/m.yml:1:53",
         None,
-        "takes column, values, not value, column",
+        "takes column, values, quote, not value, column",
         "models: [{name: m, columns: [{name: a, data_tests: [accepted_values: {value: [x]}]}]}]",
     ),
     in_properties(

@@ -35,7 +35,8 @@ class FormatQuery:
 class CompiledNode:
     """The SQL of a model or data test, and the functions that it calls: `functions` read messages, `sql_functions` are
     all SQL functions that it needs, in the order in which they must be made. `increment` is the SQL of an incremental
-    model once its table exists; `promises` are what the format of a source says of all rows.
+    model once its table exists; `promises` are what the format of a source says of all rows; `pre_hook` and `post_hook`
+    are the statements that run before and after.
     """
 
     sql: str
@@ -43,6 +44,8 @@ class CompiledNode:
     increment: str | None = None
     sql_functions: tuple[SqlFunction, ...] = ()
     promises: tuple[Promise, ...] = ()
+    pre_hook: tuple[str, ...] = ()
+    post_hook: tuple[str, ...] = ()
 
     @property
     def meaning(self) -> str:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from runner.compile.cases import Cases
 from runner.compile.compiled import Compiled, CompiledCase, CompiledFunctionTest, CompiledNode
 from runner.compile.function_tests import compile_function_test
 from runner.compile.library import Library
 from runner.compile.query import compile_format
-from runner.errors import Problems, RunnerError
+from runner.errors import Problems, RunnerError, Where
 from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, SourcesView, SqlFile, SqlText
 from runner.project.templates import Templates
+from runner.render import name as quoted
 from runner.spec.formats import FormatFolders
 from runner.sql_layout import folded
 
@@ -58,7 +60,7 @@ class Compiler:
 
     def with_functions(self, node: CompiledNode) -> CompiledNode:
         """The node with all SQL functions that it needs; before, it has those that only it calls."""
-        texts = f"{node.sql}\n{node.increment or ''}"
+        texts = "\n".join([node.sql, node.increment or "", *node.pre_hook, *node.post_hook])
         return replace(node, sql_functions=self.library.called_by(texts, node.sql_functions))
 
     def model(self, model: Model, node: Node) -> CompiledNode:
@@ -80,7 +82,14 @@ class Compiler:
                 if not sql.strip():
                     raise RunnerError("model-empty", f'the model "{node.name}" has no SQL', node.where)
                 increment = self.templates.sql(path, is_incremental=True) if model.is_incremental else None
-                return CompiledNode(sql, increment=increment)
+                before, after = (self._statements(one, model, node) for one in (model.pre_hook, model.post_hook))
+                return CompiledNode(sql, increment=increment, pre_hook=before, post_hook=after)
+
+    def _statements(self, templates: Iterable[str], model: Model, node: Node) -> tuple[str, ...]:
+        """The statements of a hook, without those that are empty. What they call their table is known to others too."""
+        this = self.templates.table(node.name) if model.is_table else quoted(node.name)
+        texts = (self.templates.expand(text, node.where or Where(Path(node.path)), this)[0] for text in templates)
+        return tuple(text for text in texts if text.strip())
 
     def data_test(self, test: DataTest) -> CompiledNode:
         """The SQL of the rows that fail."""

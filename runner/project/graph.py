@@ -44,7 +44,7 @@ class Graph:
                     problems.add(
                         RunnerError(
                             "ref-unknown",
-                            f'"{node.name}" reads "{parent}", and there is no such model',
+                            f'"{node.label}" reads "{parent}", and there is no such model',
                             node.where,
                             nearest_or_all(parent, models),
                         )

@@ -13,6 +13,7 @@ from runner.project.nodes import Model, Node, Project, SqlFile
 from runner.project.properties import COLUMN_KEYS, entries, optional_text
 from runner.project.settings import as_tuple, check_together, hooks, is_enabled, read_settings, setting_name
 from runner.project.templates import Templates
+from runner.render import name as quoted
 from runner.yaml_text import Yaml
 
 
@@ -28,7 +29,8 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
     _check_together(config, path, reading.new_rows)
     model = _model(path, config, reading.new_rows)
     statements = (*model.pre_hook, *model.post_hook)
-    of_hooks = [parent for sql in statements for parent in templates.expand(sql, Where(path, 1))[1].parents]
+    this = quoted(path.stem)
+    of_hooks = [parent for sql in statements for parent in templates.expand(sql, Where(path, 1), this)[1].parents]
     columns = entries(properties, "columns", COLUMN_KEYS)
     return Node(
         path.stem,

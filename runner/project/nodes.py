@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Where
+from runner.project.data_test_config import TestConfig
 from runner.project.inputs import Source, Target
 from runner.project.mirror import Mirror, MirrorQuery
-from runner.project.test_config import TestConfig
 from runner.secrets import Secrets
 from runner.yaml_text import Yaml
 

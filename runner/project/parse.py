@@ -75,36 +75,45 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
     for node in nodes.by_name.values():
         with problems.gathered():
             check_new_rows(node, nodes.by_name)
-    for source in project.sources:
-        nodes.add(_conserved(source))
-    for entry in (entry for file in files for entry in _unit_tests(file)):
-        with problems.gathered():
-            # No test of a model that could not be read: the mistake in the model is already among the problems.
-            if (test := tests.unit_test(entry, nodes.by_name)) is not None:
-                nodes.add(test)
-    for path in sorted(function_folder(project.root / "macros").rglob("*.yml")):
-        with problems.gathered():
-            for node in function_tests(path, nodes.relative):
-                nodes.add(node)
     for entry in (entry for file in files for entry in entries(file, "exposures", EXPOSURE_KEYS, problems)):
         with problems.gathered():
             nodes.add(_exposure(entry, nodes))
-    for path in _singular_tests(project):
-        with problems.gathered():
-            if singular := tests.singular_test(path):
-                nodes.add(singular)
-    for path in sorted((project.root / "formats" / "cases").glob("*/*.rows.yml")):
-        nodes.add(_case(path, nodes))
+    _add_tests(nodes, tests, files)
+    _check_parents(nodes)
     return nodes.by_name
 
 
+def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
+    """Adds the tests that are not written with a model: of sources, on given rows, in files of their own."""
+    for source in nodes.project.sources:
+        nodes.add(_conserved(source))
+    for entry in (entry for file in files for entry in _unit_tests(file)):
+        with nodes.problems.gathered():
+            # No test of a model that could not be read: the mistake in the model is already among the problems.
+            if (test := tests.unit_test(entry, nodes.by_name)) is not None:
+                nodes.add(test)
+    for path in sorted(function_folder(nodes.project.root / "macros").rglob("*.yml")):
+        with nodes.problems.gathered():
+            for node in function_tests(path, nodes.relative):
+                nodes.add(node)
+    for path in _singular_tests(nodes.project):
+        with nodes.problems.gathered():
+            if singular := tests.singular_test(path):
+                nodes.add(singular)
+    for path in sorted((nodes.project.root / "formats" / "cases").glob("*/*.rows.yml")):
+        nodes.add(_case(path, nodes))
+
+
 class Nodes:
-    """The nodes found so far. `tables` are those that have a table of a name, their own or one beside it."""
+    """The nodes found so far. `tables` are those that have a table of a name, their own or one beside it; `disabled`
+    the names of models that are not enabled.
+    """
 
     def __init__(self, project: Project, problems: Problems) -> None:
         self.project, self.problems = project, problems
         self.by_name: dict[str, Node] = {}
         self.tables: dict[str, Node] = {}
+        self.disabled: set[str] = set()
 
     def add(self, node: Node) -> None:
         self.by_name.setdefault(node.name, node)
@@ -225,13 +234,13 @@ def _described(files: Iterable[Yaml], problems: Problems) -> dict[str, Yaml]:
     return out
 
 
-def _check_parents(nodes: Nodes, disabled: Collection[str]) -> None:
+def _check_parents(nodes: Nodes) -> None:
     """Adds `ref-disabled` for each node that reads a model which is not enabled."""
     for node in nodes.by_name.values():
-        for parent in disabled & set(node.parents):
+        for parent in sorted(nodes.disabled.intersection(node.parents)):
+            message = f'"{node.label}" reads "{parent}", which is not enabled'
             hint = f'enable "{parent}", or disable what reads it'
-            error = RunnerError("ref-disabled", f'"{node.label}" reads "{parent}", which is not enabled', node.where, hint)
-            nodes.problems.add(error)
+            nodes.problems.add(RunnerError("ref-disabled", message, node.where, hint))
 
 
 def _exposure(entry: Yaml, nodes: Nodes) -> Node:
@@ -282,6 +291,7 @@ def _add_models(nodes: Nodes, templates: Templates, tests: Tests, described: dic
         properties = described.pop(path.stem, None)
         with nodes.problems.gathered():
             if (node := model_node(nodes.project, templates, path, properties)) is None:
+                nodes.disabled.add(path.stem)
                 continue
             nodes.add(node)
             if properties:

@@ -11,11 +11,13 @@ from typing import Any
 
 from runner.contract import MACRO_GLOBALS
 from runner.errors import RunnerError, Where, nearest_or_all
+from runner.project import absent
 from runner.project.constant_calls import Call, constant_calls
 from runner.project.nodes import Project
 from runner.project.settings import check_setting
 from runner.project.variables import public_env_var, secret_in_model, variable
 from runner.render import Renderer, Signature, TracingRenderer, name
+from runner.storage.known import STORAGES
 from runner.tracing import Trace
 
 
@@ -35,8 +37,8 @@ class Templates:
     """Models and macros of a project. Not safe for several threads, except for macros that name no models."""
 
     def __init__(self, project: Project, models: Iterable[str]) -> None:
-        self.models, self.secrets = set(models), project.secrets
-        self.sources = [source.name for source in project.sources]
+        self.models, self.secrets, self.target = set(models), project.secrets, project.target
+        self.project, self.sources = project.name, [source.name for source in project.sources]
         self.reading = Reading()
         self.building = ""
         self.is_incremental = False
@@ -54,7 +56,7 @@ class Templates:
             "read_rows_view": read_rows_view,
         }
         self.folders, self.scope = project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope}
-        self.renderer = Renderer(self.folders, self.scope)
+        self.renderer = Renderer(self.folders, self.scope, instead={**absent.NAMES, **absent.STATEMENTS})
 
     # --- what a template says about its node
 
@@ -128,10 +130,14 @@ class Templates:
         self.singular_test_sql(path)
         return self.reading
 
-    def expand(self, text: str, where: Where) -> tuple[str, Reading]:
-        """A text with its `{{ }}` filled in, and the nodes that it reads."""
+    def expand(self, text: str, where: Where, this: str = "") -> tuple[str, Reading]:
+        """A text with its `{{ }}` filled in, and the nodes that it reads. `this` is what it calls its table."""
         self.reading, self.building = Reading(), ""
-        return self._shown(self.renderer.expand(text, where), where), self.reading
+        return self._shown(self.renderer.expand(text, where, {"this": this} if this else {}), where), self.reading
+
+    def table(self, model: str) -> str:
+        """What SQL calls the table of a model outside of this session."""
+        return STORAGES[self.target.storage].table_of(self.target, self.call, model)
 
     def _shown(self, sql: str, where: Where | None = None) -> str:
         """SQL that holds no secret; raises `secret-in-model`."""
@@ -154,7 +160,7 @@ class Templates:
     # --- what templates call
 
     def _ref(self, *names: Any) -> str:
-        model = _one_name("ref", names)
+        model = _one_name("ref", names[1:] if names[:1] == (self.project,) and len(names) == 2 else names)
         if model not in self.models:
             raise RunnerError("ref-unknown", f'there is no model "{model}"', hint=nearest_or_all(model, self.models))
         self.reading.parents.append(model)
@@ -164,8 +170,8 @@ class Templates:
         self._ref(*names)
         if not self.building:
             raise RunnerError("new-rows", "new_rows is only for incremental models", hint="ref shows all rows")
-        self.reading.new_rows.append(names[0])
-        return name(new_rows_view(self.building, names[0]))
+        self.reading.new_rows.append(names[-1])
+        return name(new_rows_view(self.building, names[-1]))
 
     def _source(self, *names: Any) -> str:
         source = _one_name("source", names)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from runner.errors import Where, nearest_or_all
+from runner.project.data_test_calls import test_call
+from runner.project.data_test_config import settings_of, test_config
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, FunctionTest, Node, SqlFile, UnitTest
 from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref_name, rows
 from runner.project.templates import Templates
-from runner.project.test_calls import test_call
-from runner.project.test_config import settings_of, test_config
 from runner.yaml_text import Yaml, read_yaml
 
 # The data tests that are generated, for each source and for each mirror; models cannot have them.

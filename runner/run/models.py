@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from runner.compile.compiled import Compiled
 from runner.engine.catalog import CatalogPublisher
 from runner.engine.errors import QueryFailed, SparkGone
+from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.inputs import Source
 from runner.project.mirror import MirrorQuery
@@ -24,6 +26,7 @@ from runner.run.views import Views
 class Models:
     """Builds models, parents first."""
 
+    spark: Spark
     compiled: Compiled
     tables: Tables
     views: Views
@@ -33,11 +36,26 @@ class Models:
     publisher: CatalogPublisher
 
     def build(self, node: Node, model: Model) -> Result:
-        """Builds a model and publishes it in the catalog; raises QueryFailed."""
-        result = self._land(node, model.source) if model.source else self._build(node, model)
-        return replace(
-            result, notes=(*result.notes, *self._published(node.name, not model.source and result.status == "warn"))
-        )
+        """Builds a model and publishes it in the catalog, between its hooks; raises QueryFailed."""
+        compiled = self.compiled.nodes[node.name]
+        if model.source:
+            result = self._land(node, model.source)
+        else:
+            missing = self.views.prepare(node.name)
+            self._do("pre_hook", compiled.pre_hook)
+            result = self._build(node, model, missing)
+        notes = self._published(node.name, not model.source and result.status == "warn")
+        self._do("post_hook", compiled.post_hook)
+        return replace(result, notes=(*result.notes, *notes))
+
+    def _do(self, hook: str, statements: Iterable[str]) -> None:
+        for statement in statements:
+            try:
+                self.spark.do(statement)
+            except SparkGone:
+                raise
+            except QueryFailed as failure:
+                raise QueryFailed(f"{hook}: {failure.message}\n{statement.strip()}") from failure
 
     def _published(self, name: str, lacks_rows: bool) -> tuple[str, ...]:
         """Publishes a model; returns notes. If rows are missing, what it reads may be missing in the catalog too."""
@@ -59,8 +77,7 @@ class Models:
         unknown = notes_on_landed(self.tables, source, self.landing.run_id, began) if landed.rows["row"] else ()
         return replace(result, notes=(*result.notes, *unknown))
 
-    def _build(self, node: Node, model: Model) -> Result:
-        missing = self.views.prepare(node.name)
+    def _build(self, node: Node, model: Model, missing: tuple[str, ...]) -> Result:
         rows, notes = self._write(node.name, model)
         self.views.was_made(node.name)
         return Result(node.name, "model", "warn" if missing else "success", notes=(*missing, *notes), rows=rows)

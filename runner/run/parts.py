@@ -87,7 +87,9 @@ class Parts:
         reading = Reading(self.graph, self.tables)
         increments = Increments(reading, self.compiled, self.tables, self.run_id)
         mirrors = Mirrors(reading, self.compiled, self.tables, self.run_id)
-        models = Models(self.compiled, self.tables, self.views, self.landing, increments, mirrors, self.publisher)
+        models = Models(
+            self.spark, self.compiled, self.tables, self.views, self.landing, increments, mirrors, self.publisher
+        )
         tests = TestRuns(self.compiled, self.spark, self.views, recount, reading, self.tables, self.macro)
         return Execution(models, tests, place_of)
 

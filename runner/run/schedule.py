@@ -126,7 +126,7 @@ class Schedule:
         self.failed.add(_judged(node))
         skipped = self.left if self.fail_fast else depending(self.graph, node, self.failed)
         self.blocked |= {name: f'because "{node.name}" failed' for name in skipped if name not in self.blocked}
-        for name in _models_below(self.graph, _judged(node)) - skipped:
+        for name in _models_below(self.graph, [_judged(node)]) - skipped:
             self.lacks[name] = (*self.lacks.get(name, ()), _what_lacks(node))
 
     def _ended(self, node: Node, number: int, result: Result) -> None:

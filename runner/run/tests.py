@@ -15,9 +15,9 @@ from runner.engine.messages import messages_view
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.functions.avro.files import FileMessage
+from runner.project.data_test_config import TestConfig
 from runner.project.nodes import DataTest, Node, UnitTest
 from runner.project.templates import new_rows_view
-from runner.project.test_config import TestConfig
 from runner.render import name as quoted
 from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order
 from runner.run.documents import messages_of
@@ -58,16 +58,16 @@ class TestRuns:
             self.tables.replace(node.name, sql)
             sql = self.macro("all_rows", quoted(node.name))
         columns, failing = self.spark.rows(sql, SHOWN_FAILURES)
-        failures, status = self._verdict(sql, test.config, len(failing))
+        failures, status = self._judge(sql, test.config, len(failing))
         shown = [", ".join(f"{c}: {row[c]}" for c in columns if row[c] is not None) for row in failing]
         if status == "pass":
             return Result(node.name, "test", "warn" if notes else "pass", "", notes, failures)
         return Result(node.name, "test", status, f"{failures} failing rows", (*notes, *shown), failures)
 
-    def _verdict(self, sql: str, config: TestConfig, found: int) -> tuple[int, str]:
+    def _judge(self, sql: str, config: TestConfig, found: int) -> tuple[int, str]:
         """The number of failures of a test of which at least `found` rows fail, and the status."""
         if not config.counts_rows:
-            row = self.spark.rows(self.macro("verdict", sql, config))[1][0]
+            row = self.spark.rows(self.macro("judged_failures", sql, config))[1][0]
             failures, warns, fails = int(row["failures"] or 0), row["warns"], row["fails"]
         else:
             failures = self.spark.count(sql) if found == SHOWN_FAILURES else found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from runner.storage.data import Sink
+from runner.storage.session import Macro, Place
 from runner.storage.table_format import TableFormat
 
 
@@ -33,8 +34,9 @@ class Iceberg(TableFormat):
         "iceberg_orphans_removed",
     )
 
-    def table(self, name: str) -> str:
-        return self.macro("catalog_name", self.target, name).strip()
+    @classmethod
+    def table_of(cls, target: Place, macro: Macro, name: str) -> str:
+        return macro("catalog_name", target, name).strip()
 
     def has_table(self, name: str) -> bool:
         return self.session.table_exists(self.table(name))

@@ -6,7 +6,7 @@ from runner.contract import COLUMNS
 from runner.files import json_lines
 from runner.patterns import escaped
 from runner.storage.data import Cutoff, Increment, Sink
-from runner.storage.session import FileSystem, Publisher
+from runner.storage.session import FileSystem, Macro, Place, Publisher
 from runner.storage.storage import Storage, new_identity
 
 # Suffixes of folders: of a table that is being written, and of one that is being replaced.
@@ -20,9 +20,10 @@ class Parquet(Storage):
 
     name = "parquet"
 
-    def table(self, name: str) -> str:
+    @classmethod
+    def table_of(cls, target: Place, macro: Macro, name: str) -> str:
         # Spark takes the folder for a pattern.
-        return self.macro("folder_table", self.name, escaped(self.target.at(name))).strip()
+        return macro("folder_table", cls.name, escaped(target.at(name))).strip()
 
     # --- what exists
 

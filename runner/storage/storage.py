@@ -51,7 +51,12 @@ class Storage(ABC):
 
     def table(self, name: str) -> str:
         """What SQL calls a table."""
-        return self.macro("folder_table", self.name, self.target.at(name)).strip()
+        return self.table_of(self.target, self.macro, name)
+
+    @classmethod
+    def table_of(cls, target: Place, macro: Macro, name: str) -> str:
+        """What SQL calls a table of a target."""
+        return macro("folder_table", cls.name, target.at(name)).strip()
 
     @abstractmethod
     def has_table(self, name: str) -> bool: ...

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.errors import nearest_or_all
+from runner.project.data_test_config import TEST_SETTINGS, TestConfig, test_config
 from runner.project.properties import optional_text, ref_name
-from runner.project.test_config import TEST_SETTINGS, TestConfig, test_config
 from runner.yaml_text import Yaml
 
 # What is written beside the arguments of a test, and is none of them.
