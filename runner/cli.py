@@ -199,6 +199,12 @@ def _test(args: Namespace, report: Report) -> int:
     return test(_run_arguments(args), report)
 
 
+def _seed(args: Namespace, report: Report) -> int:
+    from runner.commands.run import seed
+
+    return seed(_run_arguments(args), report)
+
+
 def _build(args: Namespace, report: Report) -> int:
     from runner.commands.run import build
 
@@ -301,7 +307,13 @@ EXECUTING: tuple[Section, ...] = (flags.selection, flags.fail_fast, flags.thread
 COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Section, ...]], ...] = (
     ("run", _run, "land new messages and build models", (*EXECUTING, flags.full_refresh, flags.continuous)),
     ("test", _test, "run data tests, unit tests and cases of formats", (*EXECUTING, flags.kinds_of_tests)),
-    ("build", _build, "land new messages, build models and run tests, in order", (*EXECUTING, flags.full_refresh)),
+    ("seed", _seed, "load the files in seeds/", (*EXECUTING, flags.full_refresh)),
+    (
+        "build",
+        _build,
+        "load seeds, land new messages, build models and run tests, in order",
+        (*EXECUTING, flags.full_refresh),
+    ),
     (
         "maintain",
         _maintain,

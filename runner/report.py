@@ -249,7 +249,9 @@ def _behind(count: int | None) -> str:
 
 
 def _kind(node: Node) -> str:
-    return f"{node.model.materialized} model" if node.model else node.resource_type.replace("_", " ")
+    if node.resource_type == "model" and node.model:
+        return f"{node.model.materialized} model"
+    return node.resource_type.replace("_", " ")
 
 
 def _event_of(name: str, said: RunnerError | RunnerWarning) -> dict[str, Any]:

@@ -155,6 +155,7 @@ def test_every_project_key_is_documented() -> None:
         *properties.COLUMN_KEYS,
         *properties.UNIT_TEST_KEYS,
         *properties.EXPOSURE_KEYS,
+        *settings.SEED_SETTINGS,
         *data_test_config.TEST_SETTINGS,
         *data_test_calls.BESIDE,
         *nodes.MATERIALIZATIONS,

@@ -34,6 +34,7 @@ BASE = (
     "secrets",
     "sql_text",
     "sql_layout",
+    "csv_text",
 )
 MAY_IMPORT = {
     "base": {"base"},

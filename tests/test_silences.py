@@ -185,34 +185,34 @@ def test_a_source_without_files_is_a_warning_until_it_has_some(project, runner, 
 # --- files that nothing reads
 
 
-UNREAD = ("seeds/a.csv", "snapshots/a.sql", "analyses/a.sql", "tests/a.sql")
+UNREAD = ("snapshots/a.sql", "analyses/a.sql")
 READ = ("models/a.sql", "macros/a.sql", "tests/a/compiled.sql", "tests/a.py", "docs/seeds/a.csv")
 
 
 def test_files_that_nothing_reads_are_a_warning(project, runner) -> None:
     files = dict.fromkeys(READ, "{# #} select 1 as a")
     root = project({**files, "macros/a.sql": "{% macro a() %}{% endmacro %}"})
-    (root / "seeds").mkdir()
+    (root / "analyses").mkdir()
     assert runner("check").out.startswith("all good: ")
     project(dict.fromkeys(UNREAD, ""))
     ran = runner("check")
     said = [line for line in ran.err.splitlines() if not line.startswith("  hint: ")]
-    names = ("seeds/", "snapshots/", "analyses/", "tests/*.sql")
+    names = ("snapshots/", "analyses/")
     expected = [
         (f'warning[files-unread]: nothing reads "{name}"', f"  --> {path}") for name, path in zip(names, UNREAD)
     ]
     assert said == [line for pair in expected for line in pair]
-    assert ran.code == 0 and ran.out.startswith("no errors, 4 warnings: ")
+    assert ran.code == 0 and ran.out.startswith("no errors, 2 warnings: ")
     for command in ("run", "build"):
         ran = runner(command, "-s", "a")
-        assert ran.code == 0 and ran.err.count("warning[files-unread]") == 4
-        assert ran.err.splitlines()[-1].endswith("Done. PASS=1 WARN=4 ERROR=0 SKIP=0 TOTAL=5")
+        assert ran.code == 0 and ran.err.count("warning[files-unread]") == 2
+        assert ran.err.splitlines()[-1].endswith("Done. PASS=1 WARN=2 ERROR=0 SKIP=0 TOTAL=3")
 
 
 def test_warnings_are_yellow_and_events(project, runner) -> None:
-    project({"seeds/a.csv": ""})
+    project({"analyses/a.sql": ""})
     event = json.loads(runner("check", "--log-format", "json").err)
-    assert (event["event"], event["code"], event["where"]) == ("warning", "files-unread", "seeds/a.csv")
+    assert (event["event"], event["code"], event["where"]) == ("warning", "files-unread", "analyses/a.sql")
     stderr = io.StringIO()
     report = Report(color=True, stderr=stderr)
     report.warn(RunnerWarning("x-y", "z"))

@@ -54,7 +54,7 @@ def kinds_of_tests(parser: ArgumentParser) -> None:
 
 
 def of_ls(parser: ArgumentParser) -> None:
-    outputs, types = ("name", "path", "selector", "json"), ("source", "model", "test", "unit_test")
+    outputs, types = ("name", "path", "selector", "json"), ("source", "seed", "model", "test", "unit_test", "exposure")
     parser.add_argument("--output", choices=outputs, default="name", help="what to print of each node (default: name)")
     parser.add_argument("--resource-type", choices=types, help="list only nodes of this type")
 

@@ -61,7 +61,7 @@ class Job:
         models = [
             node
             for node in self.nodes
-            if node.model and (node.model.source or node.model.is_incremental or node.model.mirror)
+            if node.model and (node.model.source or node.model.is_incremental or node.model.mirror or node.model.seed)
         ]
         return [node.name for node in models]
 

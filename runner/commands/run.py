@@ -29,7 +29,16 @@ def run(arguments: RunArguments, report: Report) -> int:
     if arguments.trigger:
         hint = f"runner run --continuous --trigger {arguments.trigger}"
         raise RunnerError("usage", "--trigger is only for --continuous", hint=hint)
-    return _execute("run", arguments, report, lambda node: node.model is not None)
+    return _execute("run", arguments, report, _is_model)
+
+
+def _is_model(node: Node) -> bool:
+    return node.resource_type == "model"
+
+
+def seed(arguments: RunArguments, report: Report) -> int:
+    """Loads seeds."""
+    return _execute("seed", arguments, report, lambda node: node.resource_type == "seed")
 
 
 def test(arguments: RunArguments, report: Report) -> int:
@@ -47,7 +56,7 @@ def test(arguments: RunArguments, report: Report) -> int:
 
 
 def build(arguments: RunArguments, report: Report) -> int:
-    """Lands new messages, builds models and runs tests, in order."""
+    """Loads seeds, lands new messages, builds models and runs tests, in order."""
     return _execute("build", arguments, report, lambda node: node.resource_type not in ("source", "exposure"))
 
 
@@ -106,7 +115,7 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
     """Lands the selected sources until a signal comes; the selected mirrors follow."""
     interval = spark_interval(arguments.trigger or TRIGGER)
     workspace = _workspace(arguments, report)
-    models = workspace.chosen(arguments.selection, lambda node: node.model is not None)
+    models = workspace.chosen(arguments.selection, _is_model)
     sources = [(node, node.model.source) for node in models if node.model and node.model.source]
     mirrors = [node for node in models if node.model and node.model.mirror]
     others = [node.name for node in models if node.model and not node.model.source and not node.model.mirror]

@@ -16,7 +16,7 @@ from runner.report import Report
 
 
 def show(arguments: ShowArguments, report: Report) -> int:
-    """Prints the first rows of a model, from the tables as they are now."""
+    """Prints the first rows of a model, or those that fail a data test, from the tables as they are now."""
     workspace = Workspace(arguments.project)
     node = _inline(workspace, arguments.inline) if arguments.inline else _one_model(workspace, arguments)
     job = Job.of(workspace, "show", [node])
@@ -42,11 +42,17 @@ def show(arguments: ShowArguments, report: Report) -> int:
 def _one_model(workspace: Workspace, arguments: ShowArguments) -> Node:
     if not arguments.selection.select:
         raise RunnerError("usage", "show needs -s MODEL or --inline SQL")
-    nodes = workspace.chosen(arguments.selection, lambda node: node.model is not None)
+    nodes = workspace.chosen(arguments.selection, _has_rows)
     if len(nodes) > 1:
         names = ", ".join(node.name for node in nodes[:5])
-        raise RunnerError("usage", f"show takes one model, and {len(nodes)} are selected: {names}")
+        raise RunnerError("usage", f"show takes one model or test, and {len(nodes)} are selected: {names}")
     return nodes[0]
+
+
+def _has_rows(node: Node) -> bool:
+    """Whether it is a model, or a test whose query needs nothing but tables: its rows are those that fail."""
+    test = node.data_test
+    return bool(node.model or (test and not test.source and not test.mirror))
 
 
 def _inline(workspace: Workspace, text: str) -> Node:

@@ -11,11 +11,12 @@ from runner.compile.compiled import Compiled, CompiledCase, CompiledFunctionTest
 from runner.compile.function_tests import compile_function_test
 from runner.compile.library import Library
 from runner.compile.query import compile_format
-from runner.errors import Problems, RunnerError, Where
+from runner.csv_text import read_csv, type_of
+from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, SourcesView, SqlFile, SqlText
+from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, SeedFile, SourcesView, SqlFile, SqlText
 from runner.project.templates import Templates
 from runner.render import name as quoted
 from runner.spec.formats import FormatFolders
@@ -77,13 +78,31 @@ class Compiler:
                 return CompiledNode(folded(self.templates.call(f"mirror_{shows}", mirror)))
             case SqlText(text=text):
                 return CompiledNode(text)
+            case SeedFile() as file:
+                return self._with_hooks(CompiledNode(self._seed(file)), model, node)
             case SqlFile(path=path):
                 sql = self.templates.sql(path)
                 if not sql.strip():
                     raise RunnerError("model-empty", f'the model "{node.name}" has no SQL', node.where)
                 increment = self.templates.sql(path, is_incremental=True) if model.is_incremental else None
-                before, after = (self._statements(one, model, node) for one in (model.pre_hook, model.post_hook))
-                return CompiledNode(sql, increment=increment, pre_hook=before, post_hook=after)
+                return self._with_hooks(CompiledNode(sql, increment=increment), model, node)
+
+    def _seed(self, file: SeedFile) -> str:
+        """The SQL of a seed; raises `column-unknown` for a type of a column that the file does not have."""
+        rows = read_csv(file.path, file.delimiter)
+        for column in file.types:
+            if column not in rows.columns:
+                hint = nearest_or_all(column, rows.columns)
+                raise RunnerError("column-unknown", f'there is no column "{column}"', Where(file.path, 1), hint)
+        types = [
+            file.types.get(column) or type_of(row[number] for row in rows.rows)
+            for number, column in enumerate(rows.columns)
+        ]
+        return self.templates.call("seed_rows", file.view, dict(zip(rows.columns, types)))
+
+    def _with_hooks(self, compiled: CompiledNode, model: Model, node: Node) -> CompiledNode:
+        before, after = (self._statements(one, model, node) for one in (model.pre_hook, model.post_hook))
+        return replace(compiled, pre_hook=before, post_hook=after)
 
     def _statements(self, templates: Iterable[str], model: Model, node: Node) -> tuple[str, ...]:
         """The statements of a hook, without those that are empty. What they call their table is known to others too."""

@@ -37,7 +37,7 @@ class Graph:
 
     def _check_parents(self) -> None:
         problems = Problems()
-        models = [name for name, node in self.nodes.items() if node.resource_type == "model"]
+        models = [name for name, node in self.nodes.items() if node.model]
         for node in self.nodes.values():
             for parent in node.parents:
                 if parent not in self.nodes:

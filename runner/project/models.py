@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from runner.project.nodes import Model, Node, Project, SqlFile
 from runner.project.properties import COLUMN_KEYS, entries, optional_text
 from runner.project.settings import as_tuple, check_together, hooks, is_enabled, read_settings, setting_name
 from runner.project.templates import Templates
-from runner.render import name as quoted
 from runner.yaml_text import Yaml
 
 
@@ -23,14 +22,12 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
     """
     reading = templates.read(path)
     own = read_settings(properties.get("config") if properties else None)
-    config = {**_folder_config(project, path), **own, **reading.config}
+    config = {**folder_config(project.model_config, above(project, "models", path)), **own, **reading.config}
     if not is_enabled(config):
         return None
     _check_together(config, path, reading.new_rows)
     model = _model(path, config, reading.new_rows)
-    statements = (*model.pre_hook, *model.post_hook)
-    this = quoted(path.stem)
-    of_hooks = [parent for sql in statements for parent in templates.expand(sql, Where(path, 1), this)[1].parents]
+    of_hooks = templates.read_by_hooks(path, (*model.pre_hook, *model.post_hook))
     columns = entries(properties, "columns", COLUMN_KEYS)
     return Node(
         path.stem,
@@ -40,7 +37,7 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
         frozenset(as_tuple(config.get("tags"))),
         relative_to(project, path),
         optional_text(properties.get("description")) if properties else "",
-        {"materialized": model.materialized, "meta": _meta(properties, config)},
+        {"materialized": model.materialized, "meta": meta(properties, config)},
         {column["name"].text(): optional_text(column.get("description")) for column in columns},
         where=Where(path, 1),
     )
@@ -58,7 +55,7 @@ def _model(path: Path, config: Mapping[str, Any], new_rows: list[str]) -> Model:
     )
 
 
-def _meta(properties: Yaml | None, config: Mapping[str, Any]) -> Mapping[str, Any]:
+def meta(properties: Yaml | None, config: Mapping[str, Any]) -> Mapping[str, Any]:
     """What people note of a model, under `meta` or under `config`."""
     beside = properties["meta"].mapping().value if properties and properties.get("meta") else {}
     return {**beside, **config.get("meta", {})}
@@ -97,11 +94,16 @@ def _without_batch(name: str, by_name: dict[str, Node], seen: set[str]) -> str |
     return None if "batch" in node.columns else name
 
 
-def _folder_config(project: Project, path: Path) -> dict[str, Any]:
-    """The settings in project.yml (keys with a +) for the folders above a model; those of the nearest folder win."""
-    level: Any = project.model_config
+def above(project: Project, folder: str, path: Path) -> tuple[str, ...]:
+    """The names of the folders between a folder of the project and a file."""
+    return path.relative_to(project.root / folder).parts[:-1]
+
+
+def folder_config(config: Mapping[str, Any], folders: Iterable[str]) -> dict[str, Any]:
+    """The settings in project.yml (keys with a +) for the folders above a file; those of the nearest folder win."""
+    level: Any = config
     levels = [level]
-    for folder in path.relative_to(project.root / "models").parts[:-1]:
+    for folder in folders:
         level = level.get(folder, {})
         levels.append(level)
     return {setting_name(key): value for level in levels for key, value in level.items() if key.startswith("+")}

@@ -16,6 +16,7 @@ from runner.yaml_text import Yaml
 
 MATERIALIZATIONS = ("view", "table", "incremental")
 STREAMING = "streaming"
+SEED = "seed"
 SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 
@@ -34,6 +35,22 @@ class SqlText:
     """SQL from the command line."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class SeedFile:
+    """A file of comma-separated values in seeds/. `types` are those of columns that are not to be told by their values;
+    columns of other names are left as they are.
+    """
+
+    path: Path
+    delimiter: str = ","
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def view(self) -> str:
+        """The view of its values as they stand there."""
+        return f"{self.path.stem}__file"
 
 
 @dataclass(frozen=True)
@@ -56,7 +73,7 @@ class Model:
     before and after it is built.
     """
 
-    query: Source | SqlFile | SqlText | SourcesView | MirrorQuery
+    query: Source | SqlFile | SqlText | SeedFile | SourcesView | MirrorQuery
     materialized: str
     unique_key: tuple[str, ...] = ()
     on_schema_change: str = "ignore"
@@ -73,6 +90,11 @@ class Model:
     def mirror(self) -> Mirror | None:
         """The mirror whose rows it has."""
         return self.query.mirror if isinstance(self.query, MirrorQuery) else None
+
+    @property
+    def seed(self) -> SeedFile | None:
+        """The file whose rows it has."""
+        return self.query if isinstance(self.query, SeedFile) else None
 
     @property
     def reads_all_sources(self) -> bool:
@@ -204,6 +226,7 @@ class Project:
     vars: Mapping[str, str]
     sources: tuple[Source, ...]
     model_config: Mapping[str, Any]
+    seed_config: Mapping[str, Any]
     format_folders: tuple[Path, ...]
     macro_folders: tuple[Path, ...]
     target_path: Path

@@ -23,6 +23,7 @@ from runner.project.properties import (
     optional_text,
     ref_name,
 )
+from runner.project.seeds import seed_files, seed_node
 from runner.project.settings import as_tuple
 from runner.project.templates import Templates
 from runner.project.tests import Tests, function_tests
@@ -51,7 +52,7 @@ def read_properties(project: Project, problems: Problems) -> list[Yaml]:
 
 def read_templates(project: Project, properties: Iterable[Yaml]) -> Templates:
     """The project's templates, which know the names of all its models; raises mistakes in its macros."""
-    files = (path.stem for path in _model_files(project))
+    files = (path.stem for path in (*_model_files(project), *seed_files(project)))
     mirrors = (name for file in properties for name in mirror_names(file))
     return Templates(project, {*VIEWS, *(source.model for source in project.sources), *files, *mirrors})
 
@@ -66,11 +67,12 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
             nodes.add(node)
     for node in _views(project.sources):
         nodes.add(node)
-    described = _described(files, problems)
+    described, described_seeds = (_described(files, key, problems) for key in ("models", "seeds"))
     tests = Tests(templates, nodes.by_name, nodes.relative)
     for entry in (entry for file in files for entry in entries(file, "mirrors", MIRROR_KEYS, problems)):
         with problems.gathered():
             _add_mirror(nodes, tests, entry)
+    _add_seeds(nodes, templates, tests, described_seeds)
     _add_models(nodes, templates, tests, described)
     for node in nodes.by_name.values():
         with problems.gathered():
@@ -80,6 +82,8 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
             nodes.add(_exposure(entry, nodes))
     _add_tests(nodes, tests, files)
     _check_parents(nodes)
+    if not project.sources:
+        _leave_out_unread_views(nodes)
     return nodes.by_name
 
 
@@ -133,7 +137,7 @@ def _model_files(project: Project) -> list[Path]:
 
 
 def _property_files(project: Project) -> list[Path]:
-    return sorted((project.root / "models").rglob("*.yml"))
+    return [path for folder in ("models", "seeds") for path in sorted((project.root / folder).rglob("*.yml"))]
 
 
 def _singular_tests(project: Project) -> list[Path]:
@@ -223,15 +227,22 @@ def _unit_tests(file: Yaml) -> list[Yaml]:
     return file["unit_tests"].list().elements() if file.get("unit_tests") else []
 
 
-def _described(files: Iterable[Yaml], problems: Problems) -> dict[str, Yaml]:
-    """The properties of models, by the names of the models."""
+def _described(files: Iterable[Yaml], key: str, problems: Problems) -> dict[str, Yaml]:
+    """The properties of models or seeds, by their names."""
     out: dict[str, Yaml] = {}
-    for entry in (entry for file in files for entry in entries(file, "models", MODEL_KEYS, problems)):
+    for entry in (entry for file in files for entry in entries(file, key, MODEL_KEYS, problems)):
         first = out.setdefault(entry["name"].text(), entry)
         if first is not entry:
-            message = f'the model "{entry["name"].value}" is described twice'
+            message = f'the {key[:-1]} "{entry["name"].value}" is described twice'
             problems.add(entry.error("duplicate-key", message, f"also at {first.where()}"))
     return out
+
+
+def _leave_out_unread_views(nodes: Nodes) -> None:
+    """Removes the views of all sources that nothing reads, from a project that has no source."""
+    read = {parent for node in nodes.by_name.values() for parent in node.parents}
+    for view in VIEWS.keys() - read:
+        del nodes.by_name[view]
 
 
 def _check_parents(nodes: Nodes) -> None:
@@ -282,7 +293,24 @@ def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
                     nodes.add(again)
 
 
-# --- models
+# --- seeds and models
+
+
+def _add_seeds(nodes: Nodes, templates: Templates, tests: Tests, described: dict[str, Yaml]) -> None:
+    """Adds the seeds of files, and their data tests."""
+    for path in seed_files(nodes.project):
+        properties = described.pop(path.stem, None)
+        with nodes.problems.gathered():
+            if (node := seed_node(nodes.project, templates, path, properties)) is None:
+                nodes.disabled.add(path.stem)
+                continue
+            nodes.add(node)
+            if properties:
+                _add_data_tests(nodes, tests, node, properties)
+    seeds = [path.stem for path in seed_files(nodes.project)]
+    for name, properties in described.items():
+        message, hint = f'there is no seed "{name}"', did_you_mean(name, seeds)
+        nodes.problems.add(properties["name"].error("seed-unknown", message, hint))
 
 
 def _add_models(nodes: Nodes, templates: Templates, tests: Tests, described: dict[str, Yaml]) -> None:

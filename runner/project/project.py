@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.project.inputs import Target
 from runner.project.nodes import Project
-from runner.project.settings import read_folder_settings
+from runner.project.settings import SEED_SETTINGS, SETTINGS, read_folder_settings
 from runner.project.sources import read_sources
 from runner.project.targets import read_target
 from runner.project.variables import Filler, texts_of
@@ -17,7 +18,7 @@ from runner.secrets import Secrets
 from runner.spec.formats import FormatFolders
 from runner.yaml_text import Yaml, read_yaml
 
-KEYS = ("name", "target", "targets", "vars", "models", "sources")
+KEYS = ("name", "target", "targets", "vars", "models", "seeds", "sources")
 HERE = Path(__file__).parent.parent
 BUILT_IN = HERE / "builtin" if (HERE / "builtin").is_dir() else HERE.parent
 
@@ -55,8 +56,8 @@ def read_project(
         chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars, secrets)
     with problems.gathered():
         sources = read_sources(yaml.get("sources"), formats, root, Filler(all_vars, chosen, secrets))
-    with problems.gathered():
-        model_config = read_folder_settings(yaml.get("models"), root / "models")
+    model_config = _folder_settings(yaml, root / "models", SETTINGS, problems)
+    seed_config = _folder_settings(yaml, root / "seeds", SEED_SETTINGS, problems)
     with problems.gathered():
         name = yaml["name"].text() if yaml.get("name") else root.name
     problems.raise_if_any()
@@ -68,6 +69,7 @@ def read_project(
         vars=all_vars,
         sources=tuple(sources),
         model_config=model_config,
+        seed_config=seed_config,
         format_folders=formats.folders,
         macro_folders=project_folders(root, "macros"),
         target_path=(target_path or Path(os.environ.get("RUNNER_TARGET_PATH", root / "target"))).absolute(),
@@ -85,6 +87,12 @@ def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
     return tuple(
         dict.fromkeys(folder.resolve() for folder in [*(r / name for r in roots), BUILT_IN / name] if folder.is_dir())
     )
+
+
+def _folder_settings(yaml: Yaml, folder: Path, known: tuple[str, ...], problems: Problems) -> dict[str, Any]:
+    with problems.gathered():
+        return read_folder_settings(yaml.get(folder.name), folder, known)
+    return {}
 
 
 def _variables(yaml: Yaml | None, given: Mapping[str, str], problems: Problems) -> dict[str, str]:

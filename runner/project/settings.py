@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,25 @@ from runner.project.nodes import MATERIALIZATIONS, SCHEMA_CHANGES
 from runner.yaml_text import Yaml
 
 SETTINGS = ("materialized", "tags", "meta", "enabled", "pre_hook", "post_hook", "unique_key", "on_schema_change")
+SEED_SETTINGS = ("column_types", "delimiter", "quote_columns", "tags", "meta", "enabled", "pre_hook", "post_hook")
 HOOKS = ("pre_hook", "post_hook")
 INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change", "new_rows")
 
 
-def check_setting(name: str, value: Any) -> None:
+def check_setting(name: str, value: Any, known: Collection[str] = SETTINGS) -> None:
     """Raises RunnerError, without a place, if there is no such setting or it cannot have this value."""
-    if name not in SETTINGS:
-        hint = absent.SETTINGS.get(name) or nearest_or_all(name, SETTINGS)
+    if name not in known:
+        hint = absent.SETTINGS.get(name) or nearest_or_all(name, known)
         raise RunnerError("setting-unknown", f'unknown setting "{name}"', hint=hint)
     if name == "materialized" and value not in MATERIALIZATIONS:
         hint = absent.MATERIALIZATIONS.get(str(value)) or nearest_or_all(str(value), MATERIALIZATIONS)
         raise RunnerError("materialization-unknown", f'unknown materialisation "{value}"', hint=hint)
     if name == "enabled" and str(value).lower() not in ("true", "false"):
         raise RunnerError("setting-value", f'"enabled" is true or false, not "{value}"')
+    if name == "delimiter" and not (isinstance(value, str) and len(value) == 1):
+        raise RunnerError("setting-value", f'"delimiter" is one character, not "{value}"', hint='delimiter: ";"')
+    if name == "column_types" and not (isinstance(value, dict) and all(isinstance(one, str) for one in value.values())):
+        raise RunnerError("setting-value", '"column_types" is a mapping of columns to types', hint="{id: bigint}")
     if name == "meta" and not isinstance(value, dict):
         raise RunnerError("setting-value", '"meta" is a mapping of names to values', hint="meta: {owner: data}")
     if name in HOOKS and not all(isinstance(sql, str) for sql in hooks(value)):
@@ -86,35 +91,35 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return () if value is None else tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-def read_settings(yaml: Yaml | None) -> dict[str, Any]:
-    """The settings of one model, from its properties."""
+def read_settings(yaml: Yaml | None, known: Collection[str] = SETTINGS) -> dict[str, Any]:
+    """The settings of one model or seed, from its properties."""
     problems = Problems()
     for name, value in yaml.mapping().items() if yaml else ():
         with problems.gathered():
-            _check_at(value, setting_name(name))
+            _check_at(value, setting_name(name), known)
     problems.raise_if_any()
     return {setting_name(name): value for name, value in yaml.value.items()} if yaml else {}
 
 
-def read_folder_settings(yaml: Yaml | None, folder: Path) -> dict[str, Any]:
+def read_folder_settings(yaml: Yaml | None, folder: Path, known: Collection[str] = SETTINGS) -> dict[str, Any]:
     """Settings by folder, from project.yml: keys with a + are settings, all others folders."""
     problems = Problems()
     for key, value in yaml.mapping().items() if yaml else ():
         with problems.gathered():
             if key.startswith("+"):
-                _check_at(value, setting_name(key))
+                _check_at(value, setting_name(key), known)
             elif not (folder / key).is_dir():
                 folders = [path.name for path in folder.glob("*") if path.is_dir()]
-                hint = f'settings begin with +: "+{key}"' if key in SETTINGS else nearest_or_all(key, folders)
+                hint = f'settings begin with +: "+{key}"' if key in known else nearest_or_all(key, folders)
                 raise value.error("setting-folder", f'there is no folder "{key}" in "{folder.name}"', hint)
             else:
-                read_folder_settings(value, folder / key)
+                read_folder_settings(value, folder / key, known)
     problems.raise_if_any()
     return dict(yaml.value) if yaml else {}
 
 
-def _check_at(yaml: Yaml, name: str) -> None:
+def _check_at(yaml: Yaml, name: str, known: Collection[str]) -> None:
     try:
-        check_setting(name, yaml.value)
+        check_setting(name, yaml.value, known)
     except RunnerError as e:
         raise yaml.error(e.code, e.message, e.hint) from None

@@ -135,6 +135,11 @@ class Templates:
         self.reading, self.building = Reading(), ""
         return self._shown(self.renderer.expand(text, where, {"this": this} if this else {}), where), self.reading
 
+    def read_by_hooks(self, path: Path, hooks: Iterable[str]) -> tuple[str, ...]:
+        """The nodes that the hooks of a model read."""
+        this = name(path.stem)
+        return tuple(parent for sql in hooks for parent in self.expand(sql, Where(path, 1), this)[1].parents)
+
     def table(self, model: str) -> str:
         """What SQL calls the table of a model outside of this session."""
         return STORAGES[self.target.storage].table_of(self.target, self.call, model)

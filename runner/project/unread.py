@@ -9,10 +9,8 @@ from runner.errors import RunnerWarning, Where
 
 # What is looked for in a project's folder -> what to do instead.
 UNREAD = {
-    "seeds/*": "rows belong in a model: select * from values ('a', 1) as t(name, number)",
     "snapshots/*": "the changelog already has the history of each row: select it in a model",
     "analyses/*": "runner show --inline SQL runs a query once; models/ has those that stay",
-    "tests/*.sql": "a data test is a macro test_NAME in macros/, named under data_tests of a model",
 }
 
 

@@ -13,11 +13,12 @@ from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.inputs import Source
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import Model, Node
+from runner.project.nodes import Model, Node, SeedFile
 from runner.run.increments import Increments
 from runner.run.landing import Landing
 from runner.run.mirrors import Mirrors
 from runner.run.results import Result
+from runner.run.seeds import Seeds
 from runner.run.unknown_types import notes_on_landed
 from runner.run.views import Views
 
@@ -33,6 +34,7 @@ class Models:
     landing: Landing
     increments: Increments
     mirrors: Mirrors
+    seeds: Seeds
     publisher: CatalogPublisher
 
     def build(self, node: Node, model: Model) -> Result:
@@ -80,7 +82,8 @@ class Models:
     def _build(self, node: Node, model: Model, missing: tuple[str, ...]) -> Result:
         rows, notes = self._write(node.name, model)
         self.views.was_made(node.name)
-        return Result(node.name, "model", "warn" if missing else "success", notes=(*missing, *notes), rows=rows)
+        status = "warn" if missing else "success"
+        return Result(node.name, node.resource_type, status, notes=(*missing, *notes), rows=rows)
 
     def _write(self, name: str, model: Model) -> tuple[dict[str, int], tuple[str, ...]]:
         """Writes the table or creates the view; returns the number of rows of a table, and notes for the user."""
@@ -91,6 +94,8 @@ class Models:
                 return {}, ()
             case Model(query=MirrorQuery() as query):
                 rows, notes = self.mirrors.build(query)
+            case Model(query=SeedFile() as file):
+                rows, notes = self.seeds.build(name, file)
             case Model(materialized="incremental"):
                 rows, notes = self.increments.build(name, model)
             case _:

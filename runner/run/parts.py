@@ -25,6 +25,7 @@ from runner.run.models import Models
 from runner.run.reading import Reading
 from runner.run.recount import Recount
 from runner.run.results import Result
+from runner.run.seeds import Seeds
 from runner.run.signals import StopSignals
 from runner.run.tests import TestRuns
 from runner.run.views import Views
@@ -54,7 +55,12 @@ class Parts:
 
     @cached_property
     def views(self) -> Views:
-        return Views(self.graph, self.compiled, self.spark, self.tables, self.landing.read_source)
+        read_source, show_file = self.landing.read_source, self.seeds.show_file
+        return Views(self.graph, self.compiled, self.spark, self.tables, read_source, show_file)
+
+    @cached_property
+    def seeds(self) -> Seeds:
+        return Seeds(self.compiled, self.spark, self.tables)
 
     @cached_property
     def publisher(self) -> CatalogPublisher:
@@ -87,9 +93,8 @@ class Parts:
         reading = Reading(self.graph, self.tables)
         increments = Increments(reading, self.compiled, self.tables, self.run_id)
         mirrors = Mirrors(reading, self.compiled, self.tables, self.run_id)
-        models = Models(
-            self.spark, self.compiled, self.tables, self.views, self.landing, increments, mirrors, self.publisher
-        )
+        built = (self.landing, increments, mirrors, self.seeds)
+        models = Models(self.spark, self.compiled, self.tables, self.views, *built, self.publisher)
         tests = TestRuns(self.compiled, self.spark, self.views, recount, reading, self.tables, self.macro)
         return Execution(models, tests, place_of)
 

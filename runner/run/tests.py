@@ -62,7 +62,10 @@ class TestRuns:
         shown = [", ".join(f"{c}: {row[c]}" for c in columns if row[c] is not None) for row in failing]
         if status == "pass":
             return Result(node.name, "test", "warn" if notes else "pass", "", notes, failures)
-        return Result(node.name, "test", status, f"{failures} failing rows", (*notes, *shown), failures)
+        message = f"{failures} failing row{'' if failures == 1 else 's'}"
+        if test.config.store_failures:
+            message += f', kept in the table "{node.name}"'
+        return Result(node.name, "test", status, message, (*notes, *shown), failures)
 
     def _judge(self, sql: str, config: TestConfig, found: int) -> tuple[int, str]:
         """The number of failures of a test of which at least `found` rows fail, and the status."""

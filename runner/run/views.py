@@ -10,15 +10,17 @@ from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
+from runner.project.data_test_config import TestConfig
 from runner.project.graph import Graph
 from runner.project.inputs import Source
-from runner.project.nodes import Model, Node
+from runner.project.nodes import DataTest, Model, Node, SeedFile
 
 
 @dataclass
 class Views:
-    """The views of one run, which all its threads share. `read_source` creates the view of a source's messages.
-    `unreadable` are the changelogs that cannot be read, with the reason: views of all sources go on without their rows.
+    """The views of one run, which all its threads share. `read_source` creates the view of a source's messages,
+    `show_file` that of a seed's file. `unreadable` are the changelogs that cannot be read, with the reason: views of
+    all sources go on without their rows.
     """
 
     graph: Graph
@@ -26,6 +28,7 @@ class Views:
     spark: Spark
     tables: Tables
     read_source: Callable[[Source], None]
+    show_file: Callable[[SeedFile], None]
     made: set[str] = field(default_factory=set)
     unreadable: dict[str, str] = field(default_factory=dict)
     making: threading.RLock = field(default_factory=threading.RLock)
@@ -47,11 +50,15 @@ class Views:
                 self.read_source(source)
             case Model(query=Source()):
                 self.tables.changelog_view(node.name)
-            case Model(materialized="view"):
+            case Model(materialized="view") | DataTest(config=TestConfig(store_failures=False)):
                 self.tables.view(node.name, self.compiled.nodes[node.name].sql)
-            case Model():
+            case DataTest():
                 if not self.tables.table_view(node.name):
-                    raise QueryFailed(f'"{node.name}" has not been built yet: runner run -s {node.name}')
+                    raise QueryFailed(f'"{node.name}" has kept no rows yet: runner test -s {node.name}')
+            case Model() as model:
+                if not self.tables.table_view(node.name):
+                    command = "seed" if model.seed else "run"
+                    raise QueryFailed(f'"{node.name}" has not been built yet: runner {command} -s {node.name}')
 
     def was_made(self, name: str) -> None:
         """Records that the view of a node shows what this run has built."""
@@ -99,6 +106,8 @@ class Views:
 
     def _make_shape(self, node: Node) -> None:
         if node.model and node.model.is_table and not node.model.source:
+            if node.model.seed:
+                self.show_file(node.model.seed)
             self.tables.view(node.name, self.compiled.nodes[node.name].sql)
         else:
             self.make(node)
