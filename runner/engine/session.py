@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from runner.engine.values import column_types, nullable, plain, typed
 from runner.errors import RunnerError, from_here
 from runner.project.inputs import Target
 from runner.project.sql_functions import SqlFunction
-from runner.storage.session import Properties
 
 SETTINGS = {
     "spark.master": "local[*]",
@@ -242,19 +241,15 @@ class Spark:
         with query_errors():
             return self.session.table(table).isEmpty()
 
-    def write_parquet(self, sql: str, folder: str) -> None:
-        """Writes the rows of a query to a folder that does not exist yet."""
+    def write_parquet(self, sql: str, folder: str, partitions: Sequence[str] = ()) -> None:
+        """Writes the rows of a query to a folder that has no table yet, with folders in it for these columns."""
         with query_errors():
-            self.query(sql).write.parquet(folder)
+            self.query(sql).write.mode("append").partitionBy(*partitions).parquet(folder)
 
-    def replace_table(self, table: str, sql: str, using: str, properties: Properties) -> None:
-        """Writes the rows of a query to a table in the format `using`, which replaces the table with that name."""
+    def overwrite_partitions(self, table: str, sql: str) -> None:
+        """Writes the rows of a query to a table, in place of all rows of the partitions that they are in."""
         with query_errors():
-            frame = self.query(sql)
-            writer = frame.writeTo(table).using(using)
-            for key, value in properties(column_types(frame.schema, {})).items():
-                writer = writer.tableProperty(key, value)
-            writer.createOrReplace()
+            self.query(sql).writeTo(table).overwritePartitions()
 
     # --- queries
 

@@ -9,16 +9,19 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from runner.engine import streams
 from runner.engine.checkpoint import Checkpoint
+from runner.engine.contracts import broken_contract_explained, check_contract, layout_of_columns
 from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.files import files_of
 from runner.engine.increment import as_written, columns_after, duplicate_keys_explained
 from runner.engine.progress import Position, Progress
 from runner.engine.refreshes import Refreshes
 from runner.engine.session import Spark
+from runner.project.contracts import Contract
 from runner.render import name as quoted
-from runner.storage.data import Increment
+from runner.storage.data import Increment, Layout
 from runner.storage.known import STORAGES
 from runner.storage.session import Macro
+from runner.storage.storage import NO_LAYOUT
 
 
 class Tables:
@@ -112,17 +115,49 @@ class Tables:
 
     # --- tables of models
 
-    def replace(self, name: str, sql: str, is_changed_often: bool = False) -> int:
+    def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> int:
         """Writes a query's rows to a table and replaces the one that was there; returns their number. Of a table whose
         rows are changed often, changes are cheap and reading costs more.
         """
-        self.storage.replace(name, sql, is_changed_often)
+        if layout.columns or layout.comments:
+            self.view(f"{name}__rows", sql)
+            layout = layout_of_columns(name, layout, self.types(f"{name}__rows"))
+        with broken_contract_explained():
+            self.storage.replace(name, sql, layout, is_changed_often)
         return self.count(name)
 
-    def apply_increment(self, name: str, sql: str, key: Iterable[str], on_schema_change: str) -> int:
+    def refresh(self, name: str, layout: Layout) -> None:
+        """Gives a table that exists the properties and comments of its layout, where they are others."""
+        if layout.properties or layout.comment is not None or layout.comments is not None:
+            self.table_view(name)
+            self.storage.refresh(name, layout_of_columns(name, layout, self.types(name)))
+
+    def promised(self, name: str, sql: str, contract: Contract | None) -> str:
+        """The query of a model's rows, which fails for those that break its contract. Raises QueryFailed if columns
+        have other types than the contract.
+        """
+        if contract is None:
+            return sql
+        rows, types = f"{name}__promised", f"{name}__contract"
+        self.view(rows, sql)
+        self.view(types, self.macro("promised_types", contract.types))
+        found = self.spark.column_types(quoted(rows), {})
+        check_contract(name, self.spark.column_types(quoted(types), {}), found)
+        not_null = [as_written(column, found) for column in contract.not_null]
+        return self.macro("promised_rows", name, rows, not_null) if not_null else sql
+
+    def apply_increment(
+        self,
+        name: str,
+        sql: str,
+        key: Iterable[str],
+        on_schema_change: str,
+        layout: Layout = NO_LAYOUT,
+        replaces_partitions: bool = False,
+    ) -> int:
         """Adds the rows of a query to a table that exists: with a key they replace the rows with the same key,
-        without one all are added. Returns the number of the table's rows then. If the query fails, the table keeps
-        the rows that it had.
+        without one all are added, or put in place of the rows of their partitions. Returns the number of the table's
+        rows then. If the query fails, the table keeps the rows that it had.
         """
         new = f"{name}__new"
         self.storage.recover(name)
@@ -133,8 +168,11 @@ class Tables:
         own_key = tuple(as_written(column, sent) for column in key)
         columns = tuple(columns_after(name, had, sent, own_key, on_schema_change))
         rows = self.macro("once_each", name, new, own_key) if own_key else quoted(new)
-        with duplicate_keys_explained():
-            self.storage.apply_increment(name, Increment(rows, had, sent, columns, own_key))
+        layout = layout_of_columns(name, layout, columns)
+        with duplicate_keys_explained(), broken_contract_explained():
+            increment = Increment(rows, had, sent, columns, own_key, replaces_partitions)
+            self.storage.apply_increment(name, increment, layout)
+            self.storage.refresh(name, layout)
         return self.count(name)
 
     def types(self, view: str) -> dict[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runner.project.inputs import Source
+from runner.storage.data import Layout
 
 HISTORY = "_history"
 
@@ -87,10 +88,13 @@ BESIDE = {"state": "__gone", "history": "__known"}
 
 @dataclass(frozen=True)
 class MirrorQuery:
-    """The rows of a mirror, printed by the macro `mirror_<shows>`: its `state` or its `history`."""
+    """The rows of a mirror, printed by the macro `mirror_<shows>`: its `state` or its `history`. `layout` is how their
+    table is kept.
+    """
 
     mirror: Mirror
     shows: str
+    layout: Layout = field(default_factory=Layout)
 
     @property
     def model(self) -> str:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from runner.errors import Problems, nearest_or_all
+from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.project.inputs import Source
 from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
-from runner.project.nodes import DataTest, Model, Node
+from runner.project.nodes import DataTest, Model, Node, Project
 from runner.project.properties import data_tests, optional_text
+from runner.project.settings import folder_settings, read_settings, setting_name
 from runner.project.sources import read_table_name
+from runner.project.table_settings import LAYOUTS, check_storage, layout_of
 from runner.spec.values import one_of, texts
+from runner.storage.data import Layout
 from runner.yaml_text import Yaml, whole_number
 
 MIRROR_KEYS = (
@@ -26,6 +32,7 @@ MIRROR_KEYS = (
     "without_key",
     "on_truncate",
     "on_drift",
+    "config",
     "tags",
     "data_tests",
     "tests",
@@ -74,12 +81,16 @@ def mirror_names(file: Yaml) -> Iterator[str]:
                 yield f"{name.value}{HISTORY}"
 
 
-def mirror_nodes(yaml: Yaml, sources: Mapping[str, Source], path: str) -> Iterator[Node]:
+def mirror_nodes(yaml: Yaml, project: Project, path: str) -> Iterator[Node]:
     """The models of one mirror: its rows as they are and, if it has one, its history; raises all mistakes at once."""
-    mirror = _read(yaml, sources)
+    mirror = _read(yaml, {source.name: source for source in project.sources})
     described = _described(yaml)
+    config = {**folder_settings(project.model_config, Path(path)), **_own_config(yaml)}
     tags = frozenset(texts(yaml.get("tags")))
-    for query in (MirrorQuery(mirror, shows) for shows in ("state", "history")[: 1 + _has_history(yaml)]):
+    for shows in ("state", "history")[: 1 + _has_history(yaml)]:
+        query = MirrorQuery(mirror, shows)
+        columns = {**described, **_own_columns(shows)}
+        query = replace(query, layout=_layout(yaml, project.target.storage, config, columns, query))
         yield Node(
             query.model,
             "model",
@@ -88,10 +99,38 @@ def mirror_nodes(yaml: Yaml, sources: Mapping[str, Source], path: str) -> Iterat
             tags,
             path,
             optional_text(yaml.get("description")),
-            {"materialized": "table"},
-            {**described, **_own_columns(query.shows)},
+            {"materialized": "table", **{name: config[name] for name in LAYOUTS if name in config}},
+            columns,
             where=yaml.where(),
         )
+
+
+def _own_config(yaml: Yaml) -> dict[str, Any]:
+    """What a mirror itself says of how its tables are kept; raises `setting-alone` for what only other models have."""
+    config = yaml.get("config")
+    own = read_settings(config)
+    if config and (useless := [(name, value) for name, value in config.items() if setting_name(name) not in LAYOUTS]):
+        name, value = useless[0]
+        raise value.error("setting-alone", f'"{name}" has no meaning for a mirror', f"known: {', '.join(LAYOUTS)}")
+    return own
+
+
+def _layout(
+    yaml: Yaml, storage: str, config: Mapping[str, Any], columns: Mapping[str, str], query: MirrorQuery
+) -> Layout:
+    """How the table of a mirror's rows is kept."""
+    at = yaml.get("config") or yaml
+    try:
+        layout = layout_of(config, optional_text(yaml.get("description")), columns)
+        check_storage(config, layout, storage)
+    except RunnerError as e:
+        raise at.error(e.code, e.message, e.hint) from None
+    has = [column.lower() for column in query.columns]
+    for column in layout.columns:
+        if column.lower() not in has:
+            message = f'"{query.model}" has no column "{column}" to be kept by'
+            raise at.error("column-unknown", message, nearest_or_all(column, query.columns))
+    return layout
 
 
 def fits_test(node: Node, mirror: Mirror) -> Node:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from runner.errors import RunnerError, Where, nearest_or_all
+from runner.project.contracts import Contract, is_enforced, read_contract
 from runner.project.inputs import Source
 from runner.project.nodes import Model, Node, Project, SqlFile
 from runner.project.properties import COLUMN_KEYS, entries, optional_text
-from runner.project.settings import as_tuple, check_together, hooks, is_enabled, read_settings, setting_name
+from runner.project.settings import as_tuple, check_together, folder_settings, hooks, is_enabled, read_settings
+from runner.project.table_settings import LAYOUTS, SETTINGS, check_storage, layout_of
 from runner.project.templates import Templates
+from runner.storage.data import Layout
 from runner.yaml_text import Yaml
+
+Found = TypeVar("Found")
 
 
 def model_node(project: Project, templates: Templates, path: Path, properties: Yaml | None) -> Node | None:
@@ -22,13 +27,17 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
     """
     reading = templates.read(path)
     own = read_settings(properties.get("config") if properties else None)
-    config = {**folder_config(project.model_config, above(project, "models", path)), **own, **reading.config}
+    config = {**folder_settings(project.model_config, path.relative_to(project.root)), **own, **reading.config}
     if not is_enabled(config):
         return None
-    _check_together(config, path, reading.new_rows)
-    model = _model(path, config, reading.new_rows)
-    of_hooks = templates.read_by_hooks(path, (*model.pre_hook, *model.post_hook))
+    if config.get("materialized", "view") == "view":
+        _check_view({**own, **reading.config}, path)
     columns = entries(properties, "columns", COLUMN_KEYS)
+    description = optional_text(properties.get("description")) if properties else ""
+    described = {column["name"].text(): optional_text(column.get("description")) for column in columns}
+    layout = _checked(path, lambda: _layout(project, config, reading.new_rows, description, described))
+    model = replace(_model(path, config, reading.new_rows), layout=layout, contract=_contract(config, properties, path))
+    of_hooks = templates.read_by_hooks(path, (*model.pre_hook, *model.post_hook))
     return Node(
         path.stem,
         "model",
@@ -36,9 +45,9 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
         tuple(dict.fromkeys([*reading.parents, *of_hooks])),
         frozenset(as_tuple(config.get("tags"))),
         relative_to(project, path),
-        optional_text(properties.get("description")) if properties else "",
-        {"materialized": model.materialized, "meta": meta(properties, config)},
-        {column["name"].text(): optional_text(column.get("description")) for column in columns},
+        description,
+        {"materialized": model.materialized, "meta": meta(properties, config), **_shown(config)},
+        described,
         where=Where(path, 1),
     )
 
@@ -52,7 +61,44 @@ def _model(path: Path, config: Mapping[str, Any], new_rows: list[str]) -> Model:
         tuple(dict.fromkeys(new_rows)),
         hooks(config.get("pre_hook")),
         hooks(config.get("post_hook")),
+        replaces_partitions=config.get("incremental_strategy") == "insert_overwrite",
     )
+
+
+def _layout(
+    project: Project, config: dict[str, Any], new_rows: list[str], description: str, described: Mapping[str, str]
+) -> Layout:
+    """The layout of a model's table, whose settings go together and are those that the storage has."""
+    check_together({**config, **({"new_rows": new_rows} if new_rows else {})})
+    if config.get("materialized", "view") == "view":
+        return Layout()
+    layout = layout_of(config, description, described)
+    check_storage(config, layout, project.target.storage)
+    return layout
+
+
+def _check_view(own: Mapping[str, Any], path: Path) -> None:
+    """Raises `setting-alone` for a setting of tables that a view has itself; those of its folder are for others."""
+    if useless := [name for name in LAYOUTS if own.get(name)]:
+        message = f'"{useless[0]}" has no meaning for a view'
+        raise RunnerError("setting-alone", message, Where(path, 1), "materialized: table")
+
+
+def _contract(config: Mapping[str, Any], properties: Yaml | None, path: Path) -> Contract | None:
+    if not is_enforced(config.get("contract", {})):
+        return None
+    columns = entries(properties, "columns", COLUMN_KEYS)
+    contract = _checked(path, lambda: read_contract(columns))
+    if contract.not_null and config.get("materialized", "view") == "view":
+        message = f'nothing keeps "{contract.not_null[0]}" of a view from being null'
+        hint = "materialized: table, or the data test not_null"
+        raise RunnerError("contract-constraint", message, Where(path, 1), hint)
+    return contract
+
+
+def _shown(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of its table, as they are written."""
+    return {name: config[name] for name in SETTINGS if name in config}
 
 
 def meta(properties: Yaml | None, config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -61,11 +107,12 @@ def meta(properties: Yaml | None, config: Mapping[str, Any]) -> Mapping[str, Any
     return {**beside, **config.get("meta", {})}
 
 
-def _check_together(config: dict[str, Any], path: Path, new_rows: list[str]) -> None:
+def _checked(path: Path, action: Callable[[], Found]) -> Found:
+    """What an action returns; its mistakes are those of a file, unless they have a place."""
     try:
-        check_together({**config, **({"new_rows": new_rows} if new_rows else {})})
+        return action()
     except RunnerError as e:
-        raise RunnerError(e.code, e.message, Where(path, 1), e.hint) from None
+        raise RunnerError(e.code, e.message, e.where or Where(path, 1), e.hint) from None
 
 
 def check_new_rows(node: Node, by_name: dict[str, Node]) -> None:
@@ -92,21 +139,6 @@ def _without_batch(name: str, by_name: dict[str, Node], seen: set[str]) -> str |
         case Model(query=Source()):
             return None
     return None if "batch" in node.columns else name
-
-
-def above(project: Project, folder: str, path: Path) -> tuple[str, ...]:
-    """The names of the folders between a folder of the project and a file."""
-    return path.relative_to(project.root / folder).parts[:-1]
-
-
-def folder_config(config: Mapping[str, Any], folders: Iterable[str]) -> dict[str, Any]:
-    """The settings in project.yml (keys with a +) for the folders above a file; those of the nearest folder win."""
-    level: Any = config
-    levels = [level]
-    for folder in folders:
-        level = level.get(folder, {})
-        levels.append(level)
-    return {setting_name(key): value for level in levels for key, value in level.items() if key.startswith("+")}
 
 
 def with_properties(node: Node, properties: Yaml) -> Node:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Where
+from runner.project.contracts import Contract
 from runner.project.data_test_config import TestConfig
 from runner.project.inputs import Source, Target
 from runner.project.mirror import Mirror, MirrorQuery
 from runner.secrets import Secrets
+from runner.storage.data import Layout
 from runner.yaml_text import Yaml
 
 MATERIALIZATIONS = ("view", "table", "incremental")
@@ -70,7 +72,8 @@ class Model:
     model replace rows with the same values of `unique_key`; without a key they are added to the others.
     `on_schema_change` says what happens when its columns have changed. `new_rows` are the nodes of which it reads, in
     each run, only the rows that it has not read yet. `pre_hook` and `post_hook` are templates of statements that run
-    before and after it is built.
+    before and after it is built. `layout` is how its table is kept, `contract` what it promises of its columns; an
+    incremental model that `replaces_partitions` puts new rows in place of all rows of their partitions.
     """
 
     query: Source | SqlFile | SqlText | SeedFile | SourcesView | MirrorQuery
@@ -80,6 +83,9 @@ class Model:
     new_rows: tuple[str, ...] = ()
     pre_hook: tuple[str, ...] = ()
     post_hook: tuple[str, ...] = ()
+    layout: Layout = field(default_factory=Layout)
+    contract: Contract | None = None
+    replaces_partitions: bool = False
 
     @property
     def source(self) -> Source | None:

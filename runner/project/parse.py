@@ -276,8 +276,7 @@ def _exposure(entry: Yaml, nodes: Nodes) -> Node:
 
 def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
     """Adds the models of a mirror, and the data tests of its rows."""
-    sources = {source.name: source for source in nodes.project.sources}
-    state, *history = mirror_nodes(entry, sources, nodes.relative(entry.where().path))
+    state, *history = mirror_nodes(entry, nodes.project, nodes.relative(entry.where().path))
     for node in (state, *history):
         nodes.add(node)
     if state.model and state.model.mirror:

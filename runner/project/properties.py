@@ -10,7 +10,9 @@ from runner.yaml_text import Yaml
 
 PROPERTY_KEYS = ("version", "models", "seeds", "mirrors", "unit_tests", "exposures")
 MODEL_KEYS = ("name", "description", "config", "meta", "docs", "columns", "data_tests", "tests")
-COLUMN_KEYS = ("name", "description", "config", "meta", "tags", "quote", "data_tests", "tests")
+COLUMN_KEYS = (
+    *("name", "description", "data_type", "constraints", "config", "meta", "tags", "quote", "data_tests", "tests"),
+)
 EXPOSURE_KEYS = (
     "name", "label", "type", "url", "maturity", "description", "owner", "depends_on", "tags", "meta", "config",
 )  # fmt: skip

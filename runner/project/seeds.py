@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.errors import Where
-from runner.project.models import above, folder_config, meta, relative_to
+from runner.project.models import meta, relative_to
 from runner.project.nodes import SEED, Model, Node, Project, SeedFile
 from runner.project.properties import COLUMN_KEYS, entries, optional_text
-from runner.project.settings import SEED_SETTINGS, as_tuple, hooks, is_enabled, read_settings
+from runner.project.settings import SEED_SETTINGS, as_tuple, folder_settings, hooks, is_enabled, read_settings
 from runner.project.templates import Templates
 from runner.yaml_text import Yaml
 
@@ -20,7 +20,7 @@ def seed_files(project: Project) -> list[Path]:
 def seed_node(project: Project, templates: Templates, path: Path, properties: Yaml | None) -> Node | None:
     """The seed of a file; None if it is not enabled. Its rows are read only when it is compiled."""
     own = read_settings(properties.get("config") if properties else None, SEED_SETTINGS)
-    config = {**folder_config(project.seed_config, above(project, "seeds", path)), **own}
+    config = {**folder_settings(project.seed_config, path.relative_to(project.root)), **own}
     if not is_enabled(config):
         return None
     columns = entries(properties, "columns", COLUMN_KEYS)

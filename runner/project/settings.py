@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, RunnerError, nearest_or_all
-from runner.project import absent
+from runner.project import absent, table_settings
 from runner.project.nodes import MATERIALIZATIONS, SCHEMA_CHANGES
 from runner.yaml_text import Yaml
 
-SETTINGS = ("materialized", "tags", "meta", "enabled", "pre_hook", "post_hook", "unique_key", "on_schema_change")
+SETTINGS = (
+    *("materialized", "tags", "meta", "enabled", "pre_hook", "post_hook", "unique_key", "on_schema_change"),
+    *table_settings.SETTINGS,
+)
 SEED_SETTINGS = ("column_types", "delimiter", "quote_columns", "tags", "meta", "enabled", "pre_hook", "post_hook")
 HOOKS = ("pre_hook", "post_hook")
-INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change", "new_rows")
+INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change", "incremental_strategy", "new_rows")
 
 
 def check_setting(name: str, value: Any, known: Collection[str] = SETTINGS) -> None:
@@ -22,6 +25,8 @@ def check_setting(name: str, value: Any, known: Collection[str] = SETTINGS) -> N
     if name not in known:
         hint = absent.SETTINGS.get(name) or nearest_or_all(name, known)
         raise RunnerError("setting-unknown", f'unknown setting "{name}"', hint=hint)
+    if name in table_settings.SETTINGS:
+        table_settings.check(name, value)
     if name == "materialized" and value not in MATERIALIZATIONS:
         hint = absent.MATERIALIZATIONS.get(str(value)) or nearest_or_all(str(value), MATERIALIZATIONS)
         raise RunnerError("materialization-unknown", f'unknown materialisation "{value}"', hint=hint)
@@ -60,6 +65,7 @@ def check_together(settings: dict[str, Any]) -> None:
             f'"{useless[0]}" has no meaning for a model that is not incremental',
             hint="materialized: incremental",
         )
+    table_settings.check_strategy(settings)
 
 
 def setting_name(written: str) -> str:
@@ -116,6 +122,18 @@ def read_folder_settings(yaml: Yaml | None, folder: Path, known: Collection[str]
                 read_folder_settings(value, folder / key, known)
     problems.raise_if_any()
     return dict(yaml.value) if yaml else {}
+
+
+def folder_settings(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The settings in project.yml for the folders above a file in models/ or seeds/, whose path is relative to the
+    project; those of the nearest folder win.
+    """
+    level: Any = config
+    levels = [level]
+    for folder in path.parts[1:-1]:
+        level = level.get(folder, {})
+        levels.append(level)
+    return {setting_name(key): value for level in levels for key, value in level.items() if key.startswith("+")}
 
 
 def _check_at(yaml: Yaml, name: str, known: Collection[str]) -> None:

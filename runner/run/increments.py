@@ -35,17 +35,29 @@ class Increments:
             until = reading_until(seen, {})
             self.reading.show_new_rows(name, model.new_rows, {}, until)
             with progress.writing(until):
-                count = self.tables.replace(name, compiled.sql)
+                # Before the table: a table that is there and was to be replaced is built again by the next run.
+                self.tables.write_mark(name, model.layout.order)
+                promised = self.tables.promised(name, compiled.sql, model.contract)
+                count = self.tables.replace(name, promised, model.layout)
             refreshes.done(name)
             return count, finishes(begun, self.run_id)
         since = self._since(name, seen)
+        self._check_order(name, model.layout.order)
         until = reading_until(seen, since)
         self.reading.show_new_rows(name, model.new_rows, since, until)
         with progress.writing(until):
+            sql = self.tables.promised(name, compiled.increment or compiled.sql, model.contract)
             count = self.tables.apply_increment(
-                name, compiled.increment or compiled.sql, model.unique_key, model.on_schema_change
+                name, sql, model.unique_key, model.on_schema_change, model.layout, model.replaces_partitions
             )
         return count, ()
+
+    def _check_order(self, name: str, order: str) -> None:
+        """Raises QueryFailed if the table keeps other rows together than its settings now say."""
+        built = self.tables.mark(name)
+        if built != order:
+            changed = f"{built or 'has neither partitions nor clusters'}; now {order or 'it is to have none'}"
+            raise QueryFailed(f'the table "{name}" {changed}: --full-refresh -s {name} builds it again')
 
     def _since(self, name: str, seen: Mapping[str, Position | None]) -> Positions:
         """How far the table has read; raises QueryFailed if its rows cannot be those of these changelogs."""

@@ -48,6 +48,7 @@ class Mirrors:
     def _up_to_date(self, query: MirrorQuery, since: Positions, until: Positions) -> Built:
         """Takes in what has landed between two places."""
         name, query = query.model, self._with_added(query)
+        self.tables.refresh(name, query.layout)
         if until == since:
             return self.tables.count(name), ()
         self.reading.show_new_rows(name, query.mirror.models, since, until)
@@ -95,7 +96,7 @@ class Mirrors:
             if self._takes_increments(query):
                 count = self._written_with_beside(query, mirror)
             else:
-                count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror))
+                count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror), query.layout)
         self.tables.refreshes.done(name)
         return count, (*notes, *(more if query.shows == "state" else ()))
 
@@ -105,8 +106,8 @@ class Mirrors:
         # A table without a mark is built again.
         self.tables.write_mark(name, "")
         with self.tables.spark.computed_view(rows, macro(f"{shows}_whole", mirror)):
-            self.tables.storage.replace(query.beside, macro(f"{shows}_beside", mirror, rows), True)
-            count = self.tables.replace(name, macro(f"{shows}_rows", mirror, rows), True)
+            self.tables.storage.replace(query.beside, macro(f"{shows}_beside", mirror, rows), is_changed_often=True)
+            count = self.tables.replace(name, macro(f"{shows}_rows", mirror, rows), query.layout, is_changed_often=True)
         self.tables.write_mark(name, self._meaning(query))
         return count
 
@@ -115,7 +116,8 @@ class Mirrors:
 
     def _meaning(self, query: MirrorQuery) -> str:
         """What a table is made by. Its SQL says nothing of columns that were added to it."""
-        meaning = f"{self.compiled.nodes[query.model].meaning}\n{query.mirror.drift}"
+        order = f"\n{query.layout.order}" if query.layout.order else ""
+        meaning = f"{self.compiled.nodes[query.model].meaning}\n{query.mirror.drift}{order}"
         return hashlib.sha256(meaning.encode()).hexdigest()
 
     def _looked_at(self, query: MirrorQuery) -> tuple[Mirror, tuple[str, ...]]:

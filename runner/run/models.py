@@ -90,7 +90,7 @@ class Models:
         sql = self.compiled.nodes[name].sql
         match model:
             case Model(materialized="view"):
-                self.tables.view(name, sql)
+                self.tables.view(name, self.tables.promised(name, sql, model.contract))
                 return {}, ()
             case Model(query=MirrorQuery() as query):
                 rows, notes = self.mirrors.build(query)
@@ -99,5 +99,6 @@ class Models:
             case Model(materialized="incremental"):
                 rows, notes = self.increments.build(name, model)
             case _:
-                rows, notes = self.tables.replace(name, sql), ()
+                promised = self.tables.promised(name, sql, model.contract)
+                rows, notes = self.tables.replace(name, promised, model.layout), ()
         return {"rows": rows}, notes

@@ -19,11 +19,49 @@ class Sink:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What keeps rows together: the values of a column, or what a transform makes of them, such as `bucket(16, id)`."""
+
+    column: str
+    transform: str = ""
+    argument: int | None = None
+
+    def __str__(self) -> str:
+        arguments = [str(one) for one in (self.argument, self.column) if one is not None]
+        return f"{self.transform}({', '.join(arguments)})" if self.transform else self.column
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table is kept, beside its rows. `comment` is that of the table, None if it is to stay as it is; `comments`
+    are those of all its columns that have one, None if they are to stay as they are.
+    """
+
+    partition_by: tuple[Part, ...] = ()
+    cluster_by: tuple[Part, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    comments: Mapping[str, str] | None = None
+
+    @property
+    def order(self) -> str:
+        """Which rows it keeps together, in words; a table that exists has this as it was built."""
+        named = (("partitions", self.partition_by), ("clusters", self.cluster_by))
+        return "; ".join(f"{what} by {', '.join(map(str, parts))}" for what, parts in named if parts)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that keep its rows together."""
+        return tuple(part.column for part in (*self.partition_by, *self.cluster_by))
+
+
+@dataclass(frozen=True)
 class Increment:
     """
     New rows for a table that exists. `rows` is what SQL reads them from, with a column `times of this key` if there is
-    a key; with a key they replace the rows with the same key, without one all are added. `had` and `sent` map the
-    columns of the table and of the new rows to their types in SQL; `columns` are those of the table afterwards.
+    a key; with a key they replace the rows with the same key, without one all are added. If it `replaces_partitions`,
+    all rows of the partitions that the new rows are in are gone. `had` and `sent` map the columns of the table and of
+    the new rows to their types in SQL; `columns` are those of the table afterwards.
     """
 
     rows: str
@@ -31,6 +69,7 @@ class Increment:
     sent: Mapping[str, str]
     columns: tuple[str, ...]
     key: tuple[str, ...] = ()
+    replaces_partitions: bool = False
 
     @property
     def taken(self) -> list[str]:

@@ -23,6 +23,7 @@ KEEPS_ROWS = {
     "ADD COLUMNS",
     "DROP COLUMNS",
     "CHANGE COLUMN",
+    "CHANGE COLUMNS",
     "UPGRADE PROTOCOL",
 }
 COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
@@ -37,6 +38,7 @@ class Delta(TableFormat):
         "delta.dataSkippingStatsColumns": "op,db_name,schema_name,table_name,key_text,event_time,batch,loaded_at"
     }
     changing_properties: ClassVar[Mapping[str, str]] = {"delta.enableDeletionVectors": "true"}
+    most_clusters = 4
     maintenance = ("delta_compacted", "delta_vacuumed")
 
     def has_table(self, name: str) -> bool:

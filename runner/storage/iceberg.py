@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
-from runner.storage.data import Sink
+from runner.storage.data import Layout, Sink
 from runner.storage.session import Macro, Place
 from runner.storage.table_format import TableFormat
 
@@ -22,6 +23,12 @@ class Iceberg(TableFormat):
         "write.metadata.delete-after-commit.enabled": "true",
         "write.metadata.previous-versions-max": "10",
     }
+    # Rows stay in the order in which the query that creates a table gives them.
+    ordered_properties: ClassVar[Mapping[str, str]] = {
+        "write.distribution-mode": "none",
+        "write.spark.fanout.enabled": "true",
+    }
+    transforms = ("years", "months", "days", "hours", "bucket", "truncate")
     changing_properties: ClassVar[Mapping[str, str]] = {
         "write.merge.mode": "merge-on-read",
         "write.delete.mode": "merge-on-read",
@@ -48,6 +55,16 @@ class Iceberg(TableFormat):
         super().view(name, sql)
         # MERGE can only plan a view of such tables that was created from text, not one of a data frame.
         self.session.do(self.macro("temporary_view", name, sql))
+
+    def create_table(self, name: str, view: str, layout: Layout, properties: Mapping[str, str]) -> None:
+        if not layout.cluster_by:
+            super().create_table(name, view, layout, properties)
+            return
+        # A table gets its order once it is there, and the rows that it is created with must be in that order too.
+        rows = self.macro("ordered_rows", self.target, view, (*layout.partition_by, *layout.cluster_by))
+        unordered, given = replace(layout, cluster_by=()), {**self.ordered_properties, **properties}
+        self.session.do(self.macro("table_replaced", self.table(name), self.name, rows, unordered, given))
+        self.session.do(self.macro("table_ordered", self.table(name), layout.cluster_by))
 
     def writes(self, name: str) -> list[str]:
         if not self.has_table(name):

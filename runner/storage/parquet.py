@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from runner.contract import COLUMNS
-from runner.files import json_lines
+from runner.files import from_json, json_lines
 from runner.patterns import escaped
-from runner.storage.data import Cutoff, Increment, Sink
+from runner.render import name as quoted
+from runner.storage.data import Cutoff, Increment, Layout, Sink
 from runner.storage.session import FileSystem, Macro, Place, Publisher
-from runner.storage.storage import Storage, new_identity
+from runner.storage.storage import NO_LAYOUT, Storage, new_identity
 
 # Suffixes of folders: of a table that is being written, and of one that is being replaced.
 BUILDING, REPLACED = ".building", ".replaced"
+# The file that says what columns a table with partitions has. Spark reads no file whose name begins like this.
+SHAPE = "_shape.json"
 
 
 class Parquet(Storage):
@@ -19,6 +26,11 @@ class Parquet(Storage):
     """
 
     name = "parquet"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "cluster_by": "partition_by keeps rows in folders; delta and iceberg have cluster_by",
+        "table_properties": "delta and iceberg have properties",
+        "persist_docs": "delta and iceberg keep comments",
+    }
 
     @classmethod
     def table_of(cls, target: Place, macro: Macro, name: str) -> str:
@@ -59,29 +71,57 @@ class Parquet(Storage):
         self.session.parquet_view(name, self.target.at(name), COLUMNS)
 
     def table_view(self, name: str) -> None:
-        self.view(name, self.macro("all_rows", self.table(self._place(name) or name)))
+        place = self._place(name) or name
+        if shape := self._shape(place):
+            # Of columns that folders are for, Spark guesses types.
+            self.session.parquet_view(name, escaped(self.target.at(place)), shape["columns"])
+        else:
+            self.view(name, self.macro("all_rows", self.table(place)))
+
+    def _shape(self, place: str) -> Mapping[str, Any] | None:
+        """The columns of a table with partitions, and what names its write; None if it has none."""
+        path = f"{self.target.at(place)}/{SHAPE}"
+        return from_json(self.files.read(path), path) if self.files.exists(path) else None
 
     # --- tables of models
 
-    def replace(self, name: str, sql: str, is_changed_often: bool = False) -> None:
+    def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> None:
         """At every moment the old table or the new one is complete."""
         root = self.target.at(name)
         self.recover(name)
         self.files.remove(root + BUILDING)
-        self.session.write_parquet(sql, root + BUILDING)
+        partitions = [part.column for part in layout.partition_by]
+        if partitions:
+            # Before the rows: a table is complete when Spark has written _SUCCESS.
+            self.session.view(f"{name}__rows", sql)
+            shape = {"columns": self.session.column_types(quoted(f"{name}__rows"), {}), "write": new_identity()}
+            self.files.write(f"{root}{BUILDING}/{SHAPE}", json.dumps(shape))
+        self.session.write_parquet(sql, root + BUILDING, partitions)
         if self.files.exists(root):
             self.files.remove(root + REPLACED)
             # Only a rename takes a folder away in one step.
             self.files.move(root, root + REPLACED)
         self.recover(name)
 
-    def apply_increment(self, name: str, increment: Increment) -> None:
-        own, had, new = self.table(name), list(increment.had), increment
-        self.replace(name, self.macro("rewritten_with", own, new.rows, new.columns, new.taken, had, new.key))
+    def apply_increment(self, name: str, increment: Increment, layout: Layout = NO_LAYOUT) -> None:
+        self.table_view(name)
+        own, had, new = quoted(name), list(increment.had), increment
+        arguments = (own, new.rows, new.columns, new.taken, had)
+        if new.replaces_partitions:
+            partitions = [part.column for part in layout.partition_by]
+            sql = self.macro("rewritten_over", *arguments, partitions)
+        else:
+            sql = self.macro("rewritten_with", *arguments, new.key)
+        self.replace(name, sql, layout)
+
+    def refresh(self, name: str, layout: Layout) -> None:
+        """Does nothing: such a table has neither properties nor comments."""
 
     def writes(self, name: str) -> list[str]:
-        """The files of the table, whose names no other write gives."""
+        """What no other write gives: the names of the table's files, or that of the write if it has partitions."""
         place = self._place(name)
+        if place and (shape := self._shape(place)):
+            return [shape["write"]]
         return [file for file in self.files.names(self.target.at(place)) if file.startswith("part-")] if place else []
 
     def recover(self, name: str) -> None:
@@ -118,7 +158,11 @@ class Parquet(Storage):
     # --- the catalog
 
     def publish(self, name: str, is_changelog: bool, publisher: Publisher) -> None:
-        publisher.view(name, self._changelog_rows(name) if is_changelog else self.macro("all_rows", self.table(name)))
+        publisher.view(name, self._changelog_rows(name) if is_changelog else self._table_rows(name))
+
+    def _table_rows(self, name: str) -> str:
+        shape = self._shape(name)
+        return self.macro("shaped_rows", self.table(name), shape and shape["columns"])
 
     def _changelog_rows(self, name: str) -> str:
         # Spark takes the columns of a folder from its files.

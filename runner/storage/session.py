@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 # Prints the SQL of a macro, given its name and its arguments.
 Macro = Callable[..., str]
-# Column -> type in SQL: gives the properties that such a table needs.
-Properties = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
 class Session(Protocol):
@@ -31,11 +29,14 @@ class Session(Protocol):
 
     def is_empty(self, table: str) -> bool: ...
 
-    def write_parquet(self, sql: str, folder: str) -> None:
-        """Writes the rows of a query to a folder that does not exist yet."""
+    def column_types(self, table: str, instead: Mapping[str, str]) -> dict[str, str]:
+        """The columns of a table or view with their types in SQL, where `instead` maps types to others."""
 
-    def replace_table(self, table: str, sql: str, using: str, properties: Properties) -> None:
-        """Writes the rows of a query to a table in the format `using`, which replaces the table with that name."""
+    def write_parquet(self, sql: str, folder: str, partitions: Sequence[str] = ()) -> None:
+        """Writes the rows of a query to a folder that has no table yet, with folders in it for these columns."""
+
+    def overwrite_partitions(self, table: str, sql: str) -> None:
+        """Writes the rows of a query to a table, in place of all rows of the partitions that they are in."""
 
     def setting(self, key: str, value: str) -> AbstractContextManager[None]:
         """A setting of the session, until the block ends."""

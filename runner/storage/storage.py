@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import ClassVar
 
-from runner.storage.data import Cutoff, Increment, Sink
+from runner.storage.data import Cutoff, Increment, Layout, Sink
 from runner.storage.session import FileSystem, Macro, Place, Publisher, Session
+
+NO_LAYOUT = Layout()
 
 
 def new_identity() -> str:
@@ -42,6 +44,15 @@ class Storage(ABC):
 
     changes_rows: ClassVar[bool] = False
     """Whether rows of a table can be changed and removed, without writing all of it."""
+
+    lacks: ClassVar[Mapping[str, str]] = {}
+    """Settings of tables that it does not have -> what to do instead."""
+
+    transforms: ClassVar[tuple[str, ...]] = ()
+    """The functions of columns that its tables can be partitioned and clustered by."""
+
+    most_clusters: ClassVar[int | None] = None
+    """The number of columns that tables can be clustered by, if these cannot have partitions too."""
 
     def __init__(self, session: Session, files: FileSystem, target: Place, macro: Macro) -> None:
         self.session, self.files, self.target, self.macro = session, files, target, macro
@@ -95,14 +106,20 @@ class Storage(ABC):
         """Completes what a run has left half done when it died. Must run before a table is read to be rewritten."""
 
     @abstractmethod
-    def replace(self, name: str, sql: str, is_changed_often: bool = False) -> None:
+    def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> None:
         """Writes the rows of a query to a table and replaces the one that was there. Of a table whose rows are changed
         often, changes are cheap and reading costs more.
         """
 
     @abstractmethod
-    def apply_increment(self, name: str, increment: Increment) -> None:
-        """Adds new rows to a table that exists. If their query fails, the table keeps the rows that it had."""
+    def apply_increment(self, name: str, increment: Increment, layout: Layout = NO_LAYOUT) -> None:
+        """Adds new rows to a table that exists, with this layout. If their query fails, the table keeps the rows that
+        it had.
+        """
+
+    @abstractmethod
+    def refresh(self, name: str, layout: Layout) -> None:
+        """Gives a table that exists the properties and comments of its layout, where they are others."""
 
     @abstractmethod
     def writes(self, name: str) -> list[str]:

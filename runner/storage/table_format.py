@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from runner.storage.data import Cutoff, Increment
+from runner.render import name as quoted
+from runner.storage.data import Cutoff, Increment, Layout
 from runner.storage.session import Publisher
-from runner.storage.storage import Storage, new_identity
+from runner.storage.storage import NO_LAYOUT, Storage, new_identity
 
 # The property of a changelog that tells it from one that was created later under its name.
 IDENTITY = "changelog.identity"
@@ -32,27 +33,68 @@ class TableFormat(Storage):
     def recover(self, name: str) -> None:
         """Does nothing: what a run that died did not commit is not in the table."""
 
-    def replace(self, name: str, sql: str, is_changed_often: bool = False) -> None:
-        more = self.changing_properties if is_changed_often else {}
+    def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> None:
         self.create_schema()
-        self.session.replace_table(
-            self.table(name), sql, self.name, lambda columns: {**self.properties(columns), **more}
-        )
+        view = f"{name}__rows"
+        # Of the query as it is, so that what Spark refuses is found in it.
+        self.session.view(view, sql)
+        columns = self.session.column_types(quoted(view), {})
+        if layout.comments is not None:
+            comments = {column: layout.comments.get(column, "") for column in columns}
+            self.session.do(self.macro("commented_view", f"{name}__commented", view, comments))
+            view = f"{name}__commented"
+        often = self.changing_properties if is_changed_often else {}
+        properties = {**self.properties(columns), **often, **layout.properties}
+        self.create_table(name, view, layout, properties)
+
+    def create_table(self, name: str, view: str, layout: Layout, properties: Mapping[str, str]) -> None:
+        """Creates a table of the rows of a view, in place of the one that was there."""
+        rows = self.macro("all_rows", quoted(view))
+        self.session.do(self.macro("table_replaced", self.table(name), self.name, rows, layout, properties))
 
     def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
         """The properties that a table with these columns and types needs."""
         return {}
 
-    def apply_increment(self, name: str, increment: Increment) -> None:
+    def refresh(self, name: str, layout: Layout) -> None:
         table = self.table(name)
+        if layout.properties:
+            has = {row["key"]: row["value"] for row in self.session.rows(self.macro("properties_shown", table))[1]}
+            if changed := {key: value for key, value in layout.properties.items() if has.get(key) != value}:
+                self.session.do(self.macro("properties_set", table, changed))
+        if layout.comment is not None or layout.comments is not None:
+            self._comment(table, layout)
+
+    def _comment(self, table: str, layout: Layout) -> None:
+        comment, comments = self._comments(table)
+        if layout.comment is not None and layout.comment != comment:
+            self.session.do(self.macro("table_commented", table, layout.comment))
+        wanted = {column: layout.comments.get(column, "") for column in comments} if layout.comments is not None else {}
+        if changed := {column: text for column, text in wanted.items() if text != comments[column]}:
+            self.session.do(self.macro("columns_commented", table, changed))
+
+    def _comments(self, table: str) -> tuple[str, dict[str, str]]:
+        """The comments of a table and of its columns, empty for those that have none."""
+        columns = self.session.column_types(table, {})
+        told = self.session.rows(self.macro("table_described", table))[1]
+        # Rows of the columns come first, and a column may have any name.
+        more = {row["col_name"]: row["data_type"] for row in told[len(columns) :]}
+        return more.get("Comment") or "", {row["col_name"]: row["comment"] or "" for row in told[: len(columns)]}
+
+    def apply_increment(self, name: str, increment: Increment, layout: Layout = NO_LAYOUT) -> None:
         self.add_columns(name, increment.added)
-        self.session.do(
-            self.macro("merged", table, increment.rows, increment.columns, increment.taken, increment.key)
-            if increment.key
-            else self.macro("added", table, increment.rows, increment.columns, increment.taken)
-        )
+        self._write(self.table(name), increment)
         # Last: a dropped column takes its values with it.
         self.drop_columns(name, increment.dropped)
+
+    def _write(self, table: str, new: Increment) -> None:
+        if new.replaces_partitions:
+            types = {column: new.had.get(column) or new.sent[column] for column in new.columns}
+            self.session.overwrite_partitions(table, self.macro("typed_rows", new.rows, types, new.taken))
+        elif new.key:
+            self.session.do(self.macro("merged", table, new.rows, new.columns, new.taken, new.key))
+        else:
+            self.session.do(self.macro("added", table, new.rows, new.columns, new.taken))
 
     def add_columns(self, name: str, columns: Mapping[str, str]) -> None:
         for column, kind in columns.items():

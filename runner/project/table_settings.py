@@ -1,0 +1,172 @@
+"""Settings of how tables are kept: partition_by, cluster_by, table_properties, persist_docs, incremental_strategy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from runner.errors import RunnerError, nearest_or_all
+from runner.project.contracts import is_enforced
+from runner.storage.data import Layout, Part
+from runner.storage.known import STORAGES
+from runner.yaml_text import whole_number
+
+LAYOUTS = ("partition_by", "cluster_by", "table_properties", "persist_docs")
+SETTINGS = (*LAYOUTS, "contract", "incremental_strategy")
+STRATEGIES = ("append", "merge", "insert_overwrite")
+DOCS = ("relation", "columns")
+# Transform -> whether it takes a number before the column.
+TRANSFORMS = {"years": False, "months": False, "days": False, "hours": False, "bucket": True, "truncate": True}
+CALL = re.compile(r"(\w+)\(\s*(?:(\w+)\s*,)?\s*([^,()]+?)\s*\)")
+# Properties that are said in another way, or are not for people to set.
+RESERVED = {
+    "comment": "persist_docs: {relation: true} makes the description the comment",
+    "location": "the path of the target says where tables are",
+    "provider": "storage of the target says what tables are",
+    "owner": "the catalog sets it",
+    "external": "the path of the target says where tables are",
+    "is_managed_location": "the path of the target says where tables are",
+}
+
+
+def check(name: str, value: Any) -> None:
+    """Raises RunnerError, without a place, if one of these settings cannot have this value."""
+    CHECKS[name](name, value)
+
+
+def layout_of(config: Mapping[str, Any], description: str, columns: Mapping[str, str]) -> Layout:
+    """The layout that settings ask for; `columns` are those that are described, with what describes them."""
+    docs = config.get("persist_docs", {})
+    return Layout(
+        _parts("partition_by", config.get("partition_by")),
+        _parts("cluster_by", config.get("cluster_by")),
+        {str(key): _text(value) for key, value in config.get("table_properties", {}).items()},
+        description if _is_true(docs.get("relation")) else None,
+        columns if _is_true(docs.get("columns")) else None,
+    )
+
+
+def check_storage(config: Mapping[str, Any], layout: Layout, storage_name: str) -> None:
+    """Raises RunnerError `setting-storage`, without a place, if the storage does not have what the settings ask for."""
+    storage = STORAGES[storage_name]
+    for name in (name for name in LAYOUTS if config.get(name) and name in storage.lacks):
+        raise _lacks(storage_name, f'"{name}"', storage.lacks[name])
+    for part in (*layout.partition_by, *layout.cluster_by):
+        if part.transform and part.transform not in storage.transforms:
+            hint = "make a column of it, and name that" if not storage.transforms else ""
+            raise _lacks(storage_name, f'"{part}", but columns alone', hint)
+    most = storage.most_clusters
+    if most and layout.cluster_by and layout.partition_by:
+        raise _lacks(storage_name, '"cluster_by" beside "partition_by"', "keep one of them")
+    if most and len(layout.cluster_by) > most:
+        raise _lacks(
+            storage_name, f'"cluster_by" of more than {most} columns', f"name the {most} that most queries use"
+        )
+
+
+def check_strategy(config: Mapping[str, Any]) -> None:
+    """Raises RunnerError `setting-strategy`, without a place, for a strategy that does not go with other settings."""
+    strategy, key = config.get("incremental_strategy"), config.get("unique_key")
+    if strategy == "merge" and not key:
+        raise RunnerError("setting-strategy", '"merge" needs "unique_key"', hint="unique_key: id")
+    if strategy in ("append", "insert_overwrite") and key:
+        message = f'"unique_key" has no meaning with "{strategy}"'
+        raise RunnerError("setting-strategy", message, hint="incremental_strategy: merge, or no unique_key")
+    if strategy == "insert_overwrite" and not config.get("partition_by"):
+        message = '"insert_overwrite" replaces partitions, and needs "partition_by"'
+        raise RunnerError("setting-strategy", message, hint="partition_by: day")
+
+
+def _lacks(storage: str, what: str, hint: str) -> RunnerError:
+    return RunnerError("setting-storage", f"tables in {storage} do not have {what}", hint=hint)
+
+
+def _parts(name: str, value: Any) -> tuple[Part, ...]:
+    """What a setting names, in its order; raises RunnerError `setting-parts`, without a place."""
+    given = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+    parts = tuple(_part(name, one) for one in given)
+    seen: set[str] = set()
+    for part in map(str, parts):
+        if part.lower() in seen:
+            raise RunnerError("setting-parts", f'"{name}" names "{part}" twice', hint="remove one of them")
+        seen.add(part.lower())
+    return parts
+
+
+def _part(name: str, text: Any) -> Part:
+    """
+    >>> _part("partition_by", "bucket(16, id)"), str(_part("partition_by", "days( ts )"))
+    (Part(column='id', transform='bucket', argument=16), 'days(ts)')
+    """
+    if not isinstance(text, str) or not text.strip():
+        message = f'"{name}" is a column or a list of them'
+        raise RunnerError("setting-parts", message, hint=f"{name}: [day, country]")
+    call = CALL.fullmatch(text.strip())
+    if not call:
+        return Part(text.strip().strip("`"))
+    transform, number, column = call[1], call[2], call[3].strip("`")
+    if transform not in TRANSFORMS:
+        hint = nearest_or_all(transform, TRANSFORMS)
+        raise RunnerError("setting-parts", f'"{name}" knows no transform "{transform}"', hint=hint)
+    argument = whole_number(number) if number else None
+    if TRANSFORMS[transform] != bool(number) or (number and not argument):
+        form = f"{transform}(16, id)" if TRANSFORMS[transform] else f"{transform}(at)"
+        raise RunnerError("setting-parts", f'"{text}" in "{name}" is not like {form}', hint=f"{name}: ['{form}']")
+    return Part(column, transform, argument)
+
+
+def _check_parts(name: str, value: Any) -> None:
+    _parts(name, value)
+
+
+def _check_properties(name: str, value: Any) -> None:
+    if not isinstance(value, dict) or not all(isinstance(one, (str, bool, int, float)) for one in value.values()):
+        hint = f"{name}: {{delta.enableChangeDataFeed: true}}"
+        raise RunnerError("setting-value", f'"{name}" is a mapping of names to values', hint=hint)
+    for key in value:
+        if str(key).lower() in RESERVED:
+            raise RunnerError("setting-value", f'"{key}" is not set in "{name}"', hint=RESERVED[str(key).lower()])
+
+
+def _check_docs(name: str, value: Any) -> None:
+    hint = f"{name}: {{relation: true, columns: true}}"
+    if not isinstance(value, dict) or not all(str(one).lower() in ("true", "false") for one in value.values()):
+        raise RunnerError("setting-value", f'"{name}" says of relation and columns whether it is so', hint=hint)
+    _check_words(name, value, DOCS)
+
+
+def _check_strategy(name: str, value: Any) -> None:
+    _check_words(name, (value,), STRATEGIES)
+
+
+def _check_words(name: str, words: Iterable[Any], known: Iterable[str]) -> None:
+    for word in words:
+        if word not in known:
+            raise RunnerError("setting-value", f'"{name}" knows no "{word}"', hint=nearest_or_all(str(word), known))
+
+
+def _check_contract(name: str, value: Any) -> None:
+    is_enforced(value)
+
+
+def _is_true(value: Any) -> bool:
+    return str(value).lower() == "true"
+
+
+def _text(value: Any) -> str:
+    """
+    >>> _text(True), _text("a"), _text(5)
+    ('true', 'a', '5')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+CHECKS: Mapping[str, Callable[[str, Any], None]] = {
+    "partition_by": _check_parts,
+    "cluster_by": _check_parts,
+    "table_properties": _check_properties,
+    "persist_docs": _check_docs,
+    "contract": _check_contract,
+    "incremental_strategy": _check_strategy,
+}
