@@ -148,6 +148,27 @@ CASES = [
         '"a b"',
         {"models/m.yml": f"mirrors:\n  - {{name: a b, {OF}, key: [a], columns: {{a: int}}}}"},
     ),
+    in_mirror(
+        "setting-alone",
+        "models/m.yml:2:56",
+        "known: partition_by, cluster_by, table_properties, persist_docs",
+        '"unique_key"',
+        OF + ", config: {unique_key: a}, key: [a], columns: {a: int}",
+    ),
+    in_mirror(
+        "setting-storage",
+        "models/m.yml:2:47",
+        "delta and iceberg keep comments",
+        '"persist_docs"',
+        OF + ", config: {persist_docs: {columns: true}}, key: [a], columns: {a: int}",
+    ),
+    in_mirror(
+        "column-unknown",
+        "models/m.yml:2:47",
+        "known: _changed_at, _in_parts, _seq, _source, _unfit, a",
+        '"m" has no column "day"',
+        OF + ", config: {partition_by: day}, key: [a], columns: {a: int}",
+    ),
     in_mirror("mirror-missing", "models/m.yml:2:5", None, '"of"', "key: [a], columns: {a: int}"),
     in_mirror(
         "mirror-missing",
@@ -661,6 +682,114 @@ CASES = [
         "known: incremental, table, view",
         '"streaming"',
         "{{ config(materialized='streaming') }} select 1",
+    ),
+    *(
+        in_model(code, "models/m.sql:1", hint, says, f"{{{{ config({config}) }}}} select 1 as a")
+        for code, hint, says, config in (
+            ("setting-alone", "materialized: table", '"cluster_by" has no meaning for a view', "cluster_by='a'"),
+            ("setting-parts", "partition_by: [day, country]", '"partition_by" is', "partition_by=5"),
+            ("setting-parts", "remove one of them", '"A" twice', "partition_by=['a', 'A']"),
+            ("setting-parts", 'did you mean "days"?', 'no transform "day"', "partition_by='day(at)'"),
+            ("setting-parts", "partition_by: ['bucket(16, id)']", '"bucket(a)"', "partition_by='bucket(a)'"),
+            ("setting-parts", "partition_by: ['days(at)']", '"days(4, a)"', "partition_by='days(4, a)'"),
+            ("setting-value", "table_properties: {delta.enableChangeDataFeed: true}", "mapping", "table_properties=[]"),
+            (
+                "setting-value",
+                "persist_docs: {relation: true} makes the description the comment",
+                '"comment"',
+                "table_properties={'comment': 'a'}",
+            ),
+            (
+                "setting-value",
+                "persist_docs: {relation: true, columns: true}",
+                "whether it is so",
+                "persist_docs={'relation': 5}",
+            ),
+            ("setting-value", 'did you mean "columns"?', '"column"', "persist_docs={'column': true}"),
+            ("setting-value", 'did you mean "append"?', '"apend"', "incremental_strategy='apend'"),
+            ("setting-value", "contract: {enforced: true}", '"contract" says', "contract=true"),
+            ("setting-alone", "materialized: incremental", '"incremental_strategy"', "incremental_strategy='append'"),
+            (
+                "setting-storage",
+                "partition_by keeps rows in folders; delta and iceberg have cluster_by",
+                'tables in parquet do not have "cluster_by"',
+                "materialized='table', cluster_by='a'",
+            ),
+            (
+                "setting-storage",
+                "make a column of it, and name that",
+                '"days(a)", but columns alone',
+                "materialized='table', partition_by='days(a)'",
+            ),
+            (
+                "setting-strategy",
+                "unique_key: id",
+                '"merge" needs "unique_key"',
+                "materialized='incremental', incremental_strategy='merge'",
+            ),
+            (
+                "setting-strategy",
+                "incremental_strategy: merge, or no unique_key",
+                '"unique_key" has no meaning with "append"',
+                "materialized='incremental', incremental_strategy='append', unique_key='a'",
+            ),
+            (
+                "setting-strategy",
+                "partition_by: day",
+                '"insert_overwrite" replaces partitions',
+                "materialized='incremental', incremental_strategy='insert_overwrite'",
+            ),
+            (
+                "contract-columns",
+                "columns: [{name: id, data_type: bigint}]",
+                "needs the columns",
+                "contract={'enforced': true}",
+            ),
+        )
+    ),
+    *(
+        Case(
+            "setting-storage",
+            "models/m.sql:1",
+            hint,
+            says,
+            {
+                "project.yml": PROJECT + "target: d\ntargets: {d: {storage: delta, path: x}}\n",
+                "models/m.sql": f"{{{{ config(materialized='table', {config}) }}}} select 1 as a",
+            },
+        )
+        for hint, says, config in (
+            ("keep one of them", '"cluster_by" beside "partition_by"', "cluster_by='a', partition_by='b'"),
+            ("name the 4 that most queries use", "more than 4 columns", "cluster_by=['a', 'b', 'c', 'd', 'e']"),
+        )
+    ),
+    *(
+        in_properties(
+            code,
+            f"models/m.yml:1:{column}",
+            hint,
+            says,
+            f"models: [{{name: m, config: {{contract: {{enforced: true}}}}, columns: [{{name: a{entry}}}]}}]",
+        )
+        for code, column, hint, says, entry in (
+            ("contract-columns", 68, "data_type: string", 'the type of the column "a"', ""),
+            ("contract-type", 78, 'did you mean "bigint"?', '"bigin"', ", data_type: bigin"),
+            (
+                "contract-constraint",
+                109,
+                "constraints: [{type: not_null}]; data tests check what else is to be so",
+                '"unique"',
+                ", data_type: int, constraints: [{type: unique}]",
+            ),
+        )
+    ),
+    in_properties(
+        "contract-constraint",
+        "models/m.sql:1",
+        "materialized: table, or the data test not_null",
+        '"a" of a view',
+        "models: [{name: m, config: {contract: {enforced: true}}, "
+        "columns: [{name: a, data_type: int, constraints: [{type: not_null}]}]}]",
     ),
     in_model(
         "setting-tags", "models/m.sql:1", "tags: [nightly, orders]", "tags must be", "{{ config(tags=5) }} select 1"

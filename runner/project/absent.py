@@ -25,6 +25,7 @@ KEYS = {
     "deprecation_date": "say it in the description",
     "time_spine": METRICS,
     "granularity": METRICS,
+    "constraints": "constraints of columns: [{type: not_null}]; data tests check what else is to be so",
     "external": "a source of messages names its files under files",
     "loader": "say it in the description",
 }
@@ -52,6 +53,14 @@ SETTINGS = {
     "on_configuration_change": "there are no materialized views",
     "sql_header": "spark under a target has settings; a pre_hook runs SQL before the model",
     "docs": "leave the description empty",
+    "tblproperties": "table_properties",
+    "liquid_clustered_by": "cluster_by",
+    "clustered_by": "partition_by: ['bucket(16, id)'], where tables are in iceberg",
+    "buckets": "partition_by: ['bucket(16, id)'], where tables are in iceberg",
+    "partitions": "insert_overwrite replaces the partitions of the new rows",
+    "incremental_predicates": "say in the query which rows are new",
+    "merge_update_columns": "select all columns: new rows replace rows with the same key",
+    "merge_exclude_columns": "select all columns: new rows replace rows with the same key",
     "freshness": "freshness belongs to sources",
 }
 
