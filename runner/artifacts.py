@@ -8,16 +8,21 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runner.compile.contents import ContentsOf
 from runner.files import write_whole
 from runner.project.graph import Graph
 from runner.project.nodes import Node, Project, UnitTest
+from runner.project.state import MANIFEST, RESULTS
 from runner.run.results import Result
 
 if TYPE_CHECKING:
     from runner.compile.compiled import Compiled
+    from runner.compile.library import Library
 
 SCHEMA_VERSION = 1
-WRITTEN = ("compiled", "logs", "manifest.json", "run_results.json")
+WRITTEN = ("compiled", "logs", MANIFEST, RESULTS)
+# What is not among the nodes of a manifest, but in a list of its own.
+APART = ("source", "exposure")
 
 
 def compiled_path(project: Project, node: Node) -> Path:
@@ -50,31 +55,37 @@ def write_compiled(project: Project, graph: Graph, compiled: Compiled, functions
             _write(project, sql_path(project, graph.nodes[name], True), one.increment)
 
 
-def write_manifest(project: Project, graph: Graph, compiled: Compiled) -> None:
-    """Writes all nodes, with the SQL of those that were compiled."""
-    nodes = {
-        _unique_id(project, node): _manifest_node(project, graph, node, compiled)
-        for node in graph.nodes.values()
-        if node.resource_type not in ("source", "exposure")
-    }
-    sources = {
-        _unique_id(project, node): {
+def write_manifest(project: Project, graph: Graph, compiled: Compiled, library: Library) -> None:
+    """Writes all nodes, with the SQL of those that were compiled, and the checksums of what they consist of."""
+    contents_of = ContentsOf(project, library)
+    nodes: dict[str, dict[str, Any]] = {"nodes": {}, "sources": {}, "exposures": {}}
+    for node in graph.nodes.values():
+        contents = contents_of.node(node)
+        macros = sorted(part.removeprefix("macros.") for part in contents if part.startswith("macros."))
+        entry: dict[str, Any] = {
             "name": node.label,
+            "resource_type": node.resource_type,
             "description": node.description,
-            "format": node.format,
+            "checksum": {"name": "sha256", "checksum": contents["body"]},
+            "contents": dict(sorted(contents.items())),
+            "depends_on": {
+                "macros": [f"macro.{project.name}.{macro}" for macro in macros],
+                "nodes": sorted(unique_id(project, graph.nodes[parent]) for parent in node.parents),
+            },
         }
-        for node in graph.nodes.values()
-        if node.resource_type == "source"
-    }
+        if node.resource_type == "source":
+            entry["format"] = node.format
+        elif node.resource_type != "exposure":
+            entry |= _of_node(node, compiled)
+        nodes[f"{node.resource_type}s" if node.resource_type in APART else "nodes"][unique_id(project, node)] = entry
     metadata = {"schema_version": SCHEMA_VERSION, "project_name": project.name}
-    manifest = {"metadata": metadata, "nodes": nodes, "sources": sources}
-    _write(project, project.target_path / "manifest.json", _json(manifest))
+    _write(project, project.target_path / MANIFEST, _json({"metadata": metadata, **nodes}))
 
 
 def write_results(project: Project, graph: Graph, run_id: str, results: Iterable[Result]) -> None:
     entries = [
         {
-            "unique_id": _unique_id(project, graph.nodes[r.name]),
+            "unique_id": unique_id(project, graph.nodes[r.name]),
             "status": r.status,
             "execution_time": round(r.seconds, 3),
             "message": "\n".join([r.message, *r.notes]).strip() or None,
@@ -85,7 +96,7 @@ def write_results(project: Project, graph: Graph, run_id: str, results: Iterable
     ]
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     metadata = {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id}
-    _write(project, project.target_path / "run_results.json", _json({"metadata": metadata, "results": entries}))
+    _write(project, project.target_path / RESULTS, _json({"metadata": metadata, "results": entries}))
 
 
 def _write(project: Project, path: Path, text: str) -> None:
@@ -95,16 +106,13 @@ def _write(project: Project, path: Path, text: str) -> None:
         write_whole(path, shown)
 
 
-def _manifest_node(project: Project, graph: Graph, node: Node, compiled: Compiled) -> dict[str, Any]:
+def _of_node(node: Node, compiled: Compiled) -> dict[str, Any]:
+    """What only the entries of models and tests have."""
     out: dict[str, Any] = {
-        "name": node.name,
-        "resource_type": node.resource_type,
         "original_file_path": node.path,
-        "description": node.description,
         "config": dict(node.config),
         "tags": sorted(node.tags),
         "columns": {column: {"name": column} for column in node.columns},
-        "depends_on": {"nodes": sorted(_unique_id(project, graph.nodes[parent]) for parent in node.parents)},
     }
     if isinstance(node.subject, UnitTest):
         out["model"] = node.subject.model
@@ -113,7 +121,8 @@ def _manifest_node(project: Project, graph: Graph, node: Node, compiled: Compile
     return out
 
 
-def _unique_id(project: Project, node: Node) -> str:
+def unique_id(project: Project, node: Node) -> str:
+    """The name of a node in artifacts."""
     return f"{node.resource_type}.{project.name}.{node.label}"
 
 

@@ -165,7 +165,7 @@ def _variables(text: str | None) -> dict[str, str]:
 
 
 def _selected(args: Namespace) -> Selection:
-    return Selection(tuple(args.select), tuple(args.exclude))
+    return Selection(tuple(args.select), tuple(args.exclude), args.state)
 
 
 def _messages(args: Namespace, format_name: str, file: str) -> MessagesArguments:

@@ -27,10 +27,13 @@ class ProjectArguments:
 
 @dataclass(frozen=True)
 class Selection:
-    """Selectors of nodes: without any, all nodes are selected."""
+    """Selectors of nodes: without any, all nodes are selected. `state` is the target folder of an earlier run, with
+    which they compare.
+    """
 
     select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    state: Path | None = None
 
     @property
     def text(self) -> str:

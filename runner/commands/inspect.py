@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from runner import artifacts
@@ -12,7 +13,6 @@ from runner.errors import Problems, Where
 from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, Model, Node
 from runner.project.parse import parse, read_properties, read_templates
-from runner.project.select import select
 from runner.project.templates import Templates
 from runner.project.unread import unread
 from runner.report import Report, counted, json_text
@@ -22,7 +22,7 @@ from runner.spec.formats import FormatFolders
 def ls(arguments: ListArguments, report: Report) -> int:
     """Prints one line per node, parents first. Cases of formats only if nodes or a resource type are selected."""
     workspace = Workspace(arguments.project)
-    names = select(workspace.graph, arguments.selection.select, arguments.selection.exclude)
+    names = workspace.selected(arguments.selection)
     with_cases = bool(arguments.selection.select or arguments.resource_type)
 
     def is_listed(node: Node) -> bool:
@@ -30,16 +30,17 @@ def ls(arguments: ListArguments, report: Report) -> int:
         return is_of_type and (with_cases or not isinstance(node.subject, Case))
 
     for node in workspace.in_order(names, is_listed):
-        report.payload(_line(node, arguments.output))
+        report.payload(_line(node, arguments.output, workspace.changes(node)))
     return 0
 
 
-def _line(node: Node, output: str) -> str:
+def _line(node: Node, output: str, changes: Sequence[str] | None) -> str:
     is_named_by_type = node.resource_type in ("source", "exposure")
     name = f"{node.resource_type}:{node.label}" if is_named_by_type else node.name
     match output:
         case "json":
-            return json_text(_properties(node))
+            compared = {} if changes is None else {"changed": list(changes)}
+            return json_text({**_properties(node), **compared})
         case "path":
             return node.path
         case "selector" if not is_named_by_type:
@@ -106,7 +107,7 @@ def compile_(arguments: CompileArguments, report: Report) -> int:
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, library)
     macro = workspace.templates.call
     artifacts.write_compiled(workspace.project, workspace.graph, compiled, functions_file(macro, compiled))
-    artifacts.write_manifest(workspace.project, workspace.graph, compiled)
+    artifacts.write_manifest(workspace.project, workspace.graph, compiled, library)
     for node in nodes:
         if arguments.runnable:
             report.payload(

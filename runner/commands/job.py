@@ -86,7 +86,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     """
     project, graph = job.workspace.project, job.workspace.graph
     artifacts.write_compiled(project, graph, job.compiled, job.functions_file)
-    artifacts.write_manifest(project, graph, job.compiled)
+    artifacts.write_manifest(project, graph, job.compiled, job.library)
     run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     with StopSignals() as signals:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runner.commands.arguments import TRIGGER, RunArguments
@@ -10,7 +11,6 @@ from runner.commands.job import Job, run_locked
 from runner.commands.workspace import Wanted, Workspace
 from runner.errors import RunnerError
 from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
-from runner.project.select import select
 from runner.project.unread import unread
 from runner.report import Report
 from runner.run.results import Result
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from runner.run.parts import Parts
     from runner.run.schedule import Listener
 
+NOTHING = "nothing to do: no node is in such a state"
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
 
@@ -65,7 +66,11 @@ def _execute(command: str, arguments: RunArguments, report: Report, wanted: Want
     if arguments.threads < 1:
         raise RunnerError("usage", f'"--threads" must be at least 1, not "{arguments.threads}"')
     workspace = _workspace(arguments, report)
-    job = Job.of(workspace, command, _with_tests(workspace, arguments, wanted), arguments.full_refresh)
+    nodes = _with_tests(workspace, arguments, wanted)
+    if not nodes:
+        report.say(NOTHING)
+        return 0
+    job = Job.of(workspace, command, nodes, arguments.full_refresh)
 
     def execute(parts: Parts) -> list[Result]:
         return execute_nodes(job, parts, report, arguments.threads, arguments.fail_fast)
@@ -98,8 +103,10 @@ def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail
 def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
     """The nodes to run: those that are selected, and the tests of selected models."""
     graph, selection = workspace.graph, arguments.selection
-    chosen = select(graph, selection.select, selection.exclude)
-    excluded = select(graph, selection.exclude) if selection.exclude else set()
+    chosen = workspace.selected(selection)
+    excluded = (
+        workspace.selected(replace(selection, select=selection.exclude, exclude=())) if selection.exclude else set()
+    )
     tests = {name for name, node in graph.nodes.items() if _is_test(node) and set(node.parents) & chosen}
     return workspace.in_order(chosen | (tests - excluded), wanted) or workspace.chosen(selection, wanted)
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from runner.commands.arguments import ProjectArguments, Selection
+from runner.commands.past import Past
 from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError
 from runner.project.graph import Graph
 from runner.project.nodes import Node, Project
 from runner.project.parse import parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
-from runner.project.select import select
+from runner.project.select import Lookup, select
 from runner.render import Renderer
 from runner.spec.formats import FormatFolders
 
@@ -38,15 +39,31 @@ class Workspace:
         problems.raise_if_any()
         self.graph = Graph(nodes)
         self.formats = FormatFolders(self.project.format_folders)
+        self.past = Past(self, None)
 
     def chosen(self, selection: Selection, wanted: Wanted = lambda node: True) -> list[Node]:
-        """The selected nodes that are wanted, parents first; raises `selector-empty` if there are none."""
-        nodes = self.in_order(select(self.graph, selection.select, selection.exclude), wanted)
-        if not nodes:
+        """The selected nodes that are wanted, parents first. Raises `selector-empty` if there are none, unless
+        selectors ask for what earlier runs have left: that may well be nothing.
+        """
+        nodes = self.in_order(self.selected(selection), wanted)
+        if not nodes and not self.past.was_asked:
             subject = f'"{selection.text}" selects' if selection.text else "the project has"
             message = f"nothing to do: {subject} nothing that this command works on"
             raise RunnerError("selector-empty", message, hint="runner ls shows what there is")
         return nodes
+
+    def selected(self, selection: Selection) -> set[str]:
+        """The names of the selected nodes."""
+        self.past = Past(self, selection.state)
+        return select(self.graph, selection.select, selection.exclude, self._asked)
+
+    @property
+    def _asked(self) -> dict[str, Lookup]:
+        return {"state": self.past.in_state, "result": self.past.with_result}
+
+    def changes(self, node: Node) -> tuple[str, ...] | None:
+        """What of a node is not as in the state; None if no state is given."""
+        return self.past.changes[node.name] if self.past.folder else None
 
     def in_order(self, names: Collection[str], wanted: Wanted) -> list[Node]:
         """The nodes of these names that are wanted, parents first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from runner.errors import Where
 from runner.files import is_uri
@@ -95,7 +96,7 @@ class TableSettings:
 @dataclass(frozen=True)
 class Source:
     """Messages of one format, and where they come from. `zone` is the time zone of their local times. `generation` is
-    the number of the full load to which what lands belongs.
+    the number of the full load to which what lands belongs. `written` is its entry in project.yml.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Source:
     where: Where
     tables: tuple[TableSettings, ...] = ()
     generation: int = 0
+    written: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def model(self) -> str:

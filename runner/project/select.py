@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 
 from runner.errors import RunnerError, did_you_mean, nearest_or_all
@@ -43,8 +43,17 @@ COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
 }
 
 
-def select(graph: Graph, include: Iterable[str], exclude: Iterable[str] = ()) -> set[str]:
-    """The names of the selected nodes: all nodes if `include` is empty.
+# Methods whose answers are not in the graph. That there is nothing of the kind is no mistake.
+LOOKED_UP = ("state", "result")
+
+Lookup = Callable[[str], set[str]]
+"""The names of the nodes that a method selects by a value."""
+
+
+def select(
+    graph: Graph, include: Iterable[str], exclude: Iterable[str] = (), lookups: Mapping[str, Lookup] = {}
+) -> set[str]:
+    """The names of the selected nodes: all nodes if `include` is empty. `lookups` answer for methods in LOOKED_UP.
 
     >>> g = Graph.of({"a": [], "b": ["a"], "c": ["b"], "d": []})
     >>> sorted(select(g, ["+b"])), sorted(select(g, ["a+1"])), sorted(select(g, ["@b"]))
@@ -53,25 +62,25 @@ def select(graph: Graph, include: Iterable[str], exclude: Iterable[str] = ()) ->
     ['b', 'd']
     """
     include = [text for text in include if text.strip()]
-    chosen = _union(graph, include) if include else set(graph.nodes)
-    return chosen - _union(graph, exclude)
+    chosen = _union(graph, include, lookups) if include else set(graph.nodes)
+    return chosen - _union(graph, exclude, lookups)
 
 
-def _union(graph: Graph, texts: Iterable[str]) -> set[str]:
-    return {n for text in texts for group in text.split() for n in _intersection(graph, group)}
+def _union(graph: Graph, texts: Iterable[str], lookups: Mapping[str, Lookup]) -> set[str]:
+    return {n for text in texts for group in text.split() for n in _intersection(graph, group, lookups)}
 
 
-def _intersection(graph: Graph, group: str) -> set[str]:
+def _intersection(graph: Graph, group: str, lookups: Mapping[str, Lookup]) -> set[str]:
     if not all(group.split(",")):
         raise _unreadable(group)
-    return set.intersection(*(_term(graph, term) for term in group.split(",")))
+    return set.intersection(*(_term(graph, term, lookups) for term in group.split(",")))
 
 
-def _term(graph: Graph, text: str) -> set[str]:
+def _term(graph: Graph, text: str, lookups: Mapping[str, Lookup]) -> set[str]:
     match = TERM.fullmatch(text)
     if match is None or (match["at"] and (match["up"] is not None or match["down"] is not None)):
         raise _unreadable(text)
-    out = set(hit := _matching(graph, text, match["method"], match["value"]))
+    out = set(hit := _matching(graph, text, match["method"], match["value"], lookups))
     if match["at"]:
         hit |= graph.downstream(hit)
         return hit | graph.upstream(hit)
@@ -82,7 +91,9 @@ def _term(graph: Graph, text: str) -> set[str]:
     return out
 
 
-def _matching(graph: Graph, text: str, method: str | None, value: str) -> set[str]:
+def _matching(graph: Graph, text: str, method: str | None, value: str, lookups: Mapping[str, Lookup]) -> set[str]:
+    if method and method in lookups:
+        return set(lookups[method](value))
     method = method or ("path" if "/" in value else "file" if value.endswith(".sql") else "name")
     hit = {node.name for node in graph.nodes.values() if _method(method)(node, value)}
     if not hit:
@@ -129,6 +140,6 @@ def _method(method: str) -> Callable[[Node, str], bool]:
         raise RunnerError(
             "selector-method",
             f'there is no selector method "{method}"',
-            hint=nearest_or_all(method, [*METHODS, "config.NAME"]),
+            hint=nearest_or_all(method, [*METHODS, *LOOKED_UP, "config.NAME"]),
         )
     return METHODS[method]

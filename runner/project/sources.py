@@ -61,6 +61,7 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
         yaml.where(),
         read_tables(yaml.get("tables")),
         _generation(yaml.get("generation")),
+        dict(yaml.value),
     )
 
 

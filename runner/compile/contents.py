@@ -1,0 +1,223 @@
+"""What a node consists of, as checksums: two projects whose node has the same ones make the same of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from runner.compile.library import Library
+from runner.errors import Where
+from runner.files import read_text
+from runner.functions.avro.places import Registry
+from runner.project.inputs import Source
+from runner.project.macro_calls import MacroCalls, Named, template_text
+from runner.project.mirror import MirrorQuery
+from runner.project.nodes import (
+    Case,
+    DataTest,
+    Exposure,
+    FunctionTest,
+    Model,
+    Node,
+    Project,
+    SourcesView,
+    SqlFile,
+    SqlText,
+    Subject,
+    UnitTest,
+)
+from runner.render import function_folder
+from runner.spec.words import Format
+from runner.yaml_text import Yaml
+
+# The macros that print the SQL of a format.
+OF_FORMATS = ("header", "changelog", "functions_of_source")
+# What says nothing of the rows.
+OF_PEOPLE = ("description", "label", "tags", "meta", "docs", "about", "config")
+
+Contents = Mapping[str, str]
+"""Part of a node -> its checksum: `body`, and `configs.`, `macros.`, `vars.` or `format.` before a name."""
+
+
+class ContentsOf:
+    """The contents of a project's nodes. Files are read, and nothing is rendered but SQL functions."""
+
+    def __init__(self, project: Project, library: Library) -> None:
+        self.project, self.library = project, library
+        self.calls = MacroCalls(library.renderer)
+        self.closures: dict[tuple[str, ...], str] = {}
+        self.formats: dict[int, str] = {}
+
+    def node(self, node: Node) -> Contents:
+        """The checksums of all that decides what comes of a node."""
+        subject = node.subject
+        templates = list(_templates(subject))
+        named = Named(frozenset(_macros(subject)))
+        for template in templates:
+            named = named.and_also(self.calls.named_in(template))
+        out = {"body": checksum(_body(subject)), **_configs(subject)}
+        out |= self._macros(named.macros, templates) | self._variables(named)
+        if (source := _source(subject)) is not None:
+            out[f"format.{source.format.name}"] = self._format(source.format)
+            if isinstance(subject, Model):
+                out["macros.changelog"] = checksum([self._closure(OF_FORMATS), self._library])
+        return out
+
+    def _macros(self, macros: Iterable[str], templates: Iterable[str]) -> dict[str, str]:
+        """The project's macros and SQL functions that templates call, directly or not, and the built-in ones that these
+        call.
+        """
+        direct = set(macros)
+        own = {
+            macro: self.calls.text(macro) for macro in self.calls.reached(direct) if not self.calls.is_built_in(macro)
+        }
+        direct |= {called for text in own.values() for called in self.calls.named_in(text).macros}
+        out = {f"macros.{macro}": checksum(text) for macro, text in own.items()}
+        out |= {f"macros.{macro}": self._closure((macro,)) for macro in direct - own.keys()}
+        functions = self.library.called_by("\n".join([*templates, *own.values()]))
+        return out | {f"macros.{function.name}": checksum(function.text) for function in functions}
+
+    def _closure(self, macros: tuple[str, ...]) -> str:
+        """The checksum of built-in macros with all that they call."""
+        if macros not in self.closures:
+            self.closures[macros] = checksum([self.calls.text(macro) for macro in self.calls.reached(macros)])
+        return self.closures[macros]
+
+    def _variables(self, named: Named) -> dict[str, str]:
+        """The values of the variables that templates read, and the macros that they call."""
+        for macro in self.calls.reached(named.macros):
+            named = named.and_also(self.calls.named_in(self.calls.text(macro)))
+        names = self.project.vars if named.variables is None else named.variables
+        return {f"vars.{name}": checksum(self.project.vars.get(name)) for name in names}
+
+    def _format(self, spec: Format) -> str:
+        if id(spec) not in self.formats:
+            self.formats[id(spec)] = checksum({key: one for key, one in plain(spec).items() if key not in OF_PEOPLE})
+        return self.formats[id(spec)]
+
+    @cached_property
+    def _library(self) -> str:
+        """The checksum of all built-in SQL functions, which the SQL of formats calls."""
+        folder = function_folder(self.library.renderer.built_in)
+        return checksum([read_text(path) for path in sorted(folder.rglob("*.sql"))])
+
+
+def checksum(value: Any) -> str:
+    """The checksum of a value that JSON can write."""
+    text = json.dumps(value, ensure_ascii=True, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can write it: data without places in files, and without logins."""
+    if isinstance(value, (Yaml, Where, Registry)):
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.compare}
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(one) for one in value), key=str)
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _body(subject: Subject) -> Any:
+    """What a node is made of, without its settings."""
+    match subject:
+        case Source(written=written) | Model(query=Source(written=written)):
+            return {key: value for key, value in written.items() if key not in OF_PEOPLE}
+        case Model(query=query):
+            return _query(query)
+        case DataTest(kind=kind, model=model, arguments=arguments, file=file):
+            given = {name: _argument(value) for name, value in arguments.items()}
+            return [kind, model, given, template_text(file.path) if file else ""]
+        case UnitTest():
+            return plain(subject)
+        case Case(format=name, path=path):
+            stem = path.name.removesuffix(".rows.yml")
+            return [name, *(_content(one) for one in sorted(path.parent.glob(f"{stem}.*")))]
+        case FunctionTest(tests=tests):
+            return tests.value
+        case Exposure(properties=properties):
+            return {key: value for key, value in properties.items() if key not in OF_PEOPLE}
+
+
+def _query(query: object) -> Any:
+    match query:
+        case SqlFile(path=path):
+            return template_text(path)
+        case SqlText(text=text):
+            return text
+        case SourcesView(name=name, sources=sources):
+            return [name, [source.name for source in sources]]
+        case MirrorQuery(mirror=mirror, shows=shows):
+            tables = [[table.source.name, table.name, table.rows] for table in mirror.tables]
+            values = {
+                field.name: plain(getattr(mirror, field.name)) for field in fields(mirror) if field.name != "tables"
+            }
+            return [shows, tables, values]
+    raise AssertionError(f"no contents of {query!r}")
+
+
+def _argument(value: Any) -> Any:
+    return _query(value) if isinstance(value, MirrorQuery) else plain(value)
+
+
+def _content(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _configs(subject: Subject) -> dict[str, str]:
+    """The settings of a model or a test that are not what they are by default."""
+    match subject:
+        case Model():
+            settings: Any = subject
+        case DataTest(config=config):
+            settings = config
+        case _:
+            return {}
+    named = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in OF_PEOPLE}
+    usual = {field.name: _default(field) for field in fields(settings)}
+    chosen = {
+        name: value for name, value in named.items() if name not in ("query", "new_rows") and value != usual[name]
+    }
+    return {f"configs.{name}": checksum(plain(value)) for name, value in chosen.items()}
+
+
+def _default(field: Field[Any]) -> Any:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _templates(subject: Subject) -> Iterator[str]:
+    """The templates that a node is made of."""
+    match subject:
+        case Model(query=query, pre_hook=before, post_hook=after):
+            if isinstance(query, SqlFile):
+                yield template_text(query.path)
+            yield from (*before, *after)
+        case DataTest(file=SqlFile(path=path)):
+            yield template_text(path)
+
+
+def _macros(subject: Subject) -> Iterator[str]:
+    """The macros that print the SQL of a node, besides those of formats."""
+    match subject:
+        case Model(query=SourcesView(name=name)):
+            yield f"view_{name}"
+        case Model(query=MirrorQuery(shows=shows)):
+            yield f"mirror_{shows}"
+        case DataTest(kind=kind, file=None):
+            yield f"test_{kind}"
+
+
+def _source(subject: Subject) -> Source | None:
+    return subject if isinstance(subject, Source) else subject.source if isinstance(subject, Model) else None

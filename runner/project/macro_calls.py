@@ -1,0 +1,86 @@
+"""Which macros and variables a template names, without rendering it: macros through other macros too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from runner.files import read_text
+from runner.render import Renderer
+
+COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+WORD = re.compile(r"""(?P<text>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")|(?<![\w.])(?P<name>[A-Za-z_]\w*)""")
+VARIABLE = re.compile(r"""(?<![\w.])var\s*\(\s*(?:'([^']*)'|"([^"]*)")?""")
+DEFINED = re.compile(r"\{%[-+]?\s*(macro|test)\s+(\w+)(.*?)\{%[-+]?\s*end\1\b.*?%\}", re.DOTALL)
+# What calls the macro whose name it is given.
+BY_NAME = "macro"
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a template names. `variables` is None if only rendering shows which variables it reads."""
+
+    macros: frozenset[str] = frozenset()
+    variables: frozenset[str] | None = frozenset()
+
+    def and_also(self, other: Named) -> Named:
+        """All that two templates name."""
+        unknown = self.variables is None or other.variables is None
+        variables = None if unknown else (self.variables or frozenset()) | (other.variables or frozenset())
+        return Named(self.macros | other.macros, variables)
+
+
+class MacroCalls:
+    """The macros of a project and the built-in ones, as texts. A macro counts as called where its name stands in an
+    expression, so one too many may be found, and none is missed.
+    """
+
+    def __init__(self, renderer: Renderer) -> None:
+        self.renderer = renderer
+        self.texts_in = cache(_macros_in)
+        self.named_in = cache(self._named_in)
+
+    def is_built_in(self, macro: str) -> bool:
+        return self.renderer.files[macro].is_relative_to(self.renderer.built_in)
+
+    def text(self, macro: str) -> str:
+        """The text of a macro, with what its file sets outside of macros."""
+        return self.texts_in(self.renderer.files[macro])[macro]
+
+    def reached(self, macros: Iterable[str]) -> list[str]:
+        """These macros and those that they call, directly or through others, by name."""
+        found: set[str] = set()
+        frontier = set(macros)
+        while frontier:
+            found |= frontier
+            frontier = {called for macro in frontier for called in self.named_in(self.text(macro)).macros} - found
+        return sorted(found)
+
+    def _named_in(self, template: str) -> Named:
+        code = " ".join(EXPRESSION.findall(COMMENT.sub("", template)))
+        words = [(found["name"], (found["text"] or "")[1:-1]) for found in WORD.finditer(code)]
+        named = {name for name, _ in words if name in self.renderer.files}
+        if any(name == BY_NAME for name, _ in words):
+            named |= {macro for _, text in words if text for macro in self._called_by_name(text)}
+        read = [one or other for one, other in VARIABLE.findall(code)]
+        return Named(frozenset(named), frozenset(read) if all(read) else None)
+
+    def _called_by_name(self, text: str) -> list[str]:
+        """The macros whose names a text is, or begins."""
+        return [macro for macro in self.renderer.files if macro == text or (text[-1] == "_" and macro.startswith(text))]
+
+
+def template_text(path: Path) -> str:
+    """The text of a template without what has no influence: comments of Jinja, blanks around it, kinds of line ends."""
+    return COMMENT.sub("", read_text(path)).replace("\r\n", "\n").strip()
+
+
+def _macros_in(path: Path) -> dict[str, str]:
+    text = template_text(path)
+    beside = DEFINED.sub("", text).strip()
+    named = {("test_" if found[1] == "test" else "") + found[2]: found[0] for found in DEFINED.finditer(text)}
+    return {macro: f"{own}{beside}" for macro, own in named.items()}

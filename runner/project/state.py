@@ -1,0 +1,111 @@
+"""What an earlier run has written to its target folder, and what is different now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.errors import RunnerError, Where, nearest_or_all
+
+MANIFEST, RESULTS = "manifest.json", "run_results.json"
+NEW = "new"
+# Parts of a node that `state:modified.PART` names.
+PARTS = ("body", "configs", "macros", "vars", "format")
+STATES = ("modified", *(f"modified.{part}" for part in PARTS), "new", "old", "unmodified")
+STATUSES = ("success", "error", "skipped", "pass", "warn", "fail")
+
+Contents = Mapping[str, str]
+"""Part of a node -> its checksum."""
+
+
+def read_artifact(folder: Path, name: str) -> dict[str, Any]:
+    """What an earlier run has written; raises `state-missing` if it has not, `state-unreadable` if that is damaged."""
+    path = folder / name
+    if not path.is_file():
+        message = f'there is no "{name}" in "{folder}"'
+        raise RunnerError("state-missing", message, hint="give the target folder of an earlier run: --state FOLDER")
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise unreadable(path, "no JSON object")
+    return found
+
+
+def unreadable(path: Path, what: str) -> RunnerError:
+    """The error of an artifact that this runner cannot read."""
+    hint = "write it again: runner compile, or runner run"
+    return RunnerError("state-unreadable", f"cannot read the state: {what}", Where(path), hint)
+
+
+def contents_in(folder: Path) -> dict[str, Contents]:
+    """The contents of all nodes in the manifest of a folder, by their names."""
+    manifest = read_artifact(folder, MANIFEST)
+    try:
+        entries = [*manifest["nodes"].values(), *manifest["sources"].values(), *manifest.get("exposures", {}).values()]
+        return {name_in(entry): dict(entry["contents"]) for entry in entries}
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise unreadable(folder / MANIFEST, "a node has no contents, so another version has written it") from None
+
+
+def name_in(entry: Mapping[str, Any]) -> str:
+    """The name of the node of an entry in a manifest.
+
+    >>> name_in({"resource_type": "source", "name": "shop"}), name_in({"resource_type": "model", "name": "orders"})
+    ('source.shop', 'orders')
+    """
+    kind, name = entry["resource_type"], entry["name"]
+    return f"{kind}.{name}" if kind in ("source", "exposure") else str(name)
+
+
+def statuses_in(folder: Path) -> dict[str, str]:
+    """The results of the last run of a folder: unique id of a node -> status."""
+    results = read_artifact(folder, RESULTS)
+    try:
+        return {one["unique_id"]: one["status"] for one in results["results"]}
+    except (KeyError, TypeError):
+        raise unreadable(folder / RESULTS, "a result has no status") from None
+
+
+def differences(before: Contents | None, now: Contents) -> tuple[str, ...]:
+    """The parts of a node that are not what they were.
+
+    >>> differences({"body": "1", "vars.x": "1"}, {"body": "2", "macros.f": "1", "vars.x": "1"})
+    ('body', 'macros.f')
+    >>> differences(None, {"body": "1"})
+    ('new',)
+    """
+    if before is None:
+        return (NEW,)
+    return tuple(sorted(part for part in {*before, *now} if before.get(part) != now.get(part)))
+
+
+def is_in_state(state: str, changed: tuple[str, ...]) -> bool:
+    """Whether a node of which these parts have changed is in a state; raises `selector-state` for an unknown one.
+
+    >>> is_in_state("modified", ("new",)), is_in_state("modified.vars", ("body",)), is_in_state("old", ("body",))
+    (True, False, True)
+    """
+    match state.partition("."):
+        case ("modified", "", ""):
+            return bool(changed)
+        case ("modified", ".", part) if part in PARTS:
+            return any(one.partition(".")[0] == part for one in changed)
+        case ("new", "", ""):
+            return changed == (NEW,)
+        case ("old", "", ""):
+            return changed != (NEW,)
+        case ("unmodified", "", ""):
+            return not changed
+    hint = nearest_or_all(state, STATES)
+    raise RunnerError("selector-state", f'"state:{state}" is no state of a node', hint=hint)
+
+
+def check_status(status: str) -> None:
+    """Raises `selector-state` for a word that is no result of a node."""
+    if status not in STATUSES:
+        hint = nearest_or_all(status, STATUSES)
+        raise RunnerError("selector-state", f'"result:{status}" is no result of a node', hint=hint)

@@ -1,0 +1,237 @@
+"""Only what changed: nodes are compared by what they consist of with those of an earlier run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FILES = {
+    "project.yml": """
+name: shop
+vars: {start: '2024-01-01', unit: cent}
+models:
+  marts: {+materialized: table}
+sources:
+  - {name: orders, format: own, files: in/*.jsonl}
+""",
+    "formats/own.yml": "about: Ours\nextends: canal\n",
+    "macros/money.sql": """
+{% macro cents(column) %}{{ rounded(column) }} * 100{% endmacro %}
+{% macro rounded(column) %}round({{ column }}){% endmacro %}
+{% macro since() %}day >= '{{ var('start') }}'{% endmacro %}
+""",
+    "macros/unused.sql": "{% macro unused(column) %}{{ rounded(column) }}{% endmacro %}",
+    "macros/functions/pence.sql": (
+        "create function pence(price double comment 'p') returns double comment 'in pence' return price * 100;"
+    ),
+    "models/staging/paid.sql": "select {{ cents('price') }} as price, day from {{ ref('changelog') }}",
+    "models/staging/lately.sql": "select * from {{ ref('paid') }} where {{ since() }}",
+    "models/marts/by_day.sql": "select day, sum(pence(price)) as price from {{ ref('lately') }} group by day",
+    "models/marts/unit.sql": "select '{{ var('unit') }}' as unit",
+    "models/marts/unit.yml": """
+models:
+  - name: unit
+    description: what prices are counted in
+    columns: [{name: unit, description: a word, data_tests: [not_null]}]
+""",
+}
+VIEWS = ("changelog", "control_events", "ddl_events", "dead_letters", "freshness", "freshness_by_table")
+
+
+def changed(files: Mapping[str, str], name: str, old: str, new: str) -> dict[str, str]:
+    assert old in files[name]
+    return {name: files[name].replace(old, new)}
+
+
+CHANGES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
+    "the body of a model": (
+        changed(FILES, "models/staging/paid.sql", "as price", "as paid"),
+        {"paid": ["body"]},
+    ),
+    "a comment in SQL, which Spark gets": (
+        {"models/marts/unit.sql": FILES["models/marts/unit.sql"] + " -- in words"},
+        {"unit": ["body"]},
+    ),
+    "a comment of Jinja, line ends and blanks around": (
+        {
+            "models/marts/unit.sql": "{# why #}\r\n" + FILES["models/marts/unit.sql"] + "\r\n",
+            "macros/money.sql": FILES["macros/money.sql"] + "{# all about money #}",
+        },
+        {},
+    ),
+    "a setting of a folder": (
+        changed(FILES, "project.yml", "+materialized: table", "+materialized: incremental"),
+        {"by_day": ["configs.materialized"], "unit": ["configs.materialized"]},
+    ),
+    "a setting in properties": (
+        changed(FILES, "models/marts/unit.yml", "    columns", "    config: {post_hook: select 1}\n    columns"),
+        {"unit": ["configs.post_hook"]},
+    ),
+    "a setting in the model's file": (
+        {"models/marts/unit.sql": FILES["models/marts/unit.sql"] + "{{ config(materialized='view') }}"},
+        {"unit": ["body", "configs.materialized"]},
+    ),
+    "a macro that a model calls": (
+        changed(FILES, "macros/money.sql", "* 100", "* 1000"),
+        {"paid": ["macros.cents"]},
+    ),
+    "a macro that a model calls through another": (
+        changed(FILES, "macros/money.sql", "round({{ column }})", "round({{ column }}, 2)"),
+        {"paid": ["macros.rounded"]},
+    ),
+    "a macro that no model calls": (
+        changed(FILES, "macros/unused.sql", "rounded", "cents"),
+        {},
+    ),
+    "a SQL function": (
+        changed(FILES, "macros/functions/pence.sql", "* 100", "* 240"),
+        {"by_day": ["macros.pence"]},
+    ),
+    "a variable in a model": (changed(FILES, "project.yml", "unit: cent", "unit: penny"), {"unit": ["vars.unit"]}),
+    "a variable in a macro": (changed(FILES, "project.yml", "2024", "2025"), {"lately": ["vars.start"]}),
+    "what a format inherits": (
+        {"formats/own.yml": "about: Ours\nextends: canal\nzone: Asia/Shanghai\n"},
+        {"source.orders": ["format.own"], "orders_to_changelog": ["format.own"]},
+    ),
+    "what a format says of itself": ({"formats/own.yml": "about: Theirs\nextends: canal\n"}, {}),
+    "the zone of a source": (
+        changed(FILES, "project.yml", "format: own,", "format: own, zone: UTC,"),
+        {"source.orders": ["body"], "orders_to_changelog": ["body"]},
+    ),
+    "descriptions, tags and notes": (
+        {
+            "models/marts/unit.yml": """
+models:
+  - name: unit
+    description: cents or pence
+    meta: {owner: finance}
+    config: {tags: [nightly]}
+    columns: [{name: unit, description: one word, data_tests: [not_null]}]
+""",
+            "project.yml": FILES["project.yml"].replace("{name: orders,", "{name: orders, description: paid,"),
+        },
+        {},
+    ),
+    "the severity of a test": (
+        changed(FILES, "models/marts/unit.yml", "[not_null]", "[{not_null: {config: {severity: warn}}}]"),
+        {"not_null_unit_unit": ["configs.severity"]},
+    ),
+    "another source": (
+        changed(FILES, "project.yml", "sources:", "sources:\n  - {name: items, format: canal, files: y/*}"),
+        {
+            "source.items": ["new"],
+            "items_to_changelog": ["new"],
+            "conserved_items": ["new"],
+            **{view: ["body"] for view in VIEWS},
+        },
+    ),
+}
+
+
+@pytest.fixture
+def earlier(project: Callable[..., Path], runner: Callable[..., Any]) -> Path:
+    """A project that was compiled, and its target folder elsewhere."""
+    root = project(FILES)
+    assert runner("compile").code == 0
+    shutil.move(root / "target", root / "before")
+    return root
+
+
+def reasons(runner: Callable[..., Any], *words: str) -> dict[str, list[str]]:
+    ran = runner("ls", "--state", "before", "--output", "json", *words)
+    assert ran.code == 0, ran.err
+    nodes = [json.loads(line) for line in ran.out.splitlines()]
+    return {one["name"]: one["changed"] for one in nodes}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_nodes_that_a_change_modifies_and_why(
+    earlier: Path, project: Callable[..., Path], runner: Callable[..., Any], change: str
+) -> None:
+    files, expected = CHANGES[change]
+    project({**FILES, **files})
+    assert reasons(runner, "-s", "state:modified") == expected
+    same = reasons(runner, "-s", "state:unmodified")
+    assert not same.keys() & expected.keys()
+    assert reasons(runner).items() == {**same, **expected}.items()
+
+
+def test_times_and_folders_are_not_contents(
+    earlier: Path, runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = earlier.parent / f"{earlier.name}_elsewhere"
+    shutil.copytree(earlier, elsewhere)
+    for path in elsewhere.rglob("*.sql"):
+        os.utime(path, (1, 1))
+    monkeypatch.chdir(elsewhere)
+    assert reasons(runner, "-s", "state:modified") == {}
+
+
+def test_parts_of_state_are_selected_alone(
+    earlier: Path, project: Callable[..., Path], runner: Callable[..., Any]
+) -> None:
+    files = {
+        **changed(FILES, "macros/money.sql", "* 100", "* 1000"),
+        **changed(FILES, "models/staging/lately.sql", "*", "price"),
+        **changed(FILES, "project.yml", "table}", "incremental}"),
+        "models/extra.sql": "select 1 as one",
+    }
+    files["project.yml"] = files["project.yml"].replace("unit: cent", "unit: penny")
+    project({**FILES, **files})
+    for selector, names in {
+        "state:modified.body": {"lately"},
+        "state:modified.macros": {"paid"},
+        "state:modified.configs": {"by_day", "unit"},
+        "state:modified.vars": {"unit"},
+        "state:modified.format": set(),
+        "state:new": {"extra"},
+        "state:modified": {"lately", "paid", "by_day", "unit", "extra"},
+        "state:modified.macros+": {"paid", "lately", "by_day"},
+        "state:modified,config.materialized:incremental": {"by_day", "unit"},
+        "state:old,extra": set(),
+        "state:old,by_day": {"by_day"},
+    }.items():
+        models = runner("ls", "-s", selector, "--state", "before", "--resource-type", "model")
+        assert (models.code, set(models.out.split())) == (0, names), selector
+
+
+def test_nothing_in_a_state_is_no_mistake(
+    earlier: Path, runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNNER_STATE", "before")
+    for command in ("ls", "compile", "run", "test", "build"):
+        ran = runner(command, "-s", "state:modified")
+        assert (ran.code, ran.out) == (0, ""), ran.err
+    assert "nothing to do" in ran.err
+    assert runner("run", "-s", "state:modified", "nothing").code == 2
+
+
+def test_nodes_are_selected_by_their_last_result(earlier: Path, runner: Callable[..., Any]) -> None:
+    statuses = {"model.shop.paid": "error", "model.shop.lately": "skipped", "test.shop.not_null_unit_unit": "fail"}
+    results = [{"unique_id": name, "status": status} for name, status in statuses.items()]
+    for folder in ("before", "target"):
+        (earlier / folder).mkdir(exist_ok=True)
+    (earlier / "target/run_results.json").write_text(json.dumps({"results": results}))
+    (earlier / "before/run_results.json").write_text(json.dumps({"results": results[:1]}))
+    found = runner("ls", "-s", "result:error+ result:fail").out.split()
+    assert sorted(found) == ["by_day", "lately", "not_null_unit_unit", "paid"]
+    assert runner("ls", "-s", "result:skipped", "--exclude", "result:error+").out == ""
+    assert runner("ls", "-s", "result:error result:fail", "--state", "before").out.split() == ["paid"]
+
+
+def test_dbt_finds_what_it_knows_in_the_manifest(earlier: Path) -> None:
+    manifest = json.loads((earlier / "before/manifest.json").read_text())
+    paid = manifest["nodes"]["model.shop.paid"]
+    assert paid["depends_on"] == {
+        "nodes": ["model.shop.changelog"],
+        "macros": ["macro.shop.cents", "macro.shop.rounded"],
+    }
+    assert paid["checksum"]["name"] == "sha256"
+    assert len(paid["checksum"]["checksum"]) == 64
+    assert manifest["sources"]["source.shop.orders"]["resource_type"] == "source"
