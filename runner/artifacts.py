@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.compile.contents import ContentsOf
 from runner.files import write_whole
 from runner.project.graph import Graph
 from runner.project.nodes import Node, Project, UnitTest
-from runner.project.state import MANIFEST, RESULTS
+from runner.project.state import MANIFEST, RESULTS, Contents
 from runner.run.results import Result
 
 if TYPE_CHECKING:
     from runner.compile.compiled import Compiled
-    from runner.compile.library import Library
 
 SCHEMA_VERSION = 1
 WRITTEN = ("compiled", "logs", MANIFEST, RESULTS)
@@ -55,12 +53,11 @@ def write_compiled(project: Project, graph: Graph, compiled: Compiled, functions
             _write(project, sql_path(project, graph.nodes[name], True), one.increment)
 
 
-def write_manifest(project: Project, graph: Graph, compiled: Compiled, library: Library) -> None:
+def write_manifest(project: Project, graph: Graph, compiled: Compiled, contents_of: Callable[[Node], Contents]) -> None:
     """Writes all nodes, with the SQL of those that were compiled, and the checksums of what they consist of."""
-    contents_of = ContentsOf(project, library)
     nodes: dict[str, dict[str, Any]] = {"nodes": {}, "sources": {}, "exposures": {}}
     for node in graph.nodes.values():
-        contents = contents_of.node(node)
+        contents = contents_of(node)
         macros = sorted(part.removeprefix("macros.") for part in contents if part.startswith("macros."))
         entry: dict[str, Any] = {
             "name": node.label,

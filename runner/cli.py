@@ -165,7 +165,12 @@ def _variables(text: str | None) -> dict[str, str]:
 
 
 def _selected(args: Namespace) -> Selection:
-    return Selection(tuple(args.select), tuple(args.exclude), args.state)
+    if args.selector and (args.select or args.exclude):
+        hint = f"runner {args.name_of_command} -s selector:{args.selector},tag:nightly"
+        raise RunnerError("usage", '"--selector" stands alone, without "--select" and "--exclude"', hint=hint)
+    given = os.environ.get("RUNNER_STATE")
+    state = args.state or (Path(given) if given else None)
+    return Selection(tuple(args.select), tuple(args.exclude), state, args.selector)
 
 
 def _messages(args: Namespace, format_name: str, file: str) -> MessagesArguments:

@@ -22,8 +22,10 @@ from runner.project import (
     parse,
     project,
     properties,
+    saved_selectors,
     settings,
     sources,
+    state,
     targets,
     topics,
 )
@@ -161,6 +163,14 @@ def test_every_project_key_is_documented() -> None:
         *nodes.MATERIALIZATIONS,
     ]:
         assert key in words, key
+
+
+def test_every_key_of_selectors_is_documented() -> None:
+    keys = (*saved_selectors.SELECTOR_KEYS, *saved_selectors.TERM_KEYS, *saved_selectors.SETS)
+    assert set(keys) <= documented("selection.md") | {"name", "description"}
+    assert {*state.STATUSES, *state.STATES} <= {
+        word.partition(":")[2] for word in re.findall(r"`(\w+:[\w.]+)`", (ROOT / "docs/selection.md").read_text())
+    }
 
 
 def test_every_macro_that_may_be_replaced_is_documented() -> None:

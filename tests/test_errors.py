@@ -68,6 +68,15 @@ def selecting(code: str, hint: str | None, says: str, *words: str) -> Case:
     return Case(code, None, hint, says, {"models/m.sql": "{{ config(tags=['nightly']) }} select 1"}, words)
 
 
+STATE = "--state FOLDER, or the environment variable RUNNER_STATE: the target folder of an earlier run"
+
+
+def in_state(says: str, text: str) -> Case:
+    files = {"models/m.sql": "select 1", "s/manifest.json": text}
+    hint = "write it again: runner compile, or runner run"
+    return Case("state-unreadable", "s/manifest.json", hint, says, files, ("ls", "-s", "state:new", "--state", "s"))
+
+
 def messages_case(code: str, hint: str | None, says: str, *words: str, text: str = DIALECT) -> Case:
     return Case(code, None, hint, says, {"formats/g.yml": FORMAT, "in/a.jsonl": text}, (*words, "in/a.jsonl"))
 
@@ -1789,6 +1798,22 @@ CASES = [
         "selector-empty", "runner ls shows what there is", "nothing to do", "compile", "-s", "m", "--exclude", "m"
     ),
     selecting("selector-method", 'did you mean "format"?', '"fromat"', "ls", "-s", "fromat:canal"),
+    selecting("selector-state", 'did you mean "modified"?', '"state:modifed"', "ls", "-s", "state:modifed"),
+    selecting("selector-state", 'did you mean "error"?', '"result:eror"', "ls", "-s", "result:eror"),
+    selecting("selector-unknown", "selectors.yml in the project has them", '"a"', "ls", "--selector", "a"),
+    selecting("state-missing", STATE, "with what to compare", "ls", "-s", "state:new"),
+    selecting("state-missing", "give the target folder", '"models"', "ls", "-s", "state:new", "--state", "models"),
+    in_state("no JSON object", "["),
+    in_state("a node has no contents", '{"nodes": {"a": {}}, "sources": {}}'),
+    Case(
+        "selector-definition",
+        "selectors.yml:1:59",
+        None,
+        'definition.parents" is true or false',
+        {"selectors.yml": "selectors: [{name: a, definition: {method: tag, value: x, parents: 1}}]"},
+        ("ls",),
+    ),
+    selecting("usage", "runner ls -s selector:a,", '"--selector" stands alone', "ls", "--selector=a", "-s", "m"),
     selecting("selector-syntax", "for instance: ", '"m++"', "ls", "-s", "m++"),
     selecting("selector-syntax", "for instance: ", '"@m+"', "ls", "-s", "@m+"),
     selecting("selector-syntax", "for instance: ", '"m,"', "ls", "-s", "m, changelog"),

@@ -28,16 +28,17 @@ class ProjectArguments:
 @dataclass(frozen=True)
 class Selection:
     """Selectors of nodes: without any, all nodes are selected. `state` is the target folder of an earlier run, with
-    which they compare.
+    which they compare; `selector` is the name of a saved selector, in place of the others.
     """
 
     select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     state: Path | None = None
+    selector: str | None = None
 
     @property
     def text(self) -> str:
-        return " ".join(self.select)
+        return " ".join(self.select) or self.selector or ""
 
 
 @dataclass(frozen=True)

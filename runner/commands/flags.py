@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser
 from pathlib import Path
 
@@ -12,14 +11,16 @@ from runner.commands.arguments import TRIGGER
 def selection(parser: ArgumentParser) -> None:
     methods = (
         "NAME, NAME+, +NAME, @NAME, tag:X, path:X, file:X, source:X, format:X, resource_type:X, config.KEY:X, "
-        "state:modified, result:error"
+        "state:modified, result:error, selector:X"
     )
     select = f"the nodes to work on (default: all), in dbt's syntax: {methods}; may be given more than once"
     exclude = "the nodes to leave out, in the same syntax"
     parser.add_argument("-s", "--select", action="append", default=[], metavar="SELECTOR", help=select)
     parser.add_argument("--exclude", action="append", default=[], metavar="SELECTOR", help=exclude)
-    given, state = os.environ.get("RUNNER_STATE"), "the target folder of an earlier run, with which state: compares"
-    parser.add_argument("--state", type=Path, metavar="FOLDER", default=Path(given) if given else None, help=state)
+    saved = "the nodes of a selector in selectors.yml, in place of --select and --exclude"
+    parser.add_argument("--selector", metavar="NAME", help=saved)
+    state = "the target folder of an earlier run, with which state: compares"
+    parser.add_argument("--state", type=Path, metavar="FOLDER", help=state)
 
 
 def fail_fast(parser: ArgumentParser) -> None:

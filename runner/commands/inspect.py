@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runner import artifacts
 from runner.commands.arguments import CompileArguments, ListArguments, ProjectArguments
-from runner.commands.workspace import Workspace, format_renderer, read_project_of
+from runner.commands.workspace import Workspace, format_renderer, read_project_of, saved_selectors
 from runner.errors import Problems, Where
 from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, Model, Node
@@ -30,17 +30,17 @@ def ls(arguments: ListArguments, report: Report) -> int:
         return is_of_type and (with_cases or not isinstance(node.subject, Case))
 
     for node in workspace.in_order(names, is_listed):
-        report.payload(_line(node, arguments.output, workspace.changes(node)))
+        report.payload(_line(node, arguments.output, workspace.changes))
     return 0
 
 
-def _line(node: Node, output: str, changes: Sequence[str] | None) -> str:
+def _line(node: Node, output: str, changes: Callable[[Node], Sequence[str] | None]) -> str:
     is_named_by_type = node.resource_type in ("source", "exposure")
     name = f"{node.resource_type}:{node.label}" if is_named_by_type else node.name
     match output:
         case "json":
-            compared = {} if changes is None else {"changed": list(changes)}
-            return json_text({**_properties(node), **compared})
+            changed = changes(node)
+            return json_text({**_properties(node), **({} if changed is None else {"changed": list(changed)})})
         case "path":
             return node.path
         case "selector" if not is_named_by_type:
@@ -77,6 +77,8 @@ def check(arguments: ProjectArguments, report: Report) -> int:
         library = Library(templates.renderer)
         with problems.gathered():
             library.all()
+        with problems.gathered():
+            saved_selectors(project)
         compile_nodes(nodes.values(), templates, FormatFolders(project.format_folders), library)
     formats: list[str] = []
     with problems.gathered():
@@ -94,6 +96,7 @@ def check(arguments: ProjectArguments, report: Report) -> int:
 
 def compile_(arguments: CompileArguments, report: Report) -> int:
     """Writes target/compiled and prints the paths, or prints the SQL."""
+    from runner.compile.contents import ContentsOf
     from runner.compile.library import Library
     from runner.compile.nodes import compile_nodes
     from runner.compile.runnable import functions_file, runnable
@@ -107,7 +110,8 @@ def compile_(arguments: CompileArguments, report: Report) -> int:
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, library)
     macro = workspace.templates.call
     artifacts.write_compiled(workspace.project, workspace.graph, compiled, functions_file(macro, compiled))
-    artifacts.write_manifest(workspace.project, workspace.graph, compiled, library)
+    contents_of = ContentsOf(workspace.project, library).node
+    artifacts.write_manifest(workspace.project, workspace.graph, compiled, contents_of)
     for node in nodes:
         if arguments.runnable:
             report.payload(

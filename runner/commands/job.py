@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from runner import artifacts
 from runner.commands.workspace import Workspace
 from runner.compile.compiled import Compiled
+from runner.compile.contents import ContentsOf
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes, with_queries_read
 from runner.compile.query import reads
@@ -86,7 +87,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     """
     project, graph = job.workspace.project, job.workspace.graph
     artifacts.write_compiled(project, graph, job.compiled, job.functions_file)
-    artifacts.write_manifest(project, graph, job.compiled, job.library)
+    artifacts.write_manifest(project, graph, job.compiled, ContentsOf(project, job.library).node)
     run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     with StopSignals() as signals:
         try:

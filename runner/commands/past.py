@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from runner.artifacts import unique_id
 from runner.errors import RunnerError
-from runner.project.state import check_status, contents_in, differences, is_in_state, statuses_in
+from runner.project.graph import Graph
+from runner.project.nodes import Project
+from runner.project.state import check_state, check_status, contents_in, differences, is_in_state, statuses_in
+from runner.render import Renderer
 
-if TYPE_CHECKING:
-    from runner.commands.workspace import Workspace
 
-
+@dataclass
 class Past:
     """Compares a project with what a run has written to `folder`, its target folder. Without a folder, results are
-    those of the project's last run. Nothing is read before it is asked for.
+    those of the project's last run. Nothing is read before it is asked for; `was_asked` says whether it was.
     """
 
-    def __init__(self, workspace: Workspace, folder: Path | None) -> None:
-        self.workspace, self.folder, self.was_asked = workspace, folder, False
+    project: Project
+    graph: Graph
+    renderer: Renderer
+    folder: Path | None
+    was_asked: bool = False
 
     def in_state(self, state: str) -> set[str]:
         """The names of the nodes in a state, such as `modified.body`."""
         self.was_asked = True
+        check_state(state)
         return {name for name, changed in self.changes.items() if is_in_state(state, changed)}
 
     def with_result(self, status: str) -> set[str]:
         """The names of the nodes with a status in the last run."""
         self.was_asked = True
         check_status(status)
-        project, nodes = self.workspace.project, self.workspace.graph.nodes
-        statuses = statuses_in(self.folder or project.target_path)
-        return {name for name, node in nodes.items() if statuses.get(unique_id(project, node)) == status}
+        statuses = statuses_in(self.folder or self.project.target_path)
+        nodes = self.graph.nodes.items()
+        return {name for name, node in nodes if statuses.get(unique_id(self.project, node)) == status}
 
     @cached_property
     def changes(self) -> dict[str, tuple[str, ...]]:
@@ -41,10 +46,8 @@ class Past:
         from runner.compile.contents import ContentsOf
         from runner.compile.library import Library
 
-        before, workspace = contents_in(self.state), self.workspace
-        contents = ContentsOf(workspace.project, Library(workspace.templates.renderer))
-        nodes = workspace.graph.nodes.values()
-        return {node.name: differences(before.get(node.name), contents.node(node)) for node in nodes}
+        before, contents = contents_in(self.state), ContentsOf(self.project, Library(self.renderer))
+        return {name: differences(before.get(name), contents.node(node)) for name, node in self.graph.nodes.items()}
 
     @property
     def state(self) -> Path:

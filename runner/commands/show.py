@@ -40,7 +40,7 @@ def show(arguments: ShowArguments, report: Report) -> int:
 
 
 def _one_model(workspace: Workspace, arguments: ShowArguments) -> Node:
-    if not arguments.selection.select:
+    if not arguments.selection.text:
         raise RunnerError("usage", "show needs -s MODEL or --inline SQL")
     nodes = workspace.chosen(arguments.selection, _has_rows)
     if len(nodes) > 1:

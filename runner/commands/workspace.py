@@ -13,7 +13,9 @@ from runner.project.graph import Graph
 from runner.project.nodes import Node, Project
 from runner.project.parse import parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
+from runner.project.saved_selectors import SavedSelectors, read_selectors
 from runner.project.select import Lookup, select
+from runner.project.variables import Filler
 from runner.render import Renderer
 from runner.spec.formats import FormatFolders
 
@@ -25,6 +27,11 @@ def read_project_of(arguments: ProjectArguments) -> Project:
     return read_project(
         arguments.project_dir, arguments.target, arguments.variables, arguments.target_path, arguments.secrets
     )
+
+
+def saved_selectors(project: Project) -> SavedSelectors:
+    """The selectors in selectors.yml; raises all mistakes in it."""
+    return read_selectors(project.root, Filler(project.vars, project.target, project.secrets))
 
 
 class Workspace:
@@ -39,7 +46,7 @@ class Workspace:
         problems.raise_if_any()
         self.graph = Graph(nodes)
         self.formats = FormatFolders(self.project.format_folders)
-        self.past = Past(self, None)
+        self.past = self._past(None)
 
     def chosen(self, selection: Selection, wanted: Wanted = lambda node: True) -> list[Node]:
         """The selected nodes that are wanted, parents first. Raises `selector-empty` if there are none, unless
@@ -53,13 +60,18 @@ class Workspace:
         return nodes
 
     def selected(self, selection: Selection) -> set[str]:
-        """The names of the selected nodes."""
-        self.past = Past(self, selection.state)
-        return select(self.graph, selection.select, selection.exclude, self._asked)
+        """The names of the selected nodes: without any selector, those of the default selector, or all."""
+        self.past = self._past(selection.state)
+        saved = saved_selectors(self.project)
+        asked: dict[str, Lookup] = {"state": self.past.in_state, "result": self.past.with_result}
+        asked["selector"] = lambda name: saved.select(name, self.graph, asked)
+        name = selection.selector
+        if not (name or selection.select or selection.exclude):
+            name = saved.default
+        return asked["selector"](name) if name else select(self.graph, selection.select, selection.exclude, asked)
 
-    @property
-    def _asked(self) -> dict[str, Lookup]:
-        return {"state": self.past.in_state, "result": self.past.with_result}
+    def _past(self, folder: Path | None) -> Past:
+        return Past(self.project, self.graph, self.templates.renderer, folder)
 
     def changes(self, node: Node) -> tuple[str, ...] | None:
         """What of a node is not as in the state; None if no state is given."""

@@ -31,6 +31,7 @@ from runner.project.nodes import (
     Subject,
     UnitTest,
 )
+from runner.project.state import Contents
 from runner.render import function_folder
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
@@ -39,9 +40,6 @@ from runner.yaml_text import Yaml
 OF_FORMATS = ("header", "changelog", "functions_of_source")
 # What says nothing of the rows.
 OF_PEOPLE = ("description", "label", "tags", "meta", "docs", "about", "config")
-
-Contents = Mapping[str, str]
-"""Part of a node -> its checksum: `body`, and `configs.`, `macros.`, `vars.` or `format.` before a name."""
 
 
 class ContentsOf:

@@ -17,7 +17,7 @@ STATES = ("modified", *(f"modified.{part}" for part in PARTS), "new", "old", "un
 STATUSES = ("success", "error", "skipped", "pass", "warn", "fail")
 
 Contents = Mapping[str, str]
-"""Part of a node -> its checksum."""
+"""Part of a node -> its checksum: `body`, and `configs.`, `macros.`, `vars.` or `format.` before a name."""
 
 
 def read_artifact(folder: Path, name: str) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def differences(before: Contents | None, now: Contents) -> tuple[str, ...]:
 
 
 def is_in_state(state: str, changed: tuple[str, ...]) -> bool:
-    """Whether a node of which these parts have changed is in a state; raises `selector-state` for an unknown one.
+    """Whether a node of which these parts have changed is in a state.
 
     >>> is_in_state("modified", ("new",)), is_in_state("modified.vars", ("body",)), is_in_state("old", ("body",))
     (True, False, True)
@@ -92,16 +92,20 @@ def is_in_state(state: str, changed: tuple[str, ...]) -> bool:
     match state.partition("."):
         case ("modified", "", ""):
             return bool(changed)
-        case ("modified", ".", part) if part in PARTS:
+        case ("modified", ".", part):
             return any(one.partition(".")[0] == part for one in changed)
         case ("new", "", ""):
             return changed == (NEW,)
         case ("old", "", ""):
             return changed != (NEW,)
-        case ("unmodified", "", ""):
-            return not changed
-    hint = nearest_or_all(state, STATES)
-    raise RunnerError("selector-state", f'"state:{state}" is no state of a node', hint=hint)
+    return not changed
+
+
+def check_state(state: str) -> None:
+    """Raises `selector-state` for a word that is no state of a node."""
+    if state not in STATES:
+        hint = nearest_or_all(state, STATES)
+        raise RunnerError("selector-state", f'"state:{state}" is no state of a node', hint=hint)
 
 
 def check_status(status: str) -> None:
