@@ -22,8 +22,8 @@ create or replace temporary view {{ name(view) }} as {{ sql }}
 select {{ contract | map('name') | join(', ') }} from {{ table }}
 {%- endmacro -%}
 
-{%- macro no_rows() -%}
-select {% for column, kind in contract.items() %}cast(null as {{ kind }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} where false
+{%- macro no_rows(columns) -%}
+select {% for column, kind in columns.items() %}cast(null as {{ kind }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} where false
 {%- endmacro -%}
 
 {%- macro contract_columns() -%}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.files import write_whole
 from runner.project.graph import Graph
+from runner.project.inputs import Target
 from runner.project.nodes import Node, Project, UnitTest
 from runner.project.state import MANIFEST, RESULTS, Contents
 from runner.run.results import Result
@@ -75,11 +76,14 @@ def write_manifest(project: Project, graph: Graph, compiled: Compiled, contents_
         elif node.resource_type != "exposure":
             entry |= _of_node(node, compiled)
         nodes[f"{node.resource_type}s" if node.resource_type in APART else "nodes"][unique_id(project, node)] = entry
-    metadata = {"schema_version": SCHEMA_VERSION, "project_name": project.name}
+    metadata = {"schema_version": SCHEMA_VERSION, "project_name": project.name, "target": _place(project.target)}
     _write(project, project.target_path / MANIFEST, _json({"metadata": metadata, **nodes}))
 
 
-def write_results(project: Project, graph: Graph, run_id: str, results: Iterable[Result]) -> None:
+def write_results(
+    project: Project, graph: Graph, run_id: str, results: Iterable[Result], how: Mapping[str, Any]
+) -> None:
+    """Writes the results of a run, and how it was run."""
     entries = [
         {
             "unique_id": unique_id(project, graph.nodes[r.name]),
@@ -93,7 +97,7 @@ def write_results(project: Project, graph: Graph, run_id: str, results: Iterable
     ]
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     metadata = {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id}
-    _write(project, project.target_path / RESULTS, _json({"metadata": metadata, "results": entries}))
+    _write(project, project.target_path / RESULTS, _json({"metadata": metadata, "args": how, "results": entries}))
 
 
 def _write(project: Project, path: Path, text: str) -> None:
@@ -101,6 +105,12 @@ def _write(project: Project, path: Path, text: str) -> None:
     shown = project.secrets.blotted(text)
     if not path.is_file() or path.read_bytes() != shown.encode():
         write_whole(path, shown)
+
+
+def _place(target: Target) -> dict[str, Any]:
+    """Where tables are."""
+    catalog = {"name": target.catalog.name, "schema": target.catalog.schema} if target.catalog else None
+    return {"name": target.name, "storage": target.storage, "path": target.path, "catalog": catalog}
 
 
 def _of_node(node: Node, compiled: Compiled) -> dict[str, Any]:

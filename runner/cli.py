@@ -189,6 +189,8 @@ def _run_arguments(args: Namespace) -> RunArguments:
         getattr(args, "trigger", None),
         getattr(args, "unit", False),
         getattr(args, "data", False),
+        getattr(args, "empty", False),
+        args.defer,
     )
 
 
@@ -214,6 +216,12 @@ def _build(args: Namespace, report: Report) -> int:
     from runner.commands.run import build
 
     return build(_run_arguments(args), report)
+
+
+def _retry(args: Namespace, report: Report) -> int:
+    from runner.commands.retry import retry
+
+    return retry(_project(args), report)
 
 
 def _maintain(args: Namespace, report: Report) -> int:
@@ -307,18 +315,15 @@ def _clean(args: Namespace, report: Report) -> int:
 
 
 Section = Callable[[ArgumentParser], None]
-EXECUTING: tuple[Section, ...] = (flags.selection, flags.fail_fast, flags.threads)
+EXECUTING: tuple[Section, ...] = (flags.selection, flags.fail_fast, flags.threads, flags.defer)
+BUILDING = (*EXECUTING, flags.full_refresh, flags.empty)
 
 COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Section, ...]], ...] = (
-    ("run", _run, "land new messages and build models", (*EXECUTING, flags.full_refresh, flags.continuous)),
+    ("run", _run, "land new messages and build models", (*BUILDING, flags.continuous)),
     ("test", _test, "run data tests, unit tests and cases of formats", (*EXECUTING, flags.kinds_of_tests)),
     ("seed", _seed, "load the files in seeds/", (*EXECUTING, flags.full_refresh)),
-    (
-        "build",
-        _build,
-        "load seeds, land new messages, build models and run tests, in order",
-        (*EXECUTING, flags.full_refresh),
-    ),
+    ("build", _build, "load seeds, land new messages, build models and run tests, in order", BUILDING),
+    ("retry", _retry, "run again what failed in the last run, and what was skipped", ()),
     (
         "maintain",
         _maintain,

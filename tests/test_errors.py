@@ -71,6 +71,15 @@ def selecting(code: str, hint: str | None, says: str, *words: str) -> Case:
 STATE = "--state FOLDER, or the environment variable RUNNER_STATE: the target folder of an earlier run"
 
 
+DELTA = '{"metadata": {"target": {"name": "prod", "storage": "delta", "path": "/lake", "catalog": null}}}'
+FAILED = '{"args": %s, "results": [{"unique_id": "model.shop.m", "status": "error"}]}'
+
+
+def last_run(code: str, place: str | None, says: str, text: str) -> Case:
+    hint = "write it again: runner compile, or runner run" if place else "runner maintain"
+    return Case(code, place, hint, says, {"models/m.sql": "select 1", "target/run_results.json": text}, ("retry",))
+
+
 def in_state(says: str, text: str) -> Case:
     files = {"models/m.sql": "select 1", "s/manifest.json": text}
     hint = "write it again: runner compile, or runner run"
@@ -1802,8 +1811,21 @@ CASES = [
     selecting("selector-state", 'did you mean "error"?', '"result:eror"', "ls", "-s", "result:eror"),
     selecting("selector-unknown", "selectors.yml in the project has them", '"a"', "ls", "--selector", "a"),
     selecting("state-missing", STATE, "with what to compare", "ls", "-s", "state:new"),
-    selecting("state-missing", "give the target folder", '"models"', "ls", "-s", "state:new", "--state", "models"),
+    selecting("state-missing", "compile, run, test", '"models"', "ls", "-s", "state:new", "--state", "models"),
+    selecting("state-missing", "run, test and build write it", '"run_results.json"', "retry"),
+    last_run("state-unreadable", "target/run_results.json", "it does not say how", "{}"),
+    last_run("state-unreadable", "target/run_results.json", "it does not say how", FAILED % '{"which": "run"}'),
+    last_run("retry-command", None, '"maintain" cannot be run again', FAILED % '{"which": "maintain"}'),
     in_state("no JSON object", "["),
+    Case(
+        "defer-storage",
+        None,
+        "compare with a run into the same storage",
+        "the state are in delta",
+        {"models/m.sql": "select 1", "s/manifest.json": DELTA},
+        ("run", "-s", "m", "--defer", "--state", "s"),
+    ),
+    selecting("usage", None, '"--empty" has no meaning together with', "run", "--continuous", "--empty"),
     in_state("a node has no contents", '{"nodes": {"a": {}}, "sources": {}}'),
     Case(
         "selector-definition",

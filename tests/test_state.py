@@ -209,7 +209,7 @@ def test_nothing_in_a_state_is_no_mistake(
         ran = runner(command, "-s", "state:modified")
         assert (ran.code, ran.out) == (0, ""), ran.err
     assert "nothing to do" in ran.err
-    assert runner("run", "-s", "state:modified", "nothing").code == 2
+    assert runner("run", "-s", "state:modified", "mixed_up").code == 2
 
 
 def test_nodes_are_selected_by_their_last_result(earlier: Path, runner: Callable[..., Any]) -> None:

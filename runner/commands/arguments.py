@@ -43,7 +43,10 @@ class Selection:
 
 @dataclass(frozen=True)
 class RunArguments:
-    """`trigger` is the time from batch to batch of a continuous run, such as 10s."""
+    """`trigger` is the time from batch to batch of a continuous run, such as 10s. With `empty`, models are built of no
+    rows; with `defer`, what is neither selected nor here is read where the tables of the state are. `only` are the
+    names of the nodes to run, whatever is selected.
+    """
 
     project: ProjectArguments
     selection: Selection = Selection()
@@ -54,6 +57,9 @@ class RunArguments:
     trigger: str | None = None
     unit_only: bool = False
     data_only: bool = False
+    empty: bool = False
+    defer: bool = False
+    only: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ def selection(parser: ArgumentParser) -> None:
     )
     select = f"the nodes to work on (default: all), in dbt's syntax: {methods}; may be given more than once"
     exclude = "the nodes to leave out, in the same syntax"
-    parser.add_argument("-s", "--select", action="append", default=[], metavar="SELECTOR", help=select)
-    parser.add_argument("--exclude", action="append", default=[], metavar="SELECTOR", help=exclude)
+    parser.add_argument("-s", "--select", action="extend", nargs="+", default=[], metavar="SELECTOR", help=select)
+    parser.add_argument("--exclude", action="extend", nargs="+", default=[], metavar="SELECTOR", help=exclude)
     saved = "the nodes of a selector in selectors.yml, in place of --select and --exclude"
     parser.add_argument("--selector", metavar="NAME", help=saved)
     state = "the target folder of an earlier run, with which state: compares"
@@ -35,6 +35,16 @@ def threads(parser: ArgumentParser) -> None:
 def full_refresh(parser: ArgumentParser) -> None:
     help_text = "drop changelogs and read all messages again; rebuild incremental models"
     parser.add_argument("--full-refresh", action="store_true", help=help_text)
+
+
+def empty(parser: ArgumentParser) -> None:
+    help_text = "land nothing, and build models as if all that they read had no rows: it replaces tables by empty ones"
+    parser.add_argument("--empty", action="store_true", help=help_text)
+
+
+def defer(parser: ArgumentParser) -> None:
+    help_text = "read tables that are neither selected nor here where the run of --state has written them"
+    parser.add_argument("--defer", action="store_true", help=help_text)
 
 
 def continuous(parser: ArgumentParser) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner import artifacts
 from runner.commands.workspace import Workspace
@@ -20,7 +20,7 @@ from runner.compile.query import reads
 from runner.compile.runnable import functions_file
 from runner.engine.locks import Session, TableLocks
 from runner.files import is_uri
-from runner.project.inputs import Target
+from runner.project.inputs import Elsewhere, Target
 from runner.project.nodes import Node, Project
 from runner.report import Report
 from runner.run.results import Interrupted, Result
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """Nodes to work on, and the SQL that this needs. Other runs that find its tables locked report `command`."""
+    """Nodes to work on, and the SQL that this needs. Other runs that find its tables locked report `command`; with
+    `arguments` it can be run again. If it `reads_nothing`, all that its nodes read has no rows.
+    """
 
     workspace: Workspace
     command: str
@@ -42,6 +44,9 @@ class Job:
     compiled: Compiled
     library: Library
     full_refresh: bool = False
+    reads_nothing: bool = False
+    elsewhere: Elsewhere | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, workspace: Workspace, command: str, nodes: list[Node], full_refresh: bool = False) -> Job:
@@ -50,6 +55,11 @@ class Job:
         library = Library(workspace.templates.renderer)
         compiled = compile_nodes(needed, workspace.templates, workspace.formats, library)
         return cls(workspace, command, nodes, compiled, library, full_refresh)
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """How it was run, as dbt's run_results.json has it."""
+        return {"which": self.command, **self.arguments}
 
     @property
     def tables(self) -> list[str]:
@@ -99,7 +109,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
             if not signals.only_count:
                 why = "because the run was interrupted"
                 results = [Result(node.name, node.resource_type, "skipped", why) for node in job.nodes]
-                artifacts.write_results(project, graph, run_id, results)
+                artifacts.write_results(project, graph, run_id, results, job.how)
                 report.done(results)
             raise
     report.done(results)
@@ -124,7 +134,7 @@ def _worked(job: Job, work: Callable[[Parts], list[Result]], run_id: str, signal
                 results = work(parts)
             except Interrupted as error:
                 results, interrupted = error.results, error
-            artifacts.write_results(project, job.workspace.graph, run_id, results)
+            artifacts.write_results(project, job.workspace.graph, run_id, results, job.how)
     if interrupted:
         raise interrupted
     return results
@@ -143,6 +153,8 @@ def parts_of(job: Job, spark: Spark, run_id: str = "", signals: StopSignals | No
         lambda messages: reads(macro, messages),
         run_id,
         signals or StopSignals(),
+        job.reads_nothing,
+        job.elsewhere,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runner.commands.arguments import MaintainArguments
 from runner.commands.job import Job, run_locked
-from runner.commands.workspace import Workspace
+from runner.commands.workspace import NOTHING, Workspace
 from runner.errors import RunnerError
 from runner.project.graph import Graph
 from runner.report import Report
@@ -24,6 +24,9 @@ def maintain(arguments: MaintainArguments, report: Report) -> int:
             raise RunnerError("usage", f'"{flag}" must be a number of days, not "{days}"')
     workspace = Workspace(arguments.project)
     nodes = workspace.chosen(arguments.selection, lambda node: bool(node.model and node.model.is_table))
+    if not nodes:
+        report.say(NOTHING)
+        return 0
     job = Job.of(workspace, "maintain", nodes)
 
     def work(parts: Parts) -> list[Result]:

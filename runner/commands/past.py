@@ -7,10 +7,17 @@ from functools import cached_property
 from pathlib import Path
 
 from runner.artifacts import unique_id
-from runner.errors import RunnerError
 from runner.project.graph import Graph
 from runner.project.nodes import Project
-from runner.project.state import check_state, check_status, contents_in, differences, is_in_state, statuses_in
+from runner.project.state import (
+    check_state,
+    check_status,
+    contents_in,
+    differences,
+    given_state,
+    is_in_state,
+    statuses_in,
+)
 from runner.render import Renderer
 
 
@@ -46,13 +53,5 @@ class Past:
         from runner.compile.contents import ContentsOf
         from runner.compile.library import Library
 
-        before, contents = contents_in(self.state), ContentsOf(self.project, Library(self.renderer))
+        before, contents = contents_in(given_state(self.folder)), ContentsOf(self.project, Library(self.renderer))
         return {name: differences(before.get(name), contents.node(node)) for name, node in self.graph.nodes.items()}
-
-    @property
-    def state(self) -> Path:
-        """The folder; raises `state-missing` if none is given."""
-        if self.folder is None:
-            hint = "--state FOLDER, or the environment variable RUNNER_STATE: the target folder of an earlier run"
-            raise RunnerError("state-missing", "it is not said with what to compare", hint=hint)
-        return self.folder

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.commands.arguments import TRIGGER, RunArguments
 from runner.commands.job import Job, run_locked
-from runner.commands.workspace import Wanted, Workspace
+from runner.commands.repeat import repeatable
+from runner.commands.workspace import NOTHING, Wanted, Workspace
 from runner.errors import RunnerError
+from runner.project.inputs import Elsewhere
 from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
+from runner.project.state import given_state, target_in
 from runner.project.unread import unread
 from runner.report import Report
 from runner.run.results import Result
@@ -19,7 +23,6 @@ if TYPE_CHECKING:
     from runner.run.parts import Parts
     from runner.run.schedule import Listener
 
-NOTHING = "nothing to do: no node is in such a state"
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
 
@@ -66,11 +69,13 @@ def _execute(command: str, arguments: RunArguments, report: Report, wanted: Want
     if arguments.threads < 1:
         raise RunnerError("usage", f'"--threads" must be at least 1, not "{arguments.threads}"')
     workspace = _workspace(arguments, report)
-    nodes = _with_tests(workspace, arguments, wanted)
+    nodes = _nodes(workspace, arguments, wanted)
     if not nodes:
         report.say(NOTHING)
         return 0
-    job = Job.of(workspace, command, nodes, arguments.full_refresh)
+    job = _job(workspace, command, nodes, arguments)
+    if job.elsewhere:
+        report.say(f'what is neither selected nor here is read at "{job.elsewhere.target.path}"')
 
     def execute(parts: Parts) -> list[Result]:
         return execute_nodes(job, parts, report, arguments.threads, arguments.fail_fast)
@@ -100,6 +105,40 @@ def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail
     return Schedule(graph, names, run, cancel, listener, threads, fail_fast, queries, lambda: signals.count).run()
 
 
+def _nodes(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
+    """The nodes to run."""
+    if arguments.only is not None:
+        nodes = workspace.in_order(arguments.only, lambda node: True)
+    else:
+        nodes = _with_tests(workspace, arguments, wanted)
+    return [node for node in nodes if not (arguments.empty and _reads_messages(node))]
+
+
+def _reads_messages(node: Node) -> bool:
+    """Whether it lands messages, or compares them with what has landed."""
+    return bool((node.model and node.model.source) or (node.data_test and node.data_test.source))
+
+
+def _job(workspace: Workspace, command: str, nodes: list[Node], arguments: RunArguments) -> Job:
+    """The job, and how to run it again."""
+    job = Job.of(workspace, command, nodes, arguments.full_refresh)
+    elsewhere = _elsewhere(workspace, nodes, arguments.selection.state) if arguments.defer else None
+    again = repeatable(arguments, workspace.project.target.name)
+    return replace(job, reads_nothing=arguments.empty, elsewhere=elsewhere, arguments=again)
+
+
+def _elsewhere(workspace: Workspace, nodes: list[Node], folder: Path | None) -> Elsewhere:
+    """The tables of the state, for what is not run; raises `defer-storage` if Spark is not set up to read them."""
+    target, own = target_in(given_state(folder)), workspace.project.target
+    if target.storage != own.storage:
+        raise RunnerError(
+            "defer-storage",
+            f'the tables of the state are in {target.storage}, and those of the target "{own.name}" in {own.storage}',
+            hint="compare with a run into the same storage",
+        )
+    return Elsewhere(target, frozenset(workspace.graph.nodes) - {node.name for node in nodes})
+
+
 def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
     """The nodes to run: those that are selected, and the tests of selected models."""
     graph, selection = workspace.graph, arguments.selection
@@ -120,6 +159,9 @@ def _is_test(node: Node) -> bool:
 
 def _run_continuously(arguments: RunArguments, report: Report) -> int:
     """Lands the selected sources until a signal comes; the selected mirrors follow."""
+    for flag, is_given in (("--empty", arguments.empty), ("--defer", arguments.defer)):
+        if is_given:
+            raise RunnerError("usage", f'"{flag}" has no meaning together with "--continuous"')
     interval = spark_interval(arguments.trigger or TRIGGER)
     workspace = _workspace(arguments, report)
     models = workspace.chosen(arguments.selection, _is_model)
@@ -127,6 +169,9 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
     mirrors = [node for node in models if node.model and node.model.mirror]
     others = [node.name for node in models if node.model and not node.model.source and not node.model.mirror]
     workspace.chosen(arguments.selection, lambda node: bool(node.model and node.model.source))
+    if not models:
+        report.say(NOTHING)
+        return 0
     if others:
         report.say(f"only sources are landed continuously, and mirrors of them follow; left out: {', '.join(others)}")
     nodes = [*(node for node, _ in sources), *mirrors]

@@ -46,6 +46,8 @@ def _one_model(workspace: Workspace, arguments: ShowArguments) -> Node:
     if len(nodes) > 1:
         names = ", ".join(node.name for node in nodes[:5])
         raise RunnerError("usage", f"show takes one model or test, and {len(nodes)} are selected: {names}")
+    if not nodes:
+        raise RunnerError("selector-empty", f'nothing to show: "{arguments.selection.text}" selects no model or test')
     return nodes[0]
 
 

@@ -19,6 +19,7 @@ from runner.project.variables import Filler
 from runner.render import Renderer
 from runner.spec.formats import FormatFolders
 
+NOTHING = "nothing to do: what is selected has nothing that this command works on"
 Wanted = Callable[[Node], bool]
 
 

@@ -55,6 +55,8 @@ class CatalogPublisher:
             self._begin()
             self.published.discard(name)
             entries = list(self.entries_of(name))
+            if borrowed := self.tables.borrowed.intersection(entry.name for entry in entries):
+                return (f'not in the catalog: it reads "{min(borrowed)}" of another target',)
             needed = entries if self.holds_views else entries[-1:]
             notes: tuple[str, ...] = ()
             for entry in [entry for entry in needed if entry.name not in self.published]:

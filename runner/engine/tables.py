@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from runner.contract import COLUMNS
 from runner.engine import streams
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.contracts import broken_contract_explained, check_contract, layout_of_columns
@@ -17,6 +18,7 @@ from runner.engine.progress import Position, Progress
 from runner.engine.refreshes import Refreshes
 from runner.engine.session import Spark
 from runner.project.contracts import Contract
+from runner.project.inputs import Elsewhere, Target
 from runner.render import name as quoted
 from runner.storage.data import Increment, Layout
 from runner.storage.known import STORAGES
@@ -25,10 +27,22 @@ from runner.storage.storage import NO_LAYOUT
 
 
 class Tables:
-    """The tables of a target, by the names of their models. `macro` prints SQL."""
+    """The tables of a target, by the names of their models. `macro` prints SQL. If a run `reads_nothing`, all that it
+    reads has no rows, and nothing of it counts as read. Tables that are not here may be `elsewhere`.
+    """
 
-    def __init__(self, spark: Spark, macro: Macro) -> None:
-        self.spark, self.target, self.macro = spark, spark.target, macro
+    def __init__(
+        self,
+        spark: Spark,
+        macro: Macro,
+        reads_nothing: bool = False,
+        elsewhere: Elsewhere | None = None,
+        target: Target | None = None,
+    ) -> None:
+        self.spark, self.target, self.macro = spark, target or spark.target, macro
+        self.reads_nothing, self.elsewhere = reads_nothing, elsewhere
+        # What this run reads elsewhere.
+        self.borrowed: set[str] = set()
         self.files = files_of(spark)
         self.storage = STORAGES[self.target.storage](spark, self.files, self.target, macro)
         # Changelog -> how far its view goes that this run has created; None if it shows nothing of what there is.
@@ -61,6 +75,8 @@ class Tables:
         """What a changelog has in its table, as this run sees it: rows that land later are left to a later run. None if
         its rows cannot be seen.
         """
+        if self.reads_nothing:
+            return None
         return self.seen[name] if name in self.seen else self._position(name)
 
     def _position(self, name: str) -> Position:
@@ -86,6 +102,9 @@ class Tables:
         """Creates a view of a changelog; of no rows if nothing has landed yet. Raises QueryFailed if it is gone."""
         # Before the view, which may show rows that land in between.
         position = self._position(name)
+        if self.reads_nothing:
+            self.empty_changelog_view(name)
+            return
         if self.storage.has_changelog(name):
             try:
                 self.storage.changelog_view(name)
@@ -97,6 +116,10 @@ class Tables:
                 f'the table "{name}" is gone, or its list of committed files is: restore "{self.target.at(name)}", or '
                 f"read all messages again with runner run -s {name} --full-refresh"
             )
+        elif (other := self._lender(name)) and other.storage.has_changelog(name):
+            position = other._position(name)
+            other.storage.changelog_view(name)
+            self.borrowed.add(name)
         else:
             self.empty_changelog_view(name)
         self.seen[name] = position
@@ -104,7 +127,7 @@ class Tables:
     def empty_changelog_view(self, name: str) -> None:
         """Creates a view of a changelog without rows."""
         self.seen[name] = None
-        self.spark.view(name, self.macro("no_rows"))
+        self.spark.view(name, self.macro("no_rows", COLUMNS))
 
     def table_view(self, name: str) -> bool:
         """Creates a view of a table; False if it has not been built yet."""
@@ -112,6 +135,28 @@ class Tables:
         if has_table:
             self.storage.table_view(name)
         return has_table
+
+    def readable_view(self, name: str) -> bool:
+        """Creates the view of a table that others read; False if it has not been built yet, neither here nor where this
+        run reads what is not here.
+        """
+        if not self.table_view(name):
+            other = self._lender(name)
+            if not (other and other.table_view(name)):
+                return False
+            self.borrowed.add(name)
+        if self.reads_nothing:
+            self.emptied(name)
+        return True
+
+    def emptied(self, view: str) -> None:
+        """Takes all rows from a view."""
+        self.view(view, self.macro("no_rows", self.types(view)))
+
+    def _lender(self, name: str) -> Tables | None:
+        """The tables of the target where a table may be that is not here."""
+        is_lent = self.elsewhere and name in self.elsewhere.names
+        return Tables(self.spark, self.macro, target=self.elsewhere.target) if self.elsewhere and is_lent else None
 
     # --- tables of models
 

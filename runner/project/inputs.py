@@ -44,6 +44,14 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """The tables of another target, which are read in place of those of these names that are not here."""
+
+    target: Target
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Topics:
     """What is read from Kafka. `options` are those of the connector, including secrets. `ending` is where the source
     ends: offsets (topic -> partition -> offset) or an instant in milliseconds. `by_time`: messages arrive in the order

@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import RunnerError, Where, nearest_or_all
+from runner.project.inputs import Catalog, Target
 
 MANIFEST, RESULTS = "manifest.json", "run_results.json"
+WRITES = {
+    MANIFEST: "compile, run, test and build write it to the target folder",
+    RESULTS: "run, test and build write it to the target folder",
+}
 NEW = "new"
 # Parts of a node that `state:modified.PART` names.
 PARTS = ("body", "configs", "macros", "vars", "format")
@@ -20,12 +25,20 @@ Contents = Mapping[str, str]
 """Part of a node -> its checksum: `body`, and `configs.`, `macros.`, `vars.` or `format.` before a name."""
 
 
+def given_state(folder: Path | None) -> Path:
+    """The folder of the run to compare with; raises `state-missing` if none is given."""
+    if folder is None:
+        hint = "--state FOLDER, or the environment variable RUNNER_STATE: the target folder of an earlier run"
+        raise RunnerError("state-missing", "it is not said with what to compare", hint=hint)
+    return folder
+
+
 def read_artifact(folder: Path, name: str) -> dict[str, Any]:
     """What an earlier run has written; raises `state-missing` if it has not, `state-unreadable` if that is damaged."""
     path = folder / name
     if not path.is_file():
         message = f'there is no "{name}" in "{folder}"'
-        raise RunnerError("state-missing", message, hint="give the target folder of an earlier run: --state FOLDER")
+        raise RunnerError("state-missing", message, hint=WRITES[name])
     try:
         found = json.loads(path.read_bytes())
     except ValueError:
@@ -48,7 +61,18 @@ def contents_in(folder: Path) -> dict[str, Contents]:
         entries = [*manifest["nodes"].values(), *manifest["sources"].values(), *manifest.get("exposures", {}).values()]
         return {name_in(entry): dict(entry["contents"]) for entry in entries}
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise unreadable(folder / MANIFEST, "a node has no contents, so another version has written it") from None
+        raise unreadable(folder / MANIFEST, "a node has no contents") from None
+
+
+def target_in(folder: Path) -> Target:
+    """The target whose tables a run has written."""
+    manifest = read_artifact(folder, MANIFEST)
+    try:
+        place = manifest["metadata"]["target"]
+        catalog = Catalog(**place["catalog"]) if place["catalog"] else None
+        return Target(place["name"], place["path"], place["storage"], catalog=catalog)
+    except (KeyError, TypeError):
+        raise unreadable(folder / MANIFEST, "it does not say where the tables are") from None
 
 
 def name_in(entry: Mapping[str, Any]) -> str:

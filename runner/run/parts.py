@@ -12,7 +12,7 @@ from runner.engine.maintenance import Maintenance
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.graph import Graph
-from runner.project.inputs import Messages
+from runner.project.inputs import Elsewhere, Messages
 from runner.project.nodes import Model, Node
 from runner.project.sql_functions import SqlFunction, distinct
 from runner.run.continuous import Continuous, Watcher
@@ -44,10 +44,12 @@ class Parts:
     reads: Callable[[Messages], Mapping[str, str]]
     run_id: str = ""
     signals: StopSignals = field(default_factory=StopSignals)
+    reads_nothing: bool = False
+    elsewhere: Elsewhere | None = None
 
     @cached_property
     def tables(self) -> Tables:
-        return Tables(self.spark, self.macro)
+        return Tables(self.spark, self.macro, self.reads_nothing, self.elsewhere)
 
     @cached_property
     def landing(self) -> Landing:

@@ -48,6 +48,8 @@ class Views:
         match node.subject:
             case Source() as source:
                 self.read_source(source)
+                if self.tables.reads_nothing:
+                    self.tables.emptied(f"{source.name}_messages")
             case Model(query=Source()):
                 self.tables.changelog_view(node.name)
             case Model(materialized="view") | DataTest(config=TestConfig(store_failures=False)):
@@ -56,14 +58,17 @@ class Views:
                 if not self.tables.table_view(node.name):
                     raise QueryFailed(f'"{node.name}" has kept no rows yet: runner test -s {node.name}')
             case Model() as model:
-                if not self.tables.table_view(node.name):
+                if not self.tables.readable_view(node.name):
                     command = "seed" if model.seed else "run"
                     raise QueryFailed(f'"{node.name}" has not been built yet: runner {command} -s {node.name}')
 
     def was_made(self, name: str) -> None:
-        """Records that the view of a node shows what this run has built."""
+        """Records that the view of a node shows what this run has built. Not if readers are to see none of it: then the
+        view is made again for them.
+        """
         with self.making:
-            self.made.add(name)
+            if not self.tables.reads_nothing:
+                self.made.add(name)
             self.unreadable.pop(name, None)
 
     def are_outdated(self, changelogs: Iterable[str]) -> None:

@@ -168,7 +168,7 @@ class Parquet(Storage):
         # Spark takes the columns of a folder from its files.
         root = self.target.at(name)
         if not any(entry.startswith("kind=") for entry in self.files.names(root)):
-            return self.macro("no_rows")
+            return self.macro("no_rows", COLUMNS)
         # Where Spark finds its log of committed files, the folder is no pattern.
         return self.macro("changelog_rows", self.macro("folder_table", self.name, root).strip())
 

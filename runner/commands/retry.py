@@ -1,0 +1,63 @@
+"""retry: what failed in the last run runs again, with what was skipped because of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from runner.artifacts import unique_id
+from runner.commands import run
+from runner.commands.arguments import ProjectArguments, RunArguments
+from runner.commands.repeat import repeated
+from runner.commands.workspace import Workspace
+from runner.errors import RunnerError
+from runner.project.state import RESULTS, read_artifact, statuses_in, unreadable
+from runner.report import Report, counted
+
+COMMANDS: Mapping[str, Callable[[RunArguments, Report], int]] = {
+    "run": run.run,
+    "test": run.test,
+    "build": run.build,
+}
+AGAIN = ("error", "fail", "skipped")
+
+
+def retry(project: ProjectArguments, report: Report) -> int:
+    """Runs the last command again, with its flags, for the nodes that failed or were skipped, and for the models that
+    were built without rows of these.
+    """
+    workspace = Workspace(project)
+    folder = workspace.project.target_path
+    command = _command(folder)
+    names = _again(workspace, statuses_in(folder))
+    if not names:
+        report.say("nothing to do: nothing has failed in the last run")
+        return 0
+    try:
+        arguments = repeated(read_artifact(folder, RESULTS)["args"], project, names)
+    except (KeyError, TypeError):
+        raise unreadable(folder / RESULTS, "it does not say how it was run") from None
+    report.say(f'"{command}" again, of {counted(len(names), "node")}')
+    return COMMANDS[command](arguments, report)
+
+
+def _command(folder: Path) -> str:
+    """The last command; raises `retry-command` for one that cannot be run again."""
+    how = read_artifact(folder, RESULTS).get("args")
+    command = how.get("which") if isinstance(how, dict) else None
+    if not isinstance(command, str):
+        raise unreadable(folder / RESULTS, "it does not say how it was run")
+    if command not in COMMANDS:
+        message = f'"{command}" cannot be run again in part'
+        raise RunnerError("retry-command", message, hint=f"runner {command}")
+    return command
+
+
+def _again(workspace: Workspace, statuses: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the nodes to run again, among those that are still there."""
+    graph = workspace.graph
+    ended = {name: statuses.get(unique_id(workspace.project, node)) for name, node in graph.nodes.items()}
+    again = {name for name, status in ended.items() if status in AGAIN}
+    # Views of all sources, and what reads them, go on without a source that has failed.
+    incomplete = {name for name in graph.downstream(again) if ended[name] == "warn" and graph.nodes[name].model}
+    return tuple(sorted(again | incomplete))
