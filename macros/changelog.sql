@@ -87,9 +87,9 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
 exploded as (
   select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', readers' if plan.values.readers and not plan.images.marked }}{{ ', removed' if plan.images.removed }}
-    {{- ', error_detail' if plan.avro }}{{ ', unfit_columns' if plan.images.tell_unfit }}{{ ', ambiguous_columns' if plan.images.marked and plan.images.may_be_ambiguous }}{{ ', settled_columns' if plan.images.listed and plan.values.readers }}{{ ', missing_columns' if plan.images.listed and plan.images.may_lack_columns }}
+    {{- ', error_detail' if plan.avro }}{{ ', damage' if spec.message.frames }}{{ ', unfit_columns' if plan.images.tell_unfit }}{{ ', ambiguous_columns' if plan.images.marked and plan.images.may_be_ambiguous }}{{ ', settled_columns' if plan.images.listed and plan.values.readers }}{{ ', missing_columns' if plan.images.listed and plan.images.may_lack_columns }}
     {{- ', zeros_allowed' if plan.images.in_lists and plan.values.exponents }}{{ ', json_in_doubt' if plan.images.in_lists and plan.bytes_in_doubt }}, {{ 'raw' if plan.images.in_lists else 'if(reason is null, null, raw) as raw' }},
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, {{ 'coalesce(nth, 0)' if plan.images.in_lists or spec.message.batch else '0' }} as row_index,
+    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, {{ 'coalesce(nth, 0)' if plan.images.in_lists or plan.has_parts else '0' }} as row_index,
     {{ op_of(plan) }} as op,
     {%- if plan.values.readers and plan.images.marked %}
     {{ readers_of_texts('readers') }} as readers,
@@ -177,7 +177,8 @@ named_struct('generation', {{ plan.generation }}, 'phase', {{ phase(plan.verdict
 {%- endset -%}
 {%- do parts.extend([order, meta(plan) ~ ' as meta', 'origin']) -%}
 {%- do parts.append("case when kind = 'ddl' then " ~ column_value(plan.columns['statement'], plan.zone) ~ ' end as statement') -%}
-{%- set found -%} {{ 'coalesce(if(kind = \'dead_letter\', error_detail, null), ' if plan.avro }}{{ detail(plan) }}{{ ')' if plan.avro }} as detail {%- endset -%}
+{%- set told = "if(kind = 'dead_letter', error_detail, null)" if plan.avro else 'damage' if plan.spec.message.frames -%}
+{%- set found -%} {{ 'coalesce(' ~ told ~ ', ' if told }}{{ detail(plan) }}{{ ')' if told }} as detail {%- endset -%}
 {%- set raw = 'base64(raw)' if plan.avro else "if(reason = 'not-utf8', base64(cast(raw as binary)), raw)" -%}
 {%- do parts.extend(['reason', found, raw ~ ' as raw']) -%}
 {{ parts | in_lines(2) }}

@@ -126,7 +126,7 @@ case{% for verdicts, value in column.groups %} when verdict {{ one_of(verdicts) 
 {%- macro choice_of_time(choice, zone) -%}
 {%- if choice.by is defined -%} {%- call(value) switch(choice) -%} {{ time(value, zone) }} {%- endcall -%}
 {%- else -%}
-{%- set sent = known(field(choice.path), choice.unknown) -%}
+{%- set sent = shifted(known(field(choice.path), choice.unknown), choice.shift) -%}
 {%- if choice.reader == 'epoch_s' -%} instant_of_seconds({{ sent }})
 {%- elif choice.reader == 'epoch_us' -%} instant_of_microseconds({{ sent }})
 {%- elif choice.reader == 'epoch_ns' -%} instant_of_nanoseconds({{ sent }})
@@ -135,6 +135,11 @@ case{% for verdicts, value in column.groups %} when verdict {{ one_of(verdicts) 
 {%- else -%} instant_of_milliseconds({{ sent }})
 {%- endif -%}
 {%- endif -%}
+{%- endmacro -%}
+
+{#- A number without its lowest bits. -#}
+{%- macro shifted(sent, bits) -%}
+{%- if bits -%} cast(shiftright(try_cast({{ sent }} as bigint), {{ bits }}) as string) {%- else -%} {{ sent }} {%- endif -%}
 {%- endmacro -%}
 
 {#- Local time in the zone of the source, as an instant. -#}

@@ -8,8 +8,17 @@
 -- The messages in each message, one a row.  [message.batch]
 messages as (
   select origin, arrival, nth, element as raw
-  from (select *, json_elements(raw, cast(array({{ plan.spec.message.batch | reject('equalto', '.') | map('sql_text') | join(', ') }}) as array<string>)) as elements from {{ name(plan.source ~ '_messages') }})
-  lateral view outer posexplode(elements) each as nth, element
+  from (select *, json_elements(if(is_valid_utf8(raw), raw, null), cast(array({{ plan.spec.message.batch | reject('equalto', '.') | map('sql_text') | join(', ') }}) as array<string>)) as elements from {{ name(plan.source ~ '_messages') }})
+  lateral view outer posexplode(coalesce(elements, array(raw))) each as nth, element
+),
+{%- elif plan.spec.message.frames %}
+{%- set frames = plan.spec.message.frames %}
+
+-- The events in each message, one a row: each is a frame of the key and one of the value.  [message.frames]
+messages as (
+  select origin, arrival, nth, event.text as raw, event.damage
+  from (select *, framed_events(cast(raw as binary), origin.key, {{ text(frames.key_starts) }}, {{ text(frames.value_starts) }}, {{ frames.length_bytes }}) as events from {{ name(plan.source ~ '_messages') }})
+  lateral view posexplode(events) each as nth, event
 ),
 {%- endif %}
 
@@ -18,12 +27,12 @@ decoded as (
   select *, from_json(sealed({{ 'exact_numbers(raw)' if plan.json.exact else 'raw' }}, xxhash64(raw)),
       '{{ field_type(plan.json.sealed_fields, 8) }}',
       {{ json_options(plan.json.usual_depth) }}) as document
-  from {{ 'messages' if plan.spec.message.batch else name(plan.source ~ '_messages') }}
+  from {{ 'messages' if plan.has_parts else name(plan.source ~ '_messages') }}
 ),
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival{{ ', nth' if plan.spec.message.batch }}, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
+  select origin, arrival{{ ', nth' if plan.has_parts }}, raw, if(message.reason is null, message.document, null) as m, {{ "damage, if(damage is not null, 'bad-frames', message.reason)" if plan.spec.message.frames else 'message.reason' }} as parse_error
     {%- if plan.images.in_json or plan.images.in_lists %}, message.misfits{% endif %}
     {%- if plan.images.in_lists and plan.spec.drop %},{{ hidden_members(plan) }}{% endif %}
   from (

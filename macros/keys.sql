@@ -15,13 +15,22 @@
 {%- if names.form == 'columns' -%} array({{ key.columns | map('sql_text') | join(', ') }})
 {%- elif names.form == 'record' -%} {%- call without_dropped(plan) -%} members_of_key(origin.key, {{ names_of_roots(plan) }}) {%- endcall -%}
 {%- elif names.form == 'members' -%}
-{%- call without_dropped(plan) -%} {% if key.member %}transform({{ field(key.members) }}, c -> c.{{ name(key.member) }}){% else %}map_keys({{ field(key.members) }}){% endif %} {%- endcall -%}
+{%- call without_dropped(plan) -%} {{ names_of_members(key) }} {%- endcall -%}
 {%- elif names.form == 'positions' -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, try_cast(i as int)))
 {%- elif names.form == 'joined' -%} {{ split_names(key) }}
 {%- elif names.form == 'split' -%} {%- call without_dropped(plan) -%} {{ split_names(key) }} {%- endcall -%}
 {%- elif names.form == 'declared' -%} {{ declared_key(plan.tables.keyed) }}
 {%- elif names.form == 'text' -%} {%- call without_dropped(plan) -%} {%- call(path) first_of(key.names) -%} {{ names_in_text(path) }} {%- endcall -%} {%- endcall -%}
 {%- else -%} {%- call without_dropped(plan) -%} {{ first_field(key.names) }} {%- endcall -%}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The names of members, or of objects in a list; with a flag, of those in which it is true. -#}
+{%- macro names_of_members(key) -%}
+{%- set found = field(key.members) -%}
+{%- if key.member -%}
+transform({% if key.flag %}filter({{ found }}, c -> c.{{ name(key.flag) }} = 'true'){% else %}{{ found }}{% endif %}, c -> c.{{ name(key.member) }})
+{%- else -%} map_keys({% if key.flag %}map_filter({{ found }}, (n, c) -> c.{{ name(key.flag) }} = 'true'){% else %}{{ found }}{% endif %})
 {%- endif -%}
 {%- endmacro -%}
 
@@ -93,7 +102,7 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- do parts.append("'as_sent', names_joined(" ~ columns_as_sent(plan) ~ ")") -%}
 {%- endif -%}
 {%- if plan.values.ambiguous or plan.ambiguous_columns or plan.images.may_be_ambiguous -%} {%- do parts.append("'ambiguous_times', names_joined(" ~ ambiguous_times(plan) ~ ")") -%} {%- endif -%}
-{%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)")) -%}
+{%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason in ('not-utf8', 'bad-frames'), 'base64', null)" if plan.spec.message.frames else "if(reason = 'not-utf8', 'base64', null)")) -%}
 known_entries(map({{ parts | in_lines(4) }}))
 {%- endmacro -%}
 

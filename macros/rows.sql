@@ -132,10 +132,12 @@ named_images as (
 
 {%- macro map_of_image(image) -%}
 {%- set sent = field(image.path) -%}
-{%- if image.form == 'lists' -%} if(size({{ field(image.image.names) }}) = size({{ sent }}), map_from_arrays({{ field(image.image.names) }}, {{ sent }}), null)
+{%- if image.form == 'lists' -%} if(size({{ field(image.image.names) }}) = size({{ sent }}) and not exists({{ field(image.image.names) }}, n -> n is null), map_from_arrays({{ field(image.image.names) }}, {{ sent }}), null)
 {%- elif image.form == 'objects' -%}
 if(exists({{ sent }}, c -> c.{{ name(image.image.name) }} is null), null,
       map_from_entries(transform({{ sent }}, c -> struct(c.{{ name(image.image.name) }}, c.{{ name(image.image.value) }}))))
+{%- elif image.form == 'members' -%}
+if(exists(map_values({{ sent }}), c -> c is null), null, transform_values({{ sent }}, (n, c) -> c.{{ name(image.image.value) }}))
 {%- elif image.form == 'prefixed' -%}
 transform_keys(map_filter({{ sent }}, (c, v) -> startswith(c, {{ text(image.prefix) }})), (c, v) -> substr(c, {{ image.prefix | length + 1 }}))
 {%- elif image.prefix -%} map_filter({{ sent }}, (c, v) -> not startswith(c, {{ text(image.prefix) }}))
@@ -170,7 +172,7 @@ transform_keys(map_filter({{ sent }}, (c, v) -> startswith(c, {{ text(image.pref
 
 {%- macro bad_images(plan) %}
 {{- bad_records(plan) if plan.avro }}
-{%- for image in plan.images.named if image.form in ('lists', 'objects') %}
+{%- for image in plan.images.named if image.form in ('lists', 'objects', 'members') %}
       when verdict like 'row %' and {{ field(image.path) }} is not null and {{ name(image.column) }} is null then 'schema-mismatch'
 {%- endfor %}
 {%- if plan.images.in_json %}

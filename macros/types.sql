@@ -55,10 +55,13 @@ map_from_entries(transform(filter({{ list }}, t -> t.{{ name(place.name) }} is n
 
 {%- macro type_in_object(place) -%}
 {%- set type -%} {%- call(one) first_of(place.members) -%} t.{{ name(one) }} {%- endcall -%} {%- endset -%}
-{%- if place.params -%} concat({{ type }}, coalesce(concat('(', t{{ member(place.params) }}, ')'), '')) {%- else -%} {{ type }} {%- endif -%}
+{%- if place.params -%} concat({{ type }}, coalesce(concat('(', t{{ member(place.params) }}, ')'), ''))
+{%- elif place.flags -%}
+concat({{ type }}{% for bit, word in place.flags %}, if(getbit(try_cast(t.{{ name(place.flag) }} as bigint), {{ bit }}) = 1, {{ text(' ' ~ word) }}, ''){% endfor %})
+{%- else -%} {{ type }} {%- endif -%}
 {%- endmacro -%}
 
-{%- macro types_beside_names(names, types) -%} if(size({{ names }}) = size({{ types }}), map_from_arrays({{ names }}, {{ types }}), null) {%- endmacro -%}
+{%- macro types_beside_names(names, types) -%} if(size({{ names }}) = size({{ types }}) and not exists({{ names }}, n -> n is null), map_from_arrays({{ names }}, {{ types }}), null) {%- endmacro -%}
 
 {#- What a function that reads texts has found beside the values of an image. -#}
 {%- macro in_texts(side, member) -%}

@@ -131,12 +131,15 @@ if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T00:00(?::00)?)?\\z'
 
 {#- Bytes in base64; the same, as one unsigned number of up to 64 bits; bytes in pairs of hexadecimal digits, which may have \x before them. -#}
 {%- macro read_base64(value, zone) -%} if({{ is_base64(value) }}, base64(unbase64({{ value }})), null) {%- endmacro -%}
+{%- macro read_base64_text(value, zone) -%}
+if({{ is_base64(value) }} and is_valid_utf8(cast(unbase64({{ value }}) as string)), cast(unbase64({{ value }}) as string), null)
+{%- endmacro -%}
 {%- macro read_base64_bits(value, zone) -%}
 if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ value }})) <= 8, coalesce(conv(hex(unbase64({{ value }})), 16, 10), '0'), null)
 {%- endmacro -%}
 {%- macro is_base64(value) -%} {{ value }} rlike '^[A-Za-z0-9+/]*+={0,2}\\z' and length({{ value }}) % 4 = 0 {%- endmacro -%}
 {%- macro read_hex(value, zone) -%}
-if({{ value }} rlike '^(?:\\\\x)?[0-9A-Fa-f]*+\\z' and length({{ value }}) % 2 = 0, base64(unhex(ltrim('\\\\x', {{ value }}))), null)
+if({{ value }} rlike '^(?:\\\\x|0x)?[0-9A-Fa-f]*+\\z' and length({{ value }}) % 2 = 0, base64(unhex(regexp_replace({{ value }}, '^(?:\\\\x|0x)', ''))), null)
 {%- endmacro -%}
 
 {#- Bits that begin with the lowest: bytes in base64 in the order from the last to the first. -#}
@@ -184,6 +187,7 @@ if(length({{ bytes }}) <= 16, cast(cast(conv({{ bytes }}, 16, 10) as decimal(20,
 
 {#- What a function over the whole image has read. -#}
 {%- macro read_java_bytes(value, zone) -%} java_bytes[reader.key] {%- endmacro -%}
+{%- macro read_escaped_bytes(value, zone) -%} escaped_bytes[reader.key] {%- endmacro -%}
 
 {#- Wall clock: the zeros at the end of a fraction of a second say nothing, unless no clock ever shows such a time. -#}
 {%- macro read_wall_clock(value, zone) -%}

@@ -34,7 +34,7 @@ def test_every_message_of_the_cases_lands_once(tmp_path: Path, project, runner) 
         if one["unique_id"].endswith("_to_changelog")
     }
     assert landed == {name: messages_of_cases(name) for name in landed}
-    assert len(landed) == 31
+    assert len(landed) == 33
     # `conserved` of each source counts again what is in the files.
     assert runner("test", "--data").code == 0
 

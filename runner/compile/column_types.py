@@ -17,6 +17,7 @@ class TypesPlace:
     objects with name and type), `chosen` (such a list in an element of another), `lists` (one of names beside some of
     types), `beside` (one of types in step with one of `names`) or `text` (JSON of a map or of objects). `name` is the
     member with the column's name, `members` those that may hold its type, `params` what follows the type in brackets.
+    `flags` are bits of the number in the member `flag`, with words for the type.
     """
 
     path: FieldPath
@@ -26,6 +27,8 @@ class TypesPlace:
     params: FieldPath | None
     names: FieldPath | None
     chosen: ChosenList | None
+    flag: str | None
+    flags: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,9 @@ def types_places(spec: Format) -> Iterator[TypesPlace]:
         assert types
         chosen = chosen_list(path)
         form = "chosen" if chosen else _form(spec, types, path[:-1] in images)
-        yield TypesPlace(path, form, types.name, types.value, types.params, types.names, chosen)
+        yield TypesPlace(
+            path, form, types.name, types.value, types.params, types.names, chosen, types.flag, types.flags
+        )
 
 
 def _form(spec: Format, types: Types, is_in_image: bool) -> str:

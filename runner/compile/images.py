@@ -37,8 +37,9 @@ class TextImage:
 @dataclass(frozen=True)
 class NamedImage:
     """An image at `path` of a message in JSON that becomes the map `column`. `form` is `lists` (of values, in step with
-    the list at `names`), `objects` (a list; `name` and `value` are their members), `prefixed` (the members whose names
-    begin with `prefix`) or `others` (the other members, or if there is no prefix, all).
+    the list at `names`), `objects` (a list; `name` and `value` are their members), `members` (an object of objects with
+    `value`), `prefixed` (the members whose names begin with `prefix`) or `others` (the other members, or if there is no
+    prefix, all).
     """
 
     path: FieldPath
@@ -234,7 +235,7 @@ def _named_images(spec: Format) -> Iterator[NamedImage]:
     same place have the rest.
     """
     images = [image for line in spec.op.lines() for image in (line.before, line.after) if image and not image.text]
-    if not any(image.names or image.name or image.prefix for image in images):
+    if not any(image.names or image.value or image.prefix for image in images):
         return
     prefixes = {path: image.prefix for image in images if image.prefix for path in image.at}
     for image in images:
@@ -244,6 +245,8 @@ def _named_images(spec: Format) -> Iterator[NamedImage]:
                 yield NamedImage(path, column, "lists", _bare(image), None)
             elif image.name:
                 yield NamedImage(path, column, "objects", _bare(image), None)
+            elif image.value:
+                yield NamedImage(path, column, "members", _bare(image), None)
             elif image.prefix:
                 yield NamedImage(path, f"{column} {image.prefix}", "prefixed", _bare(image), image.prefix)
             else:

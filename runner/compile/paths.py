@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.errors import RunnerError
 from runner.spec.vocabulary import RECORD_KEY, WHOLE
-from runner.spec.words import Condition, FieldPath, Format, Image, Line, Types, fields_of
+from runner.spec.words import Condition, FieldPath, Format, Image, Key, Line, Types, fields_of
 
 TEXT, TEXTS, MAP, MAPS = "string", "array<string>", "map<string,string>", "array<map<string,string>>"
 
@@ -68,27 +68,39 @@ def _image_kind(path: FieldPath, image: Image, spec: Format) -> str:
         return MAPS
     if image.names:
         return TEXTS
-    return _list_of_objects(path, spec) if image.name else MAP
+    return _list_of_objects(path, spec) if image.name else _object_of_objects(path, spec) if image.value else MAP
 
 
 def _list_of_objects(path: FieldPath, spec: Format) -> str:
-    """The type of a list whose objects are columns of images, or name the types of columns, or both."""
+    """The type of a list whose objects are columns of images, or name them or their types, or all of that."""
+    return f"array<{struct_type(_column_object(path, spec))}>"
+
+
+def _object_of_objects(path: FieldPath, spec: Format) -> str:
+    """The type of an object with such an object for each column."""
+    return f"map<string,{struct_type(_column_object(path, spec))}>"
+
+
+def _column_object(path: FieldPath, spec: Format) -> Tree:
+    """What is read of each of the objects at a path, which stand for columns."""
     tree: Tree = {}
     for image in _images(spec):
-        if image.name and path in image.at:
-            tree |= {image.name: TEXT, image.value or "": TEXT}
+        if (image.name or image.has_members) and path in image.at:
+            tree |= {member: TEXT for member in (image.name, image.value) if member}
+        if image.names and image.names.parent == path:
+            tree |= {image.names[-1]: TEXT}
     for key in spec.key:
-        if key.member and key.members == path:
-            tree |= {key.member: TEXT}
+        if key.members == path:
+            tree |= {member: TEXT for member in (key.member, key.flag) if member}
     types = spec.types
     if types and path in types.at:
         tree |= _entry(types)
-    return f"array<{struct_type(tree)}>"
+    return tree
 
 
 def _entry(types: Types) -> Tree:
     """What is read of an object that names the type of a column."""
-    tree: Tree = dict.fromkeys([*([types.name] if types.name else []), *types.value], TEXT)
+    tree: Tree = {member: TEXT for member in (types.name, *types.value, types.flag) if member}
     if types.params:
         plant(tree, types.params, TEXT)
     return tree
@@ -104,10 +116,20 @@ def struct_type(tree: Tree) -> str:
 
 
 def _fields_of_images(spec: Format) -> Iterator[tuple[FieldPath, str]]:
-    """The names of values by position, and what patches remove."""
+    """The names of values by position, unless they are read with the objects that they are in, and what patches
+    remove.
+    """
+    lists = _lists_of_objects(spec)
     for line in spec.op.lines():
         for image in (line.before, line.after):
-            yield from ((path, TEXTS) for path in ((image.names, image.removed) if image else ()) if path)
+            found = (image.names, image.removed) if image else ()
+            yield from ((path, TEXTS) for path in found if path and path.parent not in lists)
+
+
+def _lists_of_objects(spec: Format) -> set[FieldPath]:
+    """The lists whose objects name the types of columns, or the columns of the key."""
+    types = spec.types.at if spec.types and spec.types.name else ()
+    return {*types, *(key.members for key in spec.key if key.members and key.member)}
 
 
 def header_paths(spec: Format) -> list[FieldPath]:
@@ -153,7 +175,13 @@ def _key_fields(spec: Format) -> Iterator[tuple[FieldPath, str]]:
         if key.image and not key.image.text:
             yield from ((path, MAP) for path in key.image.at)
         if key.members and key.members != (RECORD_KEY,):
-            yield key.members, _list_of_objects(key.members, spec) if key.member else MAP
+            yield key.members, _kind_of_members(key, key.members, spec)
+
+
+def _kind_of_members(key: Key, path: FieldPath, spec: Format) -> str:
+    if key.member:
+        return _list_of_objects(path, spec)
+    return _object_of_objects(path, spec) if key.flag else MAP
 
 
 def _type_fields(spec: Format, images: set[FieldPath]) -> Iterator[tuple[FieldPath, str]]:
@@ -176,7 +204,7 @@ def _types_kind(path: FieldPath, types: Types, spec: Format) -> str:
         return TEXTS
     if types.name:
         return _list_of_objects(path, spec)
-    return f"map<string,{struct_type(_entry(types))}>" if types.value else MAP
+    return _object_of_objects(path, spec) if types.value else MAP
 
 
 def leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -120,6 +120,11 @@ class Plan:
         return bool(self.json and self.values.bytes and not self.images.named and not self.json.is_flat)
 
     @property
+    def has_parts(self) -> bool:
+        """Whether a message may hold several, which are numbered."""
+        return bool(self.spec.message.batch or self.spec.message.frames)
+
+    @property
     def long_fields(self) -> tuple[tuple[str, ...], ...]:
         """The fields that hold lists and maps of a message's rows and columns."""
         return tuple(path for path, _ in self.json.others) if self.json else self.images.listed
@@ -173,6 +178,8 @@ def _functions(spec: Format, avro: AvroFunction | None, images: Images, values: 
         yield avro.name
     if spec.message.batch:
         yield "json_elements"
+    if spec.message.frames:
+        yield "framed_events"
     yield from (image.function for image in images.texts)
     yield from (reader.function for reader in values.python)
 

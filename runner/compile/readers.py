@@ -16,9 +16,9 @@ from runner.yaml_text import Yaml
 # Kinds of reading that need the column's type, for its labels or its scale, and those that are Python functions over
 # whole images.
 WITH_TYPE = frozenset({"label", "labels", "ordinal", "mask", "unscaled"})
-PYTHON_READERS = ("java_bytes",)
+PYTHON_READERS = ("java_bytes", "escaped_bytes")
 # Kinds of reading that take the bytes out of a text: nothing but a text can be such an encoding.
-BYTES = frozenset({"base64", "base64_bits", "hex", "hex_bits", "latin1", "java_bytes"})
+BYTES = frozenset({"base64", "base64_bits", "base64_text", "hex", "hex_bits", "latin1", "java_bytes", "escaped_bytes"})
 # Kinds of reading that write an exponent out.
 EXPONENTS = frozenset({"decimal", "number"})
 # Kinds that read a zone behind a wall clock.
@@ -140,6 +140,8 @@ def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
             return Attempt("iso_datetime", None)
         case "base64", "bit":
             return Attempt("base64_bits", None)
+        case "base64", "string":
+            return Attempt("base64_text", None)
         case "hex", "bit":
             return Attempt("hex_bits", None)
         case "labels", "enum":

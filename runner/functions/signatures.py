@@ -32,6 +32,13 @@ PYTHON_FUNCTIONS = {
             "Each value, a list of numbers from -128 to 127, as the base64 of these bytes; null if it is no such list.",
         ),
         PythonFunction(
+            "escaped_bytes",
+            "texts map<string,string>",
+            "map<string,string>",
+            "Each value, a text in which unprintable bytes are written as escapes, as the base64 of its bytes; null if "
+            "it is no such text.",
+        ),
+        PythonFunction(
             "shell_document",
             "text string",
             DOCUMENT,
@@ -56,6 +63,13 @@ PYTHON_FUNCTIONS = {
             "array<string>",
             "The messages in a JSON text: one for each element of the list at the path, in whose place stands that "
             "element alone; without such a list, the text itself.",
+        ),
+        PythonFunction(
+            "framed_events",
+            "value binary, key string, key_starts string, value_starts string, length_bytes int",
+            "array<struct<text string, damage string>>",
+            "The events in a message whose key and value are frames, each after its length: a JSON text for each, with "
+            "the frame of the key in `key` and that of the value in `value`; or base64, and what is wrong with it.",
         ),
     )
 }

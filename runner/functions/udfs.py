@@ -22,7 +22,9 @@ from runner.functions.avro.layout import Layout, Slot, SlotTree
 from runner.functions.avro.messages import Found, message_decoder
 from runner.functions.avro.numbered import numbered_decoder
 from runner.functions.elements import json_elements
+from runner.functions.escaped import escaped_bytes
 from runner.functions.extended_json import extended_document
+from runner.functions.frames import FrameLayout, framed_events
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
 from runner.functions.signatures import PYTHON_FUNCTIONS
 
@@ -56,7 +58,16 @@ def java_bytes(text: str | None) -> str | None:
 
 def java_bytes_of(maps: pa.Array) -> pa.Array:
     """Maps with the same keys, each value read as a list of bytes; null if it is not one."""
-    items = pa.array([java_bytes(text) for text in maps.items.to_pylist()], pa.string())
+    return _with_values(maps, java_bytes)
+
+
+def escaped_bytes_of(maps: pa.Array) -> pa.Array:
+    """Maps with the same keys, each value read as bytes with escapes; null if it is not that."""
+    return _with_values(maps, escaped_bytes)
+
+
+def _with_values(maps: pa.Array, read: Callable[[str | None], str | None]) -> pa.Array:
+    items = pa.array([read(text) for text in maps.items.to_pylist()], pa.string())
     entries = pa.StructArray.from_arrays([maps.keys, items], names=["key", "value"])
     # From the buffers, because from_arrays forgets which maps are null.
     return pa.Array.from_buffers(TEXT_MAP, len(maps), maps.buffers()[:2], offset=maps.offset, children=[entries])
@@ -83,6 +94,18 @@ def elements_of(texts: pa.Array, paths: pa.Array) -> pa.Array:
     return pa.array(found, pa.list_(pa.string()))
 
 
+EVENT = pa.struct([("text", pa.string()), ("damage", pa.string())])
+
+
+def events_of(
+    values: pa.Array, keys: pa.Array, key_starts: pa.Array, value_starts: pa.Array, length_bytes: pa.Array
+) -> pa.Array:
+    """The events in each message, which are frames of its key and value."""
+    layouts = map(FrameLayout, key_starts.to_pylist(), value_starts.to_pylist(), length_bytes.to_pylist())
+    found = map(framed_events, values.to_pylist(), keys.to_pylist(), layouts)
+    return pa.array([[one._asdict() for one in events] for events in found], pa.list_(EVENT))
+
+
 def _structs(documents: list[ShellDocument]) -> pa.Array:
     rows = [
         {
@@ -102,10 +125,12 @@ FUNCTIONS = {
     name: (function, PYTHON_FUNCTIONS[name].returns)
     for name, function in (
         ("java_bytes", java_bytes_of),
+        ("escaped_bytes", escaped_bytes_of),
         ("shell_document", shell_documents),
         ("shell_patch", shell_patches),
         ("extended_document", extended_documents),
         ("json_elements", elements_of),
+        ("framed_events", events_of),
     )
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.spec.messages import MESSAGE_KEYS, RECORD_KEYS
+from runner.spec.messages import FRAMES_KEYS, MESSAGE_KEYS, RECORD_KEYS
 from runner.spec.op import LINE_KEYS
 from runner.spec.read import KEY_WORDS, KEYS, TYPES_WORDS
 from runner.spec.values import FIELD_KEYS, IMAGE_KEYS
@@ -19,6 +19,7 @@ from runner.spec.vocabulary import (
     IMAGE_KINDS,
     IMAGE_TEXTS,
     KEY_TEXTS,
+    LENGTHS,
     META,
     NUMBERS,
     ORDER_READERS,
@@ -92,6 +93,7 @@ def _properties() -> Schema:
 def _types() -> Schema:
     types = {**dict.fromkeys(("at", "value"), TEXTS), **dict.fromkeys(("name", "params", "names"), TEXT)}
     types["table"] = _ref("tables")
+    types["flags"] = _or_nothing(_object({"at": TEXT, "words": {"type": "object"}}, ["at", "words"]))
     assert set(types) == set(TYPES_WORDS)
     return types
 
@@ -106,9 +108,16 @@ def _message() -> Schema:
         "optional": _or_nothing(TEXTS),
         "root": _or_nothing(TEXTS),
         "batch": _or_nothing(TEXT),
+        "frames": _or_nothing(_object(_frames(), ["length_bytes"])),
     }
     assert set(message) == set(MESSAGE_KEYS)
     return message
+
+
+def _frames() -> Schema:
+    frames = {"length_bytes": {"enum": [*LENGTHS, *map(int, LENGTHS)]}, "key_starts": TEXT, "value_starts": TEXT}
+    assert set(frames) == set(FRAMES_KEYS)
+    return frames
 
 
 def _record() -> Schema:
@@ -132,6 +141,7 @@ def _value(readers: tuple[str, ...]) -> Schema:
         "pattern": TEXT,
         "dot": TEXT,
         "count": TEXT,
+        "shift": TEXT,
         **({"as": {"enum": list(readers)}} if readers else {}),
     }
     assert set(field) | {"as"} == set(FIELD_KEYS)

@@ -8,12 +8,13 @@ from pathlib import Path
 from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here, nearest_or_all
 from runner.files import read_text
 from runner.functions.avro.schema import SchemaError, parse_schema
+from runner.functions.frames import FrameLayout
 from runner.spec.values import given, one_of, paths, read_path, texts
-from runner.spec.vocabulary import CLASSES, ENCODINGS, FRAMINGS, NUMBERS, PARTS
+from runner.spec.vocabulary import CLASSES, ENCODINGS, FRAMINGS, LENGTHS, NUMBERS, PARTS
 from runner.spec.words import FieldPath, Format, Message, RecordText
 from runner.yaml_text import Yaml, whole_number
 
-MESSAGE_KEYS = ("encoding", "numbers", "schema", "framing", "skip_bytes", "optional", "root", "batch")
+MESSAGE_KEYS = ("encoding", "numbers", "schema", "framing", "skip_bytes", "optional", "root", "batch", "frames")
 # Words that are for messages in one encoding only.
 ENCODING_OF = {
     "schema": "avro",
@@ -23,7 +24,9 @@ ENCODING_OF = {
     "numbers": "json",
     "root": "json",
     "batch": "json",
+    "frames": "json",
 }
+FRAMES_KEYS = ("length_bytes", "key_starts", "value_starts")
 RECORD_KEYS = (
     "class", "text", "bytes", "charset", "charsets", "srid", "parts", "labels", "length", "is_null", "not_sent",
 )  # fmt: skip
@@ -43,6 +46,8 @@ def read_message(yaml: Yaml | None) -> Message:
     skip_bytes, number_bytes = _skip_bytes(yaml.get("skip_bytes")), _number_bytes(yaml.get("framing"))
     if number_bytes and skip_bytes:
         raise yaml["skip_bytes"].error("spec-word", '"skip_bytes" and "framing" do not go together', "skip_bytes: none")
+    if given(yaml.get("batch")) and given(yaml.get("frames")):
+        raise yaml["batch"].error("spec-word", '"batch" and "frames" do not go together', "batch: none")
     return Message(
         encoding,
         numbers,
@@ -51,6 +56,7 @@ def read_message(yaml: Yaml | None) -> Message:
         paths(yaml.get("optional")),
         paths(yaml.get("root")),
         read_path(yaml["batch"]) if given(yaml.get("batch")) else None,
+        _frames(yaml.get("frames")),
         number_bytes,
     )
 
@@ -93,6 +99,27 @@ def _number_bytes(yaml: Yaml | None) -> int:
     return FRAMINGS[one_of(yaml, tuple(FRAMINGS), "spec-word", "framing")] if given(yaml) else 0
 
 
+def _frames(yaml: Yaml | None) -> FrameLayout | None:
+    """How key and value are divided into frames."""
+    if not given(yaml):
+        return None
+    yaml.only(FRAMES_KEYS)
+    if not yaml.get("length_bytes"):
+        raise yaml.error("spec-missing", 'frames need "length_bytes"', "frames: {length_bytes: 8}")
+    length_bytes = int(one_of(yaml["length_bytes"], LENGTHS, "spec-word", "number of bytes"))
+    return FrameLayout(_hex(yaml.get("key_starts")), _hex(yaml.get("value_starts")), length_bytes)
+
+
+def _hex(yaml: Yaml | None) -> str:
+    if not given(yaml):
+        return ""
+    try:
+        return bytes.fromhex(yaml.text()).hex()
+    except ValueError:
+        hint = 'for instance "0000000000000001"'
+        raise yaml.error("spec-word", f'"{yaml.text()}" is not bytes in hexadecimal', hint) from None
+
+
 def _skip_bytes(yaml: Yaml | None) -> int:
     if not given(yaml):
         return 0
@@ -112,14 +139,19 @@ def check_encoding(spec: Format, yaml: Yaml) -> None:
     images = [image for line in spec.op.lines() for image in (line.before, line.after) if image]
     used = {word: any(getattr(image, word) for image in images) for word in ("names", "name", "prefix", "text", "type")}
     used |= {word: any(getattr(key, word) for key in spec.key) for word in ("indexes", "members")}
-    used |= {"records": bool(spec.records), "root": bool(spec.message.root), "batch": bool(spec.message.batch)}
+    used |= {word: bool(getattr(spec.message, word)) for word in ("root", "batch", "frames")}
+    used |= {"records": bool(spec.records), "value": any(image.has_members for image in images)}
+    used |= {"flag": any(key.flag for key in spec.key), "flags": bool(spec.types and spec.types.flags)}
     wrong: list[tuple[str, str]] = []
     if spec.message.encoding == "avro":
-        wrong += [(word, "does not work with encoding: avro") for word in ("text", "name", "prefix", "members")]
+        wrong += [
+            (word, "does not work with encoding: avro")
+            for word in ("text", "name", "prefix", "members", "value", "flag", "flags")
+        ]
         alone = ["names"]
     else:
         wrong += [(word, "works only with encoding: avro") for word in ("records", "indexes", "type")]
-        alone = ["names", "name", "prefix", "root", "batch"]
+        alone = ["names", "name", "prefix", "value", "root", "batch", "frames"]
     if spec.each:
         wrong += [(word, 'does not work with "each"') for word in alone]
     for word, why in wrong:

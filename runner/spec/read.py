@@ -30,16 +30,16 @@ from runner.spec.vocabulary import (
     VALUE_READERS,
 )
 from runner.spec.words import Dropped, FieldPath, Format, Image, Key, Types, TypeTable, TypeTables, Value
-from runner.yaml_text import Yaml
+from runner.yaml_text import Yaml, whole_number
 from runner.zones import read_zone
 
 KEYS = (
     "about", "docs", "extends", "message", "each", "op", "before", "after", "key", "types", "values", "records", "drop",
     "not_sent", "seq", "meta", "zone",
 )  # fmt: skip
-KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text", "members", "name")
+KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text", "members", "name", "flag")
 
-TYPES_WORDS = ("at", "name", "value", "params", "names", "table")
+TYPES_WORDS = ("at", "name", "value", "params", "names", "flags", "table")
 
 TableOf = Callable[[Yaml], TypeTable]
 
@@ -124,6 +124,7 @@ def _key(yaml: Yaml) -> Key:
         is_value,
         read_path(members) if given(members) else None,
         optional_text(yaml.get("name")),
+        optional_text(yaml.get("flag")),
     )
 
 
@@ -154,6 +155,9 @@ def _check_key_words(yaml: Yaml) -> None:
     if has["name"] and not has["members"]:
         hint = "for instance {members: columns, name: name}"
         raise yaml.error("spec-missing", '"name" needs "members": the list of objects', hint)
+    if has["flag"] and not has["members"]:
+        hint = "for instance {members: columns, name: name, flag: isKey}"
+        raise yaml.error("spec-missing", '"flag" needs "members": the objects that it is in', hint)
     if has["indexes"] and not has["names"]:
         raise yaml.error(
             "spec-missing",
@@ -193,13 +197,36 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
             'types with "name" needs "value" too',
             "for instance {at: columns, name: name, value: type, table: mysql}",
         )
+    params, names = (read_path(one) if given(one := yaml.get(word)) else None for word in ("params", "names"))
     return Types(
         paths(yaml.get("at")),
         optional_text(yaml.get("name")),
         texts(yaml.get("value")),
         _tables(yaml["table"], type_table) if yaml.get("table") else None,
-        *(read_path(one) if given(one := yaml.get(word)) else None for word in ("params", "names")),
+        params,
+        names,
+        *_flags(yaml.get("flags")),
     )
+
+
+def _flags(yaml: Yaml | None) -> tuple[str | None, tuple[tuple[int, str], ...]]:
+    """The member with a number, and the words for its bits."""
+    if not given(yaml):
+        return None, ()
+    yaml.only(["at", "words"])
+    words = yaml["words"].mapping().items() if yaml.get("words") else []
+    if not (yaml.get("at") and words):
+        hint = "for instance flags: {at: f, words: {128: unsigned}}"
+        raise yaml.error("spec-missing", '"flags" need "at", the member with a number, and "words" for its bits', hint)
+    return yaml["at"].text(), tuple((_bit(value, word), word.text()) for value, word in words)
+
+
+def _bit(value: str, word: Yaml) -> int:
+    """Which bit a power of two is, from 0."""
+    number = whole_number(value)
+    if number is None or number.bit_count() != 1:
+        raise word.error("spec-word", f'"{value}" is not the value of one bit', "1, 2, 4, 8 and so on")
+    return number.bit_length() - 1
 
 
 def _tables(yaml: Yaml, type_table: TableOf) -> TypeTables:

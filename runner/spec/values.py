@@ -8,10 +8,10 @@ from typing import TypeGuard
 from runner.errors import Problems, nearest_or_all
 from runner.spec.vocabulary import IMAGE_KINDS, IMAGE_TEXTS, WHOLE
 from runner.spec.words import Condition, Field, FieldPath, Image, Switch, Value
-from runner.yaml_text import Yaml
+from runner.yaml_text import Yaml, whole_number
 
 PATH_PART = re.compile(r'"([^"]+)"|([^."\s]+)')
-FIELD_KEYS = ("at", "as", "unknown", "pattern", "dot", "count")
+FIELD_KEYS = ("at", "as", "unknown", "pattern", "dot", "count", "shift")
 IMAGE_KEYS = ("at", "over", "text", "image", "names", "value", "type", "name", "prefix", "removed")
 PATHS_OF_IMAGES = ("over", "names", "removed")
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -102,9 +102,9 @@ def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | 
     reader = one_of(yaml["as"], readers, "spec-reader", "reader") if yaml.get("as") else "text"
     pattern, behind, may_lack = read_pattern(yaml["pattern"], column) if yaml.get("pattern") else (None, None, False)
     count = _count(yaml.get("count"), reader)
-    dot = optional_text(yaml.get("dot"))
+    dot, shift = optional_text(yaml.get("dot")), _shift(yaml.get("shift"), reader)
     unknown = texts(yaml.get("unknown"))
-    return [Field(path, reader, unknown, pattern, behind, may_lack, dot, count) for path in paths(yaml["at"])]
+    return [Field(path, reader, unknown, pattern, behind, may_lack, dot, count, shift) for path in paths(yaml["at"])]
 
 
 def _switch(yaml: Yaml, readers: tuple[str, ...], column: str) -> Switch:
@@ -127,6 +127,16 @@ def _count(yaml: Yaml | None, reader: str) -> int:
         hint = "for instance {at: file, as: numbers, count: 2}"
         raise yaml.error("spec-word", '"count" is for as: numbers or last_numbers, and from 1 to 9', hint)
     return int(yaml.text())
+
+
+def _shift(yaml: Yaml | None, reader: str) -> int:
+    if yaml is None:
+        return 0
+    number = whole_number(yaml.text())
+    if not reader.startswith("epoch_") or number is None or not 0 < number < 63:
+        hint = "for instance {at: ts, as: epoch_ms, shift: 18}"
+        raise yaml.error("spec-word", '"shift" is a number of bits from 1 to 62, for as: epoch_s, epoch_ms, ...', hint)
+    return number
 
 
 def read_pattern(yaml: Yaml, column: str) -> tuple[str, FieldPath | None, bool]:
@@ -209,7 +219,7 @@ def read_image(yaml: Yaml | None) -> Image | None:
 def _check_image_words(yaml: Yaml) -> None:
     """Raises `spec-missing` and `spec-word` for words of an image that need others, or contradict each other."""
     has = {key: given(yaml.get(key)) for key in IMAGE_KEYS}
-    if (has["value"] or has["type"]) and not (has["names"] or has["name"]):
+    if has["type"] and not has["names"]:
         raise yaml.error(
             "spec-missing",
             'values by position need "names": the list of their columns',
@@ -218,7 +228,9 @@ def _check_image_words(yaml: Yaml) -> None:
     if has["name"] and not has["value"] and not has["text"]:
         hint = "for instance {at: columns, name: name, value: value}"
         raise yaml.error("spec-missing", '"name" needs "value": the member that holds a value', hint)
-    ways = [key for key in ("text", "names", "name", "prefix") if has[key]]
+    ways = [key for key in ("text", "names", "name", "prefix") if has[key]] + ["value"] * (
+        has["value"] and not has["names"] and not has["name"]
+    )
     if len(ways) > 1 and ways != ["text", "name"]:
         raise yaml.error("spec-word", f'"{ways[0]}" and "{ways[1]}" are different ways to write an image', "keep one")
     if has["removed"] and not has["text"]:

@@ -17,7 +17,7 @@ CLASSES = (
 VALUE_READERS = (
     "as_sent", "number", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t",
     "epoch_days", "clock_ms", "clock_us", "clock_ns", "day_ms", "day_us", "day_ns",
-    "base64", "base64_little_endian", "hex", "latin1", "java_bytes", "unscaled", "variable_scale",
+    "base64", "base64_little_endian", "hex", "latin1", "java_bytes", "escaped_bytes", "unscaled", "variable_scale",
     "labels", "ordinal", "mask",
 )  # fmt: skip
 TIME_READERS = ("epoch_s", "epoch_ms", "epoch_us", "epoch_ns", "zoned", "local")
@@ -42,6 +42,8 @@ TIME_COLUMNS = ("event_time", "produced_at")
 ENCODINGS = ("json", "avro")
 # How a message names its schema -> the bytes of the number, after a byte that is zero.
 FRAMINGS = {"schema_number": 4, "schema_number_8": 8}
+# The bytes of a length before a frame.
+LENGTHS = ("4", "8")
 NUMBERS = ("exact", "quoted")
 PARTS = ("year", "month", "day", "hour", "minute", "second", "milli", "micro", "nano", "negative", "epoch_s", "zone")
 KEY_TEXTS = ("json",)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from runner.errors import Where
 from runner.functions.avro.places import Registry
+from runner.functions.frames import FrameLayout
 from runner.spec.vocabulary import BY_STATEMENT
 from runner.yaml_text import Yaml
 
@@ -48,7 +49,8 @@ class FieldPath(tuple[str, ...]):
 class Field:
     """A field that a value may come from. `unknown` are the texts that stand for "not known". `pattern` is a regular
     expression with one group, which is the value, for what follows the text of the field `behind`; a text that lacks it
-    is the value if it `may_lack_it`. `dot` stands for a dot in the value; `numbers` and `last_numbers` take `count`.
+    is the value if it `may_lack_it`. `dot` stands for a dot in the value; `numbers` and `last_numbers` take `count`;
+    `shift` of a number's lowest bits do not count.
     """
 
     path: FieldPath
@@ -59,6 +61,7 @@ class Field:
     may_lack_it: bool = False
     dot: str | None = None
     count: int = 1
+    shift: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,9 @@ class Image:
     the image at that path. `text` is the language of an image that is a text itself. `completeness` is the most that
     the vendor puts into it. For values by position, `names` is the list of their columns, `value` and `type` are the
     members of a record that hold a value and the name of its type. With `name`, the image is a list of objects, which
-    hold a column in `name` and its value in `value`; a text is only the value of the column `name`. With `prefix`, only
-    members whose names begin so are columns of it, and they are called what follows. `removed` is the list of the
-    columns that a patch removes.
+    hold a column in `name` and its value in `value`; a text is only the value of the column `name`. With `value` alone,
+    it is an object of objects, each with the value of its column. With `prefix`, only members whose names begin so are
+    columns of it, and they are called what follows. `removed` is the list of the columns that a patch removes.
     """
 
     at: tuple[FieldPath, ...]
@@ -137,6 +140,10 @@ class Image:
     name: str | None = None
     prefix: str | None = None
     removed: FieldPath | None = None
+
+    @property
+    def has_members(self) -> bool:
+        return bool(self.value) and not (self.names or self.name)
 
 
 @dataclass(frozen=True)
@@ -265,7 +272,8 @@ class Types:
     """Where a message names the types of columns: at `at`, as maps column -> type, or as lists of objects that hold the
     column in `name`. Where entries are objects, the type is in their members `value`. Without `at`, messages name no
     types, and the tables are for columns declared at a source. What stands at `params` in an entry follows its type, in
-    brackets. With `names`, there is a list of types in step with the list of columns there.
+    brackets. With `names`, types are in step with the list of columns there. `flags`: bits, from 0, of the number in
+    the member `flag`, with the words that follow the type where they are set.
     """
 
     at: tuple[FieldPath, ...]
@@ -274,6 +282,8 @@ class Types:
     tables: TypeTables | None
     params: FieldPath | None = None
     names: FieldPath | None = None
+    flag: str | None = None
+    flags: tuple[tuple[int, str], ...] = ()
 
     def all_tables(self) -> list[TypeTable]:
         return self.tables.all() if self.tables else []
@@ -285,8 +295,8 @@ class Key:
     them, or are `columns`; their values, joined by `split`, are at `values`, or in the members of `image`. With
     `indexes`, the key is given as positions in the list at `names`. With `text`, the last part of each of `names` is a
     member of the document in the text before it. With `members`, the key columns are the members of the object there.
-    If there is a list of objects, `member` is what the name is in. An image `is_value` if its text is that of the one
-    column alone.
+    If there is a list of objects, `member` is what the name is in. Of members that are objects, only those count in
+    which `flag` is true. An image `is_value` if its text is that of the one column alone.
     """
 
     names: tuple[FieldPath, ...] = ()
@@ -299,6 +309,7 @@ class Key:
     is_value: bool = False
     members: FieldPath | None = None
     member: str | None = None
+    flag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -306,10 +317,9 @@ class Message:
     """How messages are encoded. `schemas` are texts of schemas; the first that a message fits counts. `skip_bytes` is
     the number of bytes before each record. `optional` are the fields that schemas may lack. Paths start at the first of
     the objects at `root`; an empty path is the whole message. A message may be a list, or have one at `batch`, whose
-    elements are messages of their own.
-
-    If messages name their schemas, they do so in `number_bytes` after a zero byte; these schemas are `known`, or in a
-    `registry`, and `schemas` are only what the spec is checked with.
+    elements are messages of their own; or its key and value are `frames`, and each pair of them is a message. Messages
+    that name their schemas do so in `number_bytes` after a zero byte; these schemas are `known`, or in a `registry`,
+    and `schemas` are only what the spec is checked with.
     """
 
     encoding: str = "json"
@@ -319,6 +329,7 @@ class Message:
     optional: tuple[FieldPath, ...] = ()
     root: tuple[FieldPath, ...] = ()
     batch: FieldPath | None = None
+    frames: FrameLayout | None = None
     number_bytes: int = 0
     known: Mapping[int, str] = field(default_factory=dict)
     registry: Registry | None = None

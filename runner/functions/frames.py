@@ -1,0 +1,130 @@
+"""Messages whose key and value are sequences of binary frames: what is in frame after frame, as JSON texts."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from runner.functions.elements import Document
+
+# The members of a line of a file that holds the bytes of a record.
+KEY_BYTES, VALUE_BYTES = "key_base64", "value_base64"
+
+
+class FrameLayout(NamedTuple):
+    """The bytes that a key and a value begin with, in hexadecimal, and how many bytes the length before each frame has,
+    the most significant first.
+    """
+
+    key_starts: str
+    value_starts: str
+    length_bytes: int
+
+
+class Event(NamedTuple):
+    """The text of one event. If it has `damage`, the text is base64 of what was sent."""
+
+    text: str | None
+    damage: str | None
+
+
+class Damage(ValueError):
+    """What is wrong with bytes that should be frames."""
+
+
+def framed_events(value: bytes | None, key: str | None, layout: FrameLayout) -> list[Event]:
+    """An event for each frame of a message, at least one: `{"key": ..., "value": ...}` with the texts of the frames as
+    they were sent, and null for a frame without bytes. The key is text, or base64 if it is not UTF-8. A message without
+    a key is an event by itself, or the record in a line of a file.
+
+    >>> layout = FrameLayout("", "", 4)
+    >>> key = "\\0\\0\\0\\x011\\0\\0\\0\\x012"
+    >>> framed_events(b"\\0\\0\\0\\0\\0\\0\\0\\x02[]", key, layout)
+    [Event(text='{"key": 1, "value": null}', damage=None), Event(text='{"key": 2, "value": []}', damage=None)]
+    >>> framed_events(b"\\0\\0\\0\\x021", key, layout)
+    [Event(text='AAAAAjE=', damage='value: frame 1 has 2 bytes, but 1 follow')]
+    """
+    key_bytes = None if key is None else _bytes_of_key(key)
+    if key_bytes is None and value is not None:
+        key_bytes, value = _record_in(value)
+    if value is None:
+        return [Event(None, None)]
+    if key_bytes is None:
+        return [_bare_event(value)]
+    try:
+        keys = list(_frames("key", key_bytes, bytes.fromhex(layout.key_starts), layout.length_bytes))
+        values = list(_frames("value", value, bytes.fromhex(layout.value_starts), layout.length_bytes))
+        if len(keys) != len(values):
+            raise Damage(f"{len(keys)} frames in the key, {len(values)} in the value")
+        if not keys:
+            raise Damage("no frames")
+    except Damage as damage:
+        return [_damaged(value, str(damage))]
+    return [_event(number, *frames) for number, frames in enumerate(zip(keys, values), 1)]
+
+
+def _bytes_of_key(key: str) -> bytes:
+    """The bytes of a key that is text, or base64 where it is no text. The first length of frames that are text has
+    bytes that are zero, which base64 has not.
+    """
+    try:
+        return base64.b64decode(key, validate=True)
+    except ValueError:
+        return key.encode()
+
+
+def _record_in(line: bytes) -> tuple[bytes | None, bytes | None]:
+    """Key and value of the record in a line of a file; None and the line itself if there is no record in it."""
+    if KEY_BYTES.encode() not in line:
+        return None, line
+    try:
+        record = json.loads(line)
+        key, value = base64.b64decode(record[KEY_BYTES], validate=True), record[VALUE_BYTES]
+        return key, None if value is None else base64.b64decode(value, validate=True)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None, line
+
+
+def _bare_event(value: bytes) -> Event:
+    try:
+        return Event(value.decode(), None)
+    except UnicodeDecodeError:
+        return _damaged(value, "no key, and the value is not UTF-8")
+
+
+def _frames(where: str, data: bytes, starts: bytes, length_bytes: int) -> Iterator[bytes]:
+    """The frames of a key or a value."""
+    if not data.startswith(starts):
+        raise Damage(f"{where}: begins with {data[: len(starts)].hex() or 'nothing'}, not with {starts.hex()}")
+    position, number = len(starts), 0
+    while position < len(data):
+        number += 1
+        begin = position + length_bytes
+        if begin > len(data):
+            raise Damage(f"{where}: ends within the length of frame {number}")
+        length = int.from_bytes(data[position:begin], "big")
+        position = begin + length
+        if position > len(data):
+            raise Damage(f"{where}: frame {number} has {length} bytes, but {len(data) - begin} follow")
+        yield data[begin:position]
+
+
+def _event(number: int, key: bytes, value: bytes) -> Event:
+    try:
+        return Event(f'{{"key": {_json(key)}, "value": {_json(value)}}}', None)
+    except (ValueError, LookupError, RecursionError):
+        return _damaged(value, f"event {number} is not JSON")
+
+
+def _json(frame: bytes) -> str:
+    """The text of a frame, which must be one JSON value: spliced, anything else could change what stands around it."""
+    text = frame.decode()
+    if text:
+        Document(text).place(())
+    return text or "null"
+
+
+def _damaged(value: bytes, damage: str) -> Event:
+    return Event(base64.b64encode(value).decode(), damage)
