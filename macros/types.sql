@@ -32,7 +32,7 @@ map_concat({% if plan.keys.image and plan.keys.image.text_column %}coalesce({{ k
 {%- elif place.form == 'chosen' -%}
 {%- set chosen = 'get(filter(' ~ field(place.chosen.path) ~ ', f -> f.' ~ name(place.chosen.member) ~ ' = ' ~ text(place.chosen.value) ~ '), 0)' -%}
 {{ types_in_list(chosen ~ '.' ~ name(place.chosen.below), place) }}
-{%- elif place.form == 'beside' -%} {{ types_beside_names(field(place.names), sent) }}
+{%- elif place.form == 'beside' -%} if(exists({{ field(place.names) }}, n -> n is null), null, {{ types_beside_names(field(place.names), sent) }})
 {%- elif place.form == 'lists' -%}
 {%- call(member) first_of(place.members) -%} {{ types_beside_names(sent ~ '.' ~ name(place.name), sent ~ '.' ~ name(member)) }} {%- endcall -%}
 {%- elif place.members -%}
@@ -61,7 +61,7 @@ concat({{ type }}{% for bit, word in place.flags %}, if(getbit(try_cast(t.{{ nam
 {%- else -%} {{ type }} {%- endif -%}
 {%- endmacro -%}
 
-{%- macro types_beside_names(names, types) -%} if(size({{ names }}) = size({{ types }}) and not exists({{ names }}, n -> n is null), map_from_arrays({{ names }}, {{ types }}), null) {%- endmacro -%}
+{%- macro types_beside_names(names, types) -%} if(size({{ names }}) = size({{ types }}), map_from_arrays({{ names }}, {{ types }}), null) {%- endmacro -%}
 
 {#- What a function that reads texts has found beside the values of an image. -#}
 {%- macro in_texts(side, member) -%}

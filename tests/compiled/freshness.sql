@@ -76,6 +76,12 @@ from (
   select `kind`, 'ticdc_canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `ticdc_canal_to_changelog`
   union all
+  select `kind`, 'ticdc_open' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `ticdc_open_to_changelog`
+  union all
+  select `kind`, 'tencent_dts' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `tencent_dts_to_changelog`
+  union all
   select `kind`, 'debezium' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `debezium_to_changelog`
   union all

@@ -8,8 +8,9 @@ with
 -- The messages in each message, one a row.  [message.batch]
 messages as (
   select origin, arrival, nth, element as raw
-  from (select *, json_elements(raw, cast(array('change') as array<string>)) as elements from `wal2json_v1_messages`)
-  lateral view outer posexplode(elements) each as nth, element
+  from (select *, json_elements(if(is_valid_utf8(raw), raw, null), cast(array('change') as array<string>)) as elements from
+    `wal2json_v1_messages`)
+  lateral view outer posexplode(coalesce(elements, array(raw))) each as nth, element
 ),
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
@@ -50,9 +51,11 @@ classified as (
 -- The images, column -> value.  [names, name, value, prefix]
 named_images as (
   select *,
-    if(size(m.`change`.`columnnames`) = size(m.`change`.`columnvalues`),
-      map_from_arrays(m.`change`.`columnnames`, m.`change`.`columnvalues`), null) as `image_change_columnvalues`,
-    if(size(m.`change`.`oldkeys`.`keynames`) = size(m.`change`.`oldkeys`.`keyvalues`),
+    if(size(m.`change`.`columnnames`) = size(m.`change`.`columnvalues`)
+      and not exists(m.`change`.`columnnames`, n -> n is null), map_from_arrays(m.`change`.`columnnames`, m.`change`.`columnvalues`), null)
+      as `image_change_columnvalues`,
+    if(size(m.`change`.`oldkeys`.`keynames`) = size(m.`change`.`oldkeys`.`keyvalues`)
+      and not exists(m.`change`.`oldkeys`.`keynames`, n -> n is null),
       map_from_arrays(m.`change`.`oldkeys`.`keynames`, m.`change`.`oldkeys`.`keyvalues`), null) as `image_change_oldkeys_keyvalues`
   from classified
 ),
@@ -82,8 +85,9 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image'
     end as reason,
     key_columns(m.`change`.`pk`.`pknames`, array()) as key_names,
-    table_columns(if(size(m.`change`.`columnnames`) = size(m.`change`.`columntypes`),
-      map_from_arrays(m.`change`.`columnnames`, m.`change`.`columntypes`), null), null, array()) as types,
+    table_columns(if(exists(m.`change`.`columnnames`, n -> n is null), null,
+      if(size(m.`change`.`columnnames`) = size(m.`change`.`columntypes`),
+      map_from_arrays(m.`change`.`columnnames`, m.`change`.`columntypes`), null)), null, array()) as types,
     `wal2json_v1_readers`(types) as readers
   from message_images
 ),
