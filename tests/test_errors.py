@@ -1433,7 +1433,7 @@ CASES = [
         "formats/g.yml:6:1",
         "for instance {at: images, names: fields.name, value: value}",
         '"names"',
-        FORMAT + "before: {at: b, value: v}\n",
+        FORMAT + "before: {at: b, type: v}\n",
     ),
     in_format(
         "spec-missing",
@@ -1502,6 +1502,8 @@ CASES = [
         for word, line, after, more in [
             ("root", 7, "after: data", "message: {root: [payload, .]}\n"),
             ("batch", 7, "after: data", "message: {batch: .}\n"),
+            ("frames", 7, "after: data", "message: {frames: {length_bytes: 8}}\n"),
+            ("value", 5, "after: {at: data, value: v}", ""),
             ("name", 5, "after: {at: data, name: n, value: v}", ""),
             ("prefix", 5, "after: {at: data, prefix: n}", ""),
         ]
@@ -1514,7 +1516,83 @@ CASES = [
             f'"{word}" works only with encoding: json',
             FORMAT + f"message: {{encoding: avro, {word}: .}}\n",
         )
-        for word in ("root", "batch")
+        for word in ("root", "batch", "frames")
+    ),
+    *(
+        in_format("spec-word", place, hint, message, FORMAT + written)
+        for place, hint, message, written in [
+            (
+                "formats/g.yml:6:11",
+                "batch: none",
+                '"batch" and "frames" do not go together',
+                "message: {batch: ., frames: {length_bytes: 8}}\n",
+            ),
+            (
+                "formats/g.yml:6:20",
+                "known: 4, 8",
+                'unknown number of bytes "5"',
+                "message: {frames: {length_bytes: 5}}\n",
+            ),
+            (
+                "formats/g.yml:6:37",
+                'for instance "0000000000000001"',
+                '"xy" is not bytes in hexadecimal',
+                "message: {frames: {length_bytes: 8, key_starts: xy}}\n",
+            ),
+            (
+                "formats/g.yml:6:35",
+                "for instance {at: ts, as: epoch_ms, shift: 18}",
+                '"shift" is a number of bits',
+                "event_time: {at: t, as: epoch_ms, shift: 63}\n",
+            ),
+            (
+                "formats/g.yml:6:32",
+                "for instance {at: ts, as: epoch_ms, shift: 18}",
+                '"shift" is a number of bits',
+                "event_time: {at: t, as: local, shift: 1}\n",
+            ),
+            (
+                "formats/g.yml:6:49",
+                "1, 2, 4, 8 and so on",
+                '"3" is not the value of one bit',
+                "types: {at: t, value: v, flags: {at: f, words: {3: x}}, table: mysql}\n",
+            ),
+            (
+                "formats/g.yml:6:1",
+                "keep one",
+                '"prefix" and "value" are different ways to write an image',
+                "before: {at: b, value: v, prefix: p}\n",
+            ),
+            (
+                "formats/g.yml:6:1",
+                None,
+                '"flags" does not work with encoding: avro',
+                "types: {at: t, value: v, flags: {at: f, words: {1: x}}}\nmessage: {encoding: avro}\n",
+            ),
+        ]
+    ),
+    *(
+        in_format("spec-missing", place, hint, message, FORMAT + written)
+        for place, hint, message, written in [
+            (
+                "formats/g.yml:6:11",
+                "frames: {length_bytes: 8}",
+                'frames need "length_bytes"',
+                "message: {frames: {key_starts: 00}}\n",
+            ),
+            (
+                "formats/g.yml:6:26",
+                "for instance flags: {at: f, words: {128: unsigned}}",
+                '"flags" need "at"',
+                "types: {at: t, value: v, flags: {at: f}, table: mysql}\n",
+            ),
+            (
+                "formats/g.yml:6:1",
+                "for instance {members: columns, name: name, flag: isKey}",
+                '"flag" needs "members"',
+                "key: {names: a, flag: b}\n",
+            ),
+        ]
     ),
     in_format(
         "spec-word",

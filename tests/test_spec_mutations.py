@@ -123,6 +123,24 @@ MUTATIONS = {
             Mutation("TIDB_WATERMARK: watermark", "TIDB_WATERMARK: heartbeat", "statements_and_watermarks", "op"),
         ]
     ],
+    "ticdc_open": [
+        [
+            Mutation("flag: h}, {", "flag: f}, {", "updates", "key"),
+            Mutation("over: value.u", "image: full", "updates", "before"),
+            Mutation("shift: 18", "shift: 19", "updates", "event_time"),
+            Mutation("1: binary, 128", "2: binary, 128", "types", "after"),
+            Mutation('key_starts: "0000000000000001"', 'key_starts: "0000000000000002"', "frames", "kind"),
+            Mutation("3: watermark", "3: heartbeat", "statements", "op"),
+        ]
+    ],
+    "tencent_dts": [
+        [
+            Mutation("names: pkNames", "names: objectName", "rows", "key"),
+            Mutation("heartbeatTimestamp", "timestamp", "rows", "event_time"),
+            Mutation("timestamp: epoch_ms}", "timestamp: as_sent}", "values", "after"),
+        ],
+        [Mutation("before: {at: oldColumns", "before: {at: newColumns", "rows", "before")],
+    ],
     "ogg_json": [
         [
             Mutation("after: {at: after, over: before, image: partial}", "after: {at: after, image: partial}",

@@ -8,7 +8,7 @@ from pathlib import Path
 from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here, nearest_or_all
 from runner.files import read_text
 from runner.functions.avro.schema import SchemaError, parse_schema
-from runner.functions.frames import FrameLayout
+from runner.spec.frames import Frames
 from runner.spec.values import given, one_of, paths, read_path, texts
 from runner.spec.vocabulary import CLASSES, ENCODINGS, FRAMINGS, LENGTHS, NUMBERS, PARTS
 from runner.spec.words import FieldPath, Format, Message, RecordText
@@ -99,15 +99,15 @@ def _number_bytes(yaml: Yaml | None) -> int:
     return FRAMINGS[one_of(yaml, tuple(FRAMINGS), "spec-word", "framing")] if given(yaml) else 0
 
 
-def _frames(yaml: Yaml | None) -> FrameLayout | None:
-    """How key and value are divided into frames."""
+def _frames(yaml: Yaml | None) -> Frames | None:
+    """How key and value are divided into frames; None if they are not."""
     if not given(yaml):
         return None
     yaml.only(FRAMES_KEYS)
     if not yaml.get("length_bytes"):
         raise yaml.error("spec-missing", 'frames need "length_bytes"', "frames: {length_bytes: 8}")
     length_bytes = int(one_of(yaml["length_bytes"], LENGTHS, "spec-word", "number of bytes"))
-    return FrameLayout(_hex(yaml.get("key_starts")), _hex(yaml.get("value_starts")), length_bytes)
+    return Frames(_hex(yaml.get("key_starts")), _hex(yaml.get("value_starts")), length_bytes)
 
 
 def _hex(yaml: Yaml | None) -> str:
@@ -141,12 +141,12 @@ def check_encoding(spec: Format, yaml: Yaml) -> None:
     used |= {word: any(getattr(key, word) for key in spec.key) for word in ("indexes", "members")}
     used |= {word: bool(getattr(spec.message, word)) for word in ("root", "batch", "frames")}
     used |= {"records": bool(spec.records), "value": any(image.has_members for image in images)}
-    used |= {"flag": any(key.flag for key in spec.key), "flags": bool(spec.types and spec.types.flags)}
+    used |= {"flags": bool(spec.types and spec.types.flags)}
     wrong: list[tuple[str, str]] = []
     if spec.message.encoding == "avro":
         wrong += [
             (word, "does not work with encoding: avro")
-            for word in ("text", "name", "prefix", "members", "value", "flag", "flags")
+            for word in ("text", "name", "prefix", "members", "value", "flags")
         ]
         alone = ["names"]
     else:

@@ -135,7 +135,7 @@ def _shift(yaml: Yaml | None, reader: str) -> int:
     number = whole_number(yaml.text())
     if not reader.startswith("epoch_") or number is None or not 0 < number < 63:
         hint = "for instance {at: ts, as: epoch_ms, shift: 18}"
-        raise yaml.error("spec-word", '"shift" is a number of bits from 1 to 62, for as: epoch_s, epoch_ms, ...', hint)
+        raise yaml.error("spec-word", '"shift" is a number of bits from 1 to 62, for readers of time since 1970', hint)
     return number
 
 

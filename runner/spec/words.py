@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from runner.errors import Where
 from runner.functions.avro.places import Registry
-from runner.functions.frames import FrameLayout
+from runner.spec.frames import Frames
 from runner.spec.vocabulary import BY_STATEMENT
 from runner.yaml_text import Yaml
 
@@ -329,7 +329,7 @@ class Message:
     optional: tuple[FieldPath, ...] = ()
     root: tuple[FieldPath, ...] = ()
     batch: FieldPath | None = None
-    frames: FrameLayout | None = None
+    frames: Frames | None = None
     number_bytes: int = 0
     known: Mapping[int, str] = field(default_factory=dict)
     registry: Registry | None = None

@@ -109,17 +109,12 @@ exploded as (
     if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
     case
       when verdict = 'ddl by_statement' then case
-        when lower(m.`value`.`t`) = '1' then 'create'
-        when lower(m.`value`.`t`) = '2' then 'drop'
-        when lower(m.`value`.`t`) = '3' then 'create'
-        when lower(m.`value`.`t`) = '4' then 'drop'
-        when lower(m.`value`.`t`) in ('5', '6') then 'alter'
+        when lower(m.`value`.`t`) in ('1', '3', '21') then 'create'
+        when lower(m.`value`.`t`) in ('2', '4', '24') then 'drop'
+        when lower(m.`value`.`t`) in ('5', '6', '12') then 'alter'
         when lower(m.`value`.`t`) in ('7', '8') then 'index'
         when lower(m.`value`.`t`) = '11' then 'truncate'
-        when lower(m.`value`.`t`) = '12' then 'alter'
         when lower(m.`value`.`t`) = '14' then 'rename'
-        when lower(m.`value`.`t`) = '21' then 'create'
-        when lower(m.`value`.`t`) = '24' then 'drop'
         else op_of_statement(nullif(m.`value`.`q`, '')) end when reason is null then split_part(verdict, ' ', 2) end as op,
     if(verdict in ('row delete', 'row update'), key_part(table_columns(if(reason is null, found_before, null), types, array()), key_names),
       table_columns(if(reason is null, found_before, null), types, array())) as sent_before,
