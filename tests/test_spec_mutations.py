@@ -130,16 +130,15 @@ MUTATIONS = {
             Mutation("shift: 18", "shift: 19", "updates", "event_time"),
             Mutation("1: binary, 128", "2: binary, 128", "types", "after"),
             Mutation('key_starts: "0000000000000001"', 'key_starts: "0000000000000002"', "frames", "kind"),
-            Mutation("3: watermark", "3: heartbeat", "statements", "op"),
-        ]
+        ],
+        [Mutation("3: watermark", "3: heartbeat", "statements", "op")],
     ],
     "tencent_dts": [
         [
             Mutation("names: pkNames", "names: objectName", "rows", "key"),
-            Mutation("heartbeatTimestamp", "timestamp", "rows", "event_time"),
             Mutation("timestamp: epoch_ms}", "timestamp: as_sent}", "values", "after"),
         ],
-        [Mutation("before: {at: oldColumns", "before: {at: newColumns", "rows", "before")],
+        [Mutation("heartbeatTimestamp", "timestamp", "rows", "event_time")],
     ],
     "ogg_json": [
         [
