@@ -45,11 +45,12 @@ test: check jars ## check, then all tests but the long ones; the sample project 
 	.venv/bin/python -m pytest -q -n auto -m "not spark and not soak"
 	$(QUICK_JAVA) .venv/bin/python -m pytest -q -m "spark and not soak"
 
-snapshots: setup ## rewrite the compiled SQL in tests/compiled, docs/examples.md and the generated parts of docs/architecture.md and docs/sql.md
+snapshots: setup ## rewrite the compiled SQL in tests/compiled, docs/examples.md, docs/vendors.md and the generated parts of docs/architecture.md and docs/sql.md
 	.venv/bin/python -m tests.snapshots
 	.venv/bin/python tools/architecture.py
 	.venv/bin/python -m tools.sql_functions
 	.venv/bin/python -m tools.format_examples
+	.venv/bin/python -m tests.vendors_page
 
 bench: jars ## measure speed
 	.venv/bin/python -m tests.bench

@@ -13,13 +13,11 @@ import io
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import fastavro
-import pyarrow
-import pyarrow.parquet
 
 from tests.avro_cases import encoded
 from tests.encoders import (
@@ -472,18 +470,3 @@ def container(vendor: str, changes: Iterable[Any]) -> bytes:
 
 def base64_lines(messages: Iterable[bytes]) -> bytes:
     return b"".join(b64encode(message) + b"\n" for message in messages)
-
-
-def write_topic(messages: Iterable[bytes], path: Path, topic: str) -> None:
-    """A dump of a topic with one partition as a Parquet file. Old records are gone: offsets do not begin at 0."""
-    values = list(messages)
-    written = datetime(2024, 5, 1, 3, tzinfo=timezone.utc)
-    columns = {
-        "key": pyarrow.array([None] * len(values), pyarrow.binary()),
-        "value": pyarrow.array(values, pyarrow.binary()),
-        "topic": pyarrow.array([topic] * len(values), pyarrow.string()),
-        "partition": pyarrow.array([0] * len(values), pyarrow.int32()),
-        "offset": pyarrow.array([number + 95 for number in range(len(values))], pyarrow.int64()),
-        "timestamp": pyarrow.array([written] * len(values), pyarrow.timestamp("us", tz="UTC")),
-    }
-    pyarrow.parquet.write_table(pyarrow.table(columns), path)

@@ -1,5 +1,6 @@
 """Hostile messages in JSON, made of the messages of a format's cases: hostile values in every field that the format
-names and in every column, and documents with one character too many, too few or wrong.
+names and in every column, and documents with one character too many, too few or wrong; and records of topics whose
+keys and topics are hostile.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from runner.compile.paths import image_paths, json_fields
 from runner.spec.words import Format
+from tests.topic_records import Record
 
 Path_ = tuple[str, ...]
 
@@ -74,6 +76,49 @@ VALUES = [
 ]
 # What a character is replaced by, or what is put before it.
 CHARACTERS = '{}[]",:\\/ -+.eE019ntu\t\x00\x01\u00a0\ufeff\uffff😀#*'
+# Keys and topics of records.
+KEYS = [
+    None,
+    b"",
+    b"\xff\xfe\x00",
+    b"\x00\x00\x00\x00\x05id",
+    b"id",
+    b"{",
+    b"{} {}",
+    b"null",
+    b'"id"',
+    b"[]",
+    b'[{"id": 1}]',
+    b"{}",
+    b'{"payload": null}',
+    b'{"payload": []}',
+    b'{"payload": {}, "id": 1}',
+    b'{"id": 1, "id": 2}',
+    b'{"ID": 1, "": 2, "a.b": 3, "\\u0000": 4, "$oid": 5}',
+    b'{"id": "{"}',
+    b'{"id": "{\\"$oid\\": [1]}"}',
+    b'{"id": "{\\"$numberLong\\": \\"x\\"}"}',
+    b"[" * 5_000,
+    *(f'{{"id": {value}}}'.encode() for value in VALUES),
+    *(f'{{"schema": {{}}, "payload": {{"id": {value}}}}}'.encode() for value in VALUES),
+]
+TOPICS = [
+    "shop",
+    "",
+    ".",
+    "..",
+    "a.b",
+    "server.shop.orders",
+    "a.b.c.d.e",
+    ".a.b",
+    "a.b.",
+    " x ",
+    "\n",
+    "表.名",
+    '"a".b',
+    "{b}",
+    "x" * 249,
+]
 # The table of most messages of a format's cases, by itself or behind a dot.
 TABLE = r'([".])(?:t|T|products)"'
 UPDATE = r'"(?:UPDATE|UPDATE_AFTER|upd)"'
@@ -187,6 +232,26 @@ def mutants(messages: Sequence[dict[str, Any]], count: int, seed: int) -> Iterat
         )
         at, way = draw.randrange(len(text)), draw.randrange(3)
         yield text[:at] + (draw.choice(CHARACTERS) if way else "") + text[at + (way < 2) :]
+
+
+def fuzzed(folder: Path, spec: Format, count: int) -> list[str]:
+    """So many hostile messages of a format, made of its cases: of two thirds a value is hostile, of the others a
+    character.
+    """
+    draw = random.Random(folder.name)
+    objects = objects_of_cases(folder)
+    some = draw.sample(objects, min(len(objects), 6))
+    of_values = [*in_fields(some, spec), *in_columns(some, spec)]
+    chosen = draw.sample(of_values, min(count * 2 // 3, len(of_values)))
+    return [*chosen, *mutants(objects, count - len(chosen), seed=len(folder.name))]
+
+
+def hostile_records(messages: Iterable[str], seed: str) -> Iterator[Record]:
+    """Messages as records with hostile keys in turn, in topics of all names; some have no value."""
+    draw = random.Random(seed)
+    for number, text in enumerate(messages):
+        value = None if draw.random() < 0.05 else text.encode(errors="surrogatepass")
+        yield Record(KEYS[number % len(KEYS)], value, draw.choice(TOPICS))
 
 
 def is_json(text: str) -> bool:

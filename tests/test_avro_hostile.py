@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -106,14 +107,14 @@ UPDATES = {
 }
 
 
-def messages_of(name: str) -> list[bytes]:
+def messages_of(name: str, damaged_ones: int) -> list[bytes]:
     """Hostile messages between usual ones, whose keys are 1001 and 1002; also some whose bytes are damaged."""
     names: dict[str, Any] = {}
     schema = fastavro.parse_schema(json.loads(SCHEMAS[name].read_text()), names)
     usual = [encoded(schema, record) for record in (filled(schema, UPDATES[name](number)) for number in (1001, 1002))]
     hostile = [encoded(schema, record) for record in hostile_records(schema, names, UPDATES[name](1))]
     draw = random.Random(name)
-    damaged = [mutated(draw, usual[0]) for _ in range(300)]
+    damaged = [mutated(draw, usual[0]) for _ in range(damaged_ones)]
     beyond = beyond_their_type(usual[0]) if name == "oceanbase_avro" else []
     return [usual[0], *hostile, *(one for one in damaged if one), *beyond, usual[1]]
 
@@ -125,13 +126,24 @@ def beyond_their_type(message: bytes) -> list[bytes]:
 
 
 def test_hostile_messages_land(tmp_path: Path, spark: object, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "project.yml").write_text(PROJECT)
+    check_landed(tmp_path, capsys, monkeypatch, damaged_ones=300)
+
+
+@pytest.mark.soak
+def test_many_damaged_messages_land(
+    tmp_path: Path, spark: object, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_landed(tmp_path, capsys, monkeypatch, damaged_ones=int(os.environ.get("HOSTILE", "10000")))
+
+
+def check_landed(folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, damaged_ones: int) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "project.yml").write_text(PROJECT)
     counts = {}
     for name in SCHEMAS:
-        messages = messages_of(name)
+        messages = messages_of(name, damaged_ones)
         counts[name] = len(messages)
-        (tmp_path / f"{name}.base64").write_bytes(b"".join(base64.b64encode(one) + b"\n" for one in messages))
+        (folder / f"{name}.base64").write_bytes(b"".join(base64.b64encode(one) + b"\n" for one in messages))
     assert main(["run", "-s", "source:*+"]) == 0, capsys.readouterr().err
     landed = rows(capsys, LANDED)
     assert {row["source"]: row["messages"] for row in landed} == counts

@@ -1,46 +1,139 @@
-"""The messages of all cases land from files, each once, in one run of all formats (tests/every_format)."""
+"""The messages of all cases, and hostile ones, land from files and from dumps of topics, each once, in one run of all
+formats (tests/every_format).
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from runner.spec.formats import FormatFolders
 from runner.yaml_text import read_yaml
+from tests.hostile_json import fuzzed, hostile_records, is_json
 from tests.pages import ROOT
+from tests.spark_fixtures import rows
+from tests.topic_records import Record, record, write_topic
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 
 PROJECT = ROOT / "tests" / "every_format"
+CASES = ROOT / "formats" / "cases"
+# Formats that read a record's key or topic: dumps of topics have their messages.
+OF_RECORDS = (
+    "debezium", "debezium_flat", "debezium_mongodb", "debezium_postgresql", "oms_debezium", "oms_debezium_smt",
+    "qlik_replicate",
+)  # fmt: skip
+# Hostile messages of each format.
+SOME, MANY = 200, int(os.environ.get("HOSTILE", "10000"))
+UNREAD = """
+select source, raw from dead_letters where reason in ('not-json', 'trailing-text', 'not-an-object', 'empty')
+"""
+
+
+def formats() -> set[str]:
+    return {path.stem for path in (ROOT / "formats").glob("*.yml")}
+
+
+def declared() -> list[dict[str, Any]]:
+    """The sources of the project, by themselves."""
+    sources: list[dict[str, Any]] = yaml.safe_load((PROJECT / "project.yml").read_text())["sources"]
+    return sources
 
 
 def test_every_built_in_format_has_a_source() -> None:
-    formats = {path.stem for path in (ROOT / "formats").glob("*.yml")}
     sources = {source["format"].text() for source in read_yaml(PROJECT / "project.yml")["sources"].elements()}
     # It is only laid over other formats.
-    assert formats - sources == {"oms_before_3_3"}
+    assert formats() - sources == {"oms_before_3_3"}
 
 
-def test_every_message_of_the_cases_lands_once(tmp_path: Path, project, runner) -> None:
-    text = (PROJECT / "project.yml").read_text().replace("../../", f"{ROOT}/")
-    folder = project({"project.yml": text})
+def test_formats_of_records_are_all_that_read_more_than_the_value() -> None:
+    folders = FormatFolders((ROOT / "formats",))
+    specs = {name: repr(folders.load(name)) for name in formats()}
+    told = {name for name, spec in specs.items() if any(f"'{word}'" in spec for word in ("$key", "$topic", "$headers"))}
+    assert told == set(OF_RECORDS)
+
+
+def test_every_message_of_the_cases_and_hostile_ones_land_once(tmp_path: Path, project, runner, capsys) -> None:
+    sources = declared()
+    hostile = {source["name"]: hostile_messages(source["name"], SOME) for source in sources}
+    sent = {source["name"]: write_messages(tmp_path, source, hostile[source["name"]]) for source in sources}
+    project({"project.yml": yaml.safe_dump({"name": "every_format", "sources": sources})})
     assert runner("run").code == 0
-    landed = {
-        one["unique_id"].rpartition(".")[2].removesuffix("_to_changelog"): one["adapter_response"]["rows"].get(
-            "messages"
-        )
-        for one in json.loads((folder / "target/run_results.json").read_text())["results"]
-        if one["unique_id"].endswith("_to_changelog")
-    }
-    assert landed == {name: messages_of_cases(name) for name in landed}
-    assert len(landed) == 33
+    assert landed_messages(tmp_path) == sent
+    assert len(sent) == len(formats()) - 1
     # `conserved` of each source counts again what is in the files.
+    assert runner("test", "--data").code == 0
+    dead = {name: set() for name in sent}
+    for row in rows(capsys, UNREAD):
+        dead[row["source"]].add(row["raw"])
+    for name, messages in hostile.items():
+        unread = {text for text in messages if text in dead[name]}
+        assert unread == {text for text in messages if not is_json(text)}, name
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "source", [one for one in declared() if "avro" not in one["name"]], ids=lambda one: one["name"]
+)
+def test_many_hostile_messages_land_each_once(source, tmp_path: Path, project, runner) -> None:
+    sent = write_messages(tmp_path, source, hostile_messages(source["name"], MANY))
+    project({"project.yml": yaml.safe_dump({"name": "every_format", "sources": [source]})})
+    assert runner("run").code == 0
+    assert landed_messages(tmp_path) == {source["name"]: sent}
     assert runner("test", "--data").code == 0
 
 
-def messages_of_cases(format_name: str) -> int:
-    """The lines that are not blank in the files of a format's cases."""
-    ending = "base64" if format_name.endswith("avro") else "jsonl"
-    files = (ROOT / "formats/cases" / format_name).glob(f"*.messages.{ending}")
-    return sum(1 for path in files for line in path.read_bytes().split(b"\n") if line.strip(b" \t\r"))
+def hostile_messages(name: str, count: int) -> list[str]:
+    """Those of Avro are in test_avro_hostile.py."""
+    if name.endswith("avro"):
+        return []
+    return fuzzed(CASES / name, FormatFolders((ROOT / "formats",)).load(name), count)
+
+
+def write_messages(folder: Path, source: dict[str, Any], hostile: list[str]) -> int:
+    """Writes what a source reads, and says to it where that is; the number of messages."""
+    name = source["name"]
+    if name.endswith("avro"):
+        for key in {"files", "schema"} & source.keys():
+            source[key] = source[key].replace("../../", f"{ROOT}/")
+        return len(lines_of(name, "*.messages.base64"))
+    into = folder / "in" / name
+    into.mkdir(parents=True)
+    plain = lines_of(name, "*.messages.jsonl")
+    if name not in OF_RECORDS:
+        source["files"] = f"in/{name}/*.jsonl"
+        (into / "1.jsonl").write_bytes(b"\n".join([*plain, *(text.encode() for text in hostile)]))
+        return len(plain) + len(hostile)
+    del source["files"]
+    source["table"] = f"in/{name}"
+    of_cases = [record_of(line) for line in lines_of(name, "*.records.jsonl")]
+    records = [*(Record(None, line) for line in plain), *of_cases, *hostile_records(hostile, name)]
+    write_topic(records, into / "1.parquet")
+    return len(records)
+
+
+def lines_of(name: str, files: str) -> list[bytes]:
+    """The lines that are not blank in files of a format's cases."""
+    found = sorted((CASES / name).glob(files))
+    return [line for path in found for line in path.read_bytes().split(b"\n") if line.strip(b" \t\r")]
+
+
+def record_of(line: bytes) -> Record:
+    parts = json.loads(line)
+    return record(parts.get("key"), parts.get("value"), parts.get("topic", "shop"))
+
+
+def landed_messages(folder: Path) -> dict[str, int]:
+    """Of each source the messages that the last run has landed."""
+    results = json.loads((folder / "target/run_results.json").read_text())["results"]
+    counts = {one["unique_id"].rpartition(".")[2]: one["adapter_response"]["rows"] for one in results}
+    return {
+        name.removesuffix("_to_changelog"): count.get("messages")
+        for name, count in counts.items()
+        if name.endswith("_to_changelog")
+    }

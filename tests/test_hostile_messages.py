@@ -1,9 +1,10 @@
-"""Messages that nobody should send: none of them stops a source, none is lost, and what is no JSON is never a row."""
+"""Messages that nobody should send: none of them stops a source, none is lost, and what is no JSON is never a row. Here
+with columns of all classes; test_every_format has fewer of every format, and in the long tests many.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterator
 
@@ -27,9 +28,6 @@ FORMATS = (
     "canal", "dataworks", "drs_json", "drs_json_c", "drs_json_oracle", "drs_mongodb", "drs_sql", "oceanbase_canal",
     "oms_canal", "oms_dataworks", "oms_default", "oms_default_extend", "oms_shareplex",
 )  # fmt: skip
-IN_JSON = sorted({path.stem for path in (ROOT / "formats").glob("*.yml") if "avro" not in path.stem} - {BEFORE_3_3})
-# Messages of each of the other formats.
-MANY = int(os.environ.get("HOSTILE", "10000"))
 # What is laid over other formats, and reads nothing but columns.
 OVER = ("oms_dataworks", "oms_default")
 # Clocks change in the zone, so that local times are read too.
@@ -95,26 +93,6 @@ def test_hostile_messages_land_each_once(project, runner, capsys) -> None:
         unread = {row["name"] for row in rows(capsys, COLUMNS_AS_SENT.format(name=name))}
         # The values of MongoDB's shell say themselves what they are.
         assert name == "drs_mongodb" or read_columns(specs[name]) <= unread, name
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", sorted(set(IN_JSON) - set(FORMATS)))
-def test_many_hostile_messages_land_each_once(name: str, project, runner, capsys) -> None:
-    spec = FormatFolders((ROOT / "formats",)).load(name)
-    objects = objects_of_cases(ROOT / "formats/cases" / name)
-    some = random.Random(name).sample(objects, min(len(objects), 6))
-    lines = [*in_fields(some, spec), *in_columns(some, spec)][: MANY // 2]
-    lines += mutants(objects, MANY - len(lines), seed=len(name))
-    source = f"  - {{name: {name}, format: {name}, files: in/*.jsonl, zone: {ZONE}}}\n"
-    project({"project.yml": f"sources:\n{source}", "in/a.jsonl": "\n".join(lines)})
-    ran = runner("run")
-    assert ran.code == 0, ran.out + ran.err
-    landed = rows(capsys, LANDED.format(name=name))
-    assert len(landed) == len(lines)
-    unread = [row["kind"] == "dead_letter" and row["reason"] in NOT_READ for row in landed]
-    wrong = [line[:2_000] for line, is_unread in zip(lines, unread) if is_unread == is_json(line)]
-    assert not wrong
-    assert runner("test", "--data").code == 0
 
 
 def read_columns(spec: Format) -> set[str]:

@@ -171,7 +171,10 @@ MUTATIONS = {
     ],
     "debezium_postgresql": [[Mutation("{at: before, image: key}", "before", "default_identity", "before")]],
     "debezium_flat": [
-        [Mutation("drop: [__deleted, ", "drop: [", "rows", "after")],
+        [
+            Mutation("drop: [__deleted, ", "drop: [", "rows", "after"),
+            Mutation("produced_at: {at: __ts_ms", "produced_at: {at: __source_ts_ms", "names_of_fields", "produced_at"),
+        ],
         [Mutation('{at: $topic, pattern: "{server}.{database}.{table_name}"}', "$topic", "rows", "table_name")],
     ],
     "debezium_mongodb": [

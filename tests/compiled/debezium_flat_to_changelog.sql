@@ -9,15 +9,21 @@ decoded as (
   select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `__op` string, `__db` string, `__source_db` string, `__schema` string, `__source_schema` string, `__table` string,
-          `__source_table` string, `__source_gtid` string, `__source_txId` string, `__txId` string, `__source_ts_ms` string,
-          `__ts_ms` string, `__source_file` string, `__source_lsn` string, `__lsn` string, `__source_pos` string,
-          `__source_row` string, `__source_connector` string, `__connector` string, `__source_name` string, `__name` string,
-          `__deleted` string, `.` map<string,string>>,
+          `__source_table` string, `__transaction_id` string, `__source_gtid` string, `__gtid` string, `__source_txId` string,
+          `__txId` string, `__source_ts_ms` string, `__ts_ms` string, `__source_file` string, `__file` string,
+          `__source_commit_lsn` string, `__commit_lsn` string, `__source_commit_scn` string, `__commit_scn` string,
+          `__source_lsn` string, `__lsn` string, `__source_pos` string, `__pos` string, `__source_change_lsn` string,
+          `__change_lsn` string, `__source_scn` string, `__scn` string, `__source_row` string, `__row` string,
+          `__source_event_serial_no` string, `__event_serial_no` string, `__source_connector` string, `__connector` string,
+          `__source_name` string, `__name` string, `__deleted` string, `.` map<string,string>>,
         `__op` string, `__db` string, `__source_db` string, `__schema` string, `__source_schema` string, `__table` string,
-        `__source_table` string, `__source_gtid` string, `__source_txId` string, `__txId` string, `__source_ts_ms` string,
-        `__ts_ms` string, `__source_file` string, `__source_lsn` string, `__lsn` string, `__source_pos` string,
-        `__source_row` string, `__source_connector` string, `__connector` string, `__source_name` string, `__name` string,
-        `__deleted` string, `.` map<string,string>,
+        `__source_table` string, `__transaction_id` string, `__source_gtid` string, `__gtid` string, `__source_txId` string,
+        `__txId` string, `__source_ts_ms` string, `__ts_ms` string, `__source_file` string, `__file` string,
+        `__source_commit_lsn` string, `__commit_lsn` string, `__source_commit_scn` string, `__commit_scn` string,
+        `__source_lsn` string, `__lsn` string, `__source_pos` string, `__pos` string, `__source_change_lsn` string,
+        `__change_lsn` string, `__source_scn` string, `__scn` string, `__source_row` string, `__row` string,
+        `__source_event_serial_no` string, `__event_serial_no` string, `__source_connector` string, `__connector` string,
+        `__source_name` string, `__name` string, `__deleted` string, `.` map<string,string>,
         `schema` struct<
           `fields` array<struct<
             `field`:string,`name`:string,`type`:string,`parameters`:struct<`scale`:string>>>>,
@@ -40,9 +46,12 @@ parsed as (
 placed as (
   select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`, origin.topic as `$topic`) as m
   from (select *, coalesce(m.`payload`,
-    struct(m.`__op`, m.`__db`, m.`__source_db`, m.`__schema`, m.`__source_schema`, m.`__table`, m.`__source_table`, m.`__source_gtid`,
-    m.`__source_txId`, m.`__txId`, m.`__source_ts_ms`, m.`__ts_ms`, m.`__source_file`, m.`__source_lsn`, m.`__lsn`, m.`__source_pos`,
-    m.`__source_row`, m.`__source_connector`, m.`__connector`, m.`__source_name`, m.`__name`, m.`__deleted`, m.`.`)) as found from parsed)
+    struct(m.`__op`, m.`__db`, m.`__source_db`, m.`__schema`, m.`__source_schema`, m.`__table`, m.`__source_table`, m.`__transaction_id`,
+    m.`__source_gtid`, m.`__gtid`, m.`__source_txId`, m.`__txId`, m.`__source_ts_ms`, m.`__ts_ms`, m.`__source_file`, m.`__file`,
+    m.`__source_commit_lsn`, m.`__commit_lsn`, m.`__source_commit_scn`, m.`__commit_scn`, m.`__source_lsn`, m.`__lsn`, m.`__source_pos`,
+    m.`__pos`, m.`__source_change_lsn`, m.`__change_lsn`, m.`__source_scn`, m.`__scn`, m.`__source_row`, m.`__row`,
+    m.`__source_event_serial_no`, m.`__event_serial_no`, m.`__source_connector`, m.`__connector`, m.`__source_name`, m.`__name`,
+    m.`__deleted`, m.`.`)) as found from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -61,9 +70,15 @@ classified as (
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
-    array('__deleted', '__op', '__db', '__schema', '__table', '__lsn', '__txId', '__ts_ms', '__connector', '__name', '__source_db',
-      '__source_schema', '__source_table', '__source_lsn', '__source_txId', '__source_ts_ms', '__source_connector', '__source_name',
-      '__source_file', '__source_pos', '__source_row', '__source_gtid') as hidden,
+    array('__deleted', '__op', '__version', '__connector', '__name', '__ts_ms', '__ts_us', '__ts_ns', '__snapshot', '__db', '__schema',
+      '__sequence', '__table', '__server_id', '__gtid', '__file', '__pos', '__row', '__thread', '__query', '__txId', '__lsn', '__xmin',
+      '__scn', '__commit_scn', '__rs_id', '__ssn', '__redo_thread', '__user_name', '__row_id', '__change_lsn', '__commit_lsn',
+      '__event_serial_no', '__transaction_id', '__transaction_total_order', '__transaction_data_collection_order', '__source_version',
+      '__source_connector', '__source_name', '__source_ts_ms', '__source_ts_us', '__source_ts_ns', '__source_snapshot', '__source_db',
+      '__source_schema', '__source_sequence', '__source_table', '__source_server_id', '__source_gtid', '__source_file', '__source_pos',
+      '__source_row', '__source_thread', '__source_query', '__source_txId', '__source_lsn', '__source_xmin', '__source_scn',
+      '__source_commit_scn', '__source_rs_id', '__source_ssn', '__source_redo_thread', '__source_user_name', '__source_row_id',
+      '__source_change_lsn', '__source_commit_lsn', '__source_event_serial_no') as hidden,
     case when verdict = 'row delete' then m.`.` end as found_before,
     case when verdict in ('row insert', 'row snapshot', 'row update') then m.`.` end as found_after
   from classified
@@ -78,7 +93,7 @@ checked as (
       when verdict not like 'row %' then null
       when array_contains(misfits, '.') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0
-        and (size(if(verdict = 'row delete', found_before, found_after)) > 22
+        and (size(if(verdict = 'row delete', found_before, found_after)) > 67
         or size(table_columns(if(verdict = 'row delete', found_before, found_after), null, hidden)) > 0), false) then 'no-row-image'
     end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), hidden) as key_names,
@@ -144,17 +159,25 @@ select
   if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
-  if(kind in ('row', 'ddl'), types, null) as types,
-  coalesce(instant_of_milliseconds(nullif(m.`__source_ts_ms`, '0')), instant_of_milliseconds(nullif(m.`__ts_ms`, '0'))) as event_time,
-  cast(null as timestamp) as produced_at,
-  coalesce(nullif(m.`__source_gtid`, ''), nullif(m.`__source_txId`, ''), nullif(m.`__txId`, '')) as tx_id,
+  if(kind in ('row', 'ddl'), types, null) as types, instant_of_milliseconds(nullif(m.`__source_ts_ms`, '0')) as event_time,
+  instant_of_milliseconds(m.`__ts_ms`) as produced_at,
+  coalesce(nullif(m.`__transaction_id`, ''), nullif(m.`__source_gtid`, ''), nullif(m.`__gtid`, ''), nullif(m.`__source_txId`, ''),
+    nullif(m.`__txId`, '')) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position',
-      order_position(array(coalesce(get(slice(regexp_extract_all(m.`__source_file`, '[0-9]+', 0), -1, 1), 0), m.`__source_lsn`, m.`__lsn`),
-      m.`__source_pos`, m.`__source_row`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+      order_position(array(coalesce(get(slice(regexp_extract_all(m.`__source_file`, '[0-9]+', 0), -1, 1), 0),
+      get(slice(regexp_extract_all(m.`__file`, '[0-9]+', 0), -1, 1), 0), number_of_lsn(m.`__source_commit_lsn`),
+      number_of_lsn(m.`__commit_lsn`), m.`__source_commit_scn`, m.`__commit_scn`, m.`__source_lsn`, m.`__lsn`),
+      coalesce(m.`__source_pos`, m.`__pos`, number_of_lsn(m.`__source_change_lsn`), number_of_lsn(m.`__change_lsn`), m.`__source_scn`,
+      m.`__scn`), coalesce(m.`__source_row`, m.`__row`, m.`__source_event_serial_no`, m.`__event_serial_no`))), 'arrival', arrival, 'row',
+      row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('connector', coalesce(nullif(m.`__source_connector`, ''), nullif(m.`__connector`, '')),
-    'server', coalesce(nullif(m.`__source_name`, ''), nullif(m.`__name`, '')), 'gtid', m.`__source_gtid`,
-    'log_position', coalesce(nullif(m.`__source_lsn`, ''), nullif(m.`__lsn`, '')),
+    'server', coalesce(nullif(m.`__source_name`, ''), nullif(m.`__name`, '')),
+    'gtid', coalesce(nullif(m.`__source_gtid`, ''), nullif(m.`__gtid`, '')),
+    'scn', coalesce(nullif(m.`__source_scn`, ''), nullif(m.`__scn`, '')),
+    'log_position',
+      coalesce(nullif(m.`__source_file`, ''), nullif(m.`__file`, ''), nullif(m.`__source_lsn`, ''), nullif(m.`__lsn`, ''),
+      nullif(m.`__source_change_lsn`, ''), nullif(m.`__change_lsn`, '')),
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
     'ambiguous_times',

@@ -1,0 +1,40 @@
+"""Records of Kafka's topics, and dumps of topics as Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow
+import pyarrow.parquet
+
+from tests.encoders import json_text
+
+
+class Record(NamedTuple):
+    """A record of a topic; the value of a tombstone is null."""
+
+    key: bytes | None
+    value: bytes | None
+    topic: str = "shop"
+
+
+def record(key: Any, value: Any, topic: str = "shop") -> Record:
+    return Record(*(None if part is None else json_text(part).encode() for part in (key, value)), topic)
+
+
+def write_topic(records: Iterable[Record], path: Path) -> None:
+    """A dump of a partition of each topic as a Parquet file. Old records are gone: offsets do not begin at 0."""
+    told = list(records)
+    written = datetime(2024, 5, 1, 3, tzinfo=timezone.utc)
+    columns = {
+        "key": pyarrow.array([one.key for one in told], pyarrow.binary()),
+        "value": pyarrow.array([one.value for one in told], pyarrow.binary()),
+        "topic": pyarrow.array([one.topic for one in told], pyarrow.string()),
+        "partition": pyarrow.array([0] * len(told), pyarrow.int32()),
+        "offset": pyarrow.array([number + 95 for number in range(len(told))], pyarrow.int64()),
+        "timestamp": pyarrow.array([written] * len(told), pyarrow.timestamp("us", tz="UTC")),
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
