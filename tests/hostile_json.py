@@ -247,11 +247,11 @@ def fuzzed(folder: Path, spec: Format, count: int) -> list[str]:
 
 
 def hostile_records(messages: Iterable[str], seed: str) -> Iterator[Record]:
-    """Messages as records with hostile keys in turn, in topics of all names; some have no value."""
+    """Messages as records with hostile keys in turn, in topics of all names; and a tombstone of each key."""
     draw = random.Random(seed)
     for number, text in enumerate(messages):
-        value = None if draw.random() < 0.05 else text.encode(errors="surrogatepass")
-        yield Record(KEYS[number % len(KEYS)], value, draw.choice(TOPICS))
+        yield Record(KEYS[number % len(KEYS)], text.encode(), draw.choice(TOPICS))
+    yield from (Record(key, None, draw.choice(TOPICS)) for key in KEYS)
 
 
 def is_json(text: str) -> bool:
