@@ -6,8 +6,7 @@ vendor_exceptions.yml says otherwise.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -21,6 +20,7 @@ from tests.encoders import (
     changed_columns,
     digits,
     epoch_ms,
+    events,
     geometry_bytes,
     image,
     is_replaced,
@@ -172,16 +172,6 @@ def envelope_schema(fields: list[dict[str, Any]], struct: str = "struct") -> dic
 # Zero dates become null or the epoch: what the row held is lost.
 DEBEZIUM_HAS_NONE = ("zero_dates", "zero_moments")
 DEBEZIUM_OPS = {"snapshot": "r", "insert": "c", "update": "u", "delete": "d", "truncate": "t"}
-
-
-def events(change: Any) -> Iterator[Any]:
-    """The changes that a connector tells: of a key that changes, a delete and an insert."""
-    key = change.table.key
-    if change.op == "update" and key and any(change.before[name] != change.after[name] for name in key):
-        yield replace(change, op="delete", after=None)
-        yield replace(change, op="insert", before=None)
-    else:
-        yield change
 
 
 def key_of(change: Any, writers: Writers, type_name: TypeName) -> dict[str, Any] | None:

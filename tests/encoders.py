@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -117,6 +117,16 @@ def image(change: Any, row: Mapping[str, Any] | None, writers: Writers) -> dict[
 
 def changed_columns(change: Any) -> set[str]:
     return {column.name for column in change.table.columns if change.before[column.name] != change.after[column.name]}
+
+
+def events(change: Any) -> Iterator[Any]:
+    """A change as most tools with keyed topics tell it: if its key changes, a delete and an insert."""
+    is_update = change.table is not None and change.op == "update"
+    if is_update and changed_columns(change) & set(change.table.key):
+        yield replace(change, op="delete", after=None)
+        yield replace(change, op="insert", before=None)
+    else:
+        yield change
 
 
 def some_columns(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

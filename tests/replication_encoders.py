@@ -25,6 +25,7 @@ from tests.encoders import (
     changed_columns,
     declared_fraction,
     digits,
+    events,
     image,
     joined,
     local_moment,
@@ -156,6 +157,10 @@ def ticdc_canal(change: Any) -> list[bytes]:
     """With the extension. A timestamp of the commit is milliseconds, and 18 bits of a count."""
     if change.op == "snapshot":
         return []
+    return [one for event in events(change) for one in ticdc_event(event)]
+
+
+def ticdc_event(change: Any) -> list[bytes]:
     commit = (change.instant << 18) + change.order
     body = {**canal_message(change, TICDC_VALUES, ticdc_type, change.instant), "id": 0}
     if change.op == "heartbeat":

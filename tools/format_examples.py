@@ -1,4 +1,4 @@
-"""docs/examples.md: a message of each format and the row that it becomes, from the formats' cases. Without arguments
+"""docs/examples.md: a message of each format and the rows that it becomes, from the formats' cases. Without arguments
 the page is rewritten, with --check the exit code is 1 if it is not current.
 """
 
@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ LEFT_OUT = ("kind", "key_text", "types", "raw", "meta")
 WIDTH = 140
 HEAD = """# Examples
 
-A message of each built-in format, and the row of the changelog that it becomes, without the columns `types` and `meta`.
+A message of each built-in format and the rows of the changelog that it becomes, without the columns `types` and `meta`.
 They are from the formats' cases in `formats/cases`; `tools/format_examples.py` writes this page.
 """
 
@@ -37,43 +38,55 @@ def _sections() -> Iterator[str]:
         about = read_yaml(ROOT / f"formats/{name}.yml")["about"].text()
         folder = ROOT / "formats/cases" / name
         case = read_yaml(folder / f"{chosen['case']}.rows.yml").value
-        row = case["rows"][int(chosen.get("row", 0))]
+        rows = _of_one_message(case["rows"], int(chosen.get("row", 0)))
         message = _message(folder, chosen["case"], int(chosen.get("message", 0)))
         given = f"\nThe source says `{json.dumps(case['source'], ensure_ascii=False)}`.\n" if case.get("source") else ""
-        yield f"\n## {name}\n\n{about}\n\n```json\n{message}\n```\n{given}\n```yaml\n{_row(row)}```\n"
+        shown = "\n".join(map(_row, rows))
+        yield f"\n## {name}\n\n{about}\n\n```json\n{message}\n```\n{given}\n```yaml\n{shown}```\n"
+
+
+def _of_one_message(rows: list[dict[str, Any]], first: int) -> list[dict[str, Any]]:
+    """The row with this number, which is the first of its message, and the others of the message."""
+    numbers = (row.get("seq", {}).get("row", 0) for row in rows[first + 1 :])
+    return rows[first : first + 1 + sum(1 for _ in takewhile(lambda number: int(number) > 0, numbers))]
 
 
 def _message(folder: Path, case: str, number: int) -> str:
     """A message, laid out for reading. Of Avro the cases have a form in JSON, of topics whole records."""
     path = next(folder.glob(f"{case}.[mr]e*s.jsonl"))
     line = [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()][number]
-    return _laid_out(json.loads(line, parse_float=_Number), 0)
+    return _laid_out(json.loads(line, parse_float=_Number, parse_int=_Number), 0)
 
 
-class _Number(float):
-    """A number with its digits as they were sent."""
-
-    def __new__(cls, text: str) -> _Number:
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
+class _Number(str):
+    """The digits of a number, as they were sent."""
 
 
 def _laid_out(value: Any, indent: int) -> str:
     """JSON in which objects and lists stand on one line where they fit."""
-    flat = json.dumps(value, ensure_ascii=False)
+    flat = _flat_json(value)
     if len(flat) + indent <= WIDTH or not isinstance(value, (dict, list)):
         return flat
     pad = " " * (indent + 2)
     if isinstance(value, dict):
-        inner = [f"{json.dumps(key, ensure_ascii=False)}: {_laid_out(one, indent + 2)}" for key, one in value.items()]
+        inner = [f"{_flat_json(key)}: {_laid_out(one, indent + 2)}" for key, one in value.items()]
         return "{\n" + ",\n".join(pad + one for one in inner) + "\n" + " " * indent + "}"
     return "[\n" + ",\n".join(pad + _laid_out(one, indent + 2) for one in value) + "\n" + " " * indent + "]"
+
+
+def _flat_json(value: Any) -> str:
+    """
+    >>> _flat_json({"a": [_Number("1.50"), "1.50", None]})
+    '{"a": [1.50, "1.50", null]}'
+    """
+    match value:
+        case _Number():
+            return str(value)
+        case dict():
+            return "{" + ", ".join(f"{_flat_json(key)}: {_flat_json(one)}" for key, one in value.items()) + "}"
+        case list():
+            return "[" + ", ".join(map(_flat_json, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _row(row: dict[str, Any]) -> str:
