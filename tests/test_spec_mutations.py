@@ -184,7 +184,10 @@ MUTATIONS = {
     ],
     "oms_debezium": [
         [Mutation("seq: [{at: source.pos, as: last_numbers}", "seq: [{at: source.pos, as: numbers}", "rows", "seq")],
-        [Mutation('{source.ts_ms: "0"}', '{source.ts_ms: "1"}', "rows", "op")],
+        [
+            Mutation('{source.ts_ms: "0"}', '{source.ts_ms: "1"}', "rows", "op"),
+            Mutation("[{at: source.ts_ms, as: epoch_s, unknown: 0}, ", "[", "rows", "event_time"),
+        ],
     ],
     "wal2json": [
         [Mutation("seq: [{at: [lsn, nextlsn], as: lsn}]", "seq: [lsn]", "readme", "seq")],
