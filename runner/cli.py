@@ -9,12 +9,15 @@ import sys
 import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from runner.commands import flags
 from runner.commands.arguments import (
     CompileArguments,
+    CompletionArguments,
+    DebugArguments,
     FormatsArguments,
     InferArguments,
     InitArguments,
@@ -30,35 +33,58 @@ from runner.commands.arguments import (
 )
 from runner.errors import RunnerError, RunnerErrors, did_you_mean, errors_in, nearest_or_all
 from runner.report import Report
+from runner.run.results import Result
 from runner.secrets import Secrets
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended: its exit code, how each node went that it worked on, and what kept it from running, if
+    anything did.
+    """
+
+    exit_code: int
+    results: tuple[Result, ...] = ()
+    exception: BaseException | None = None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code; it prints to standard output and standard error."""
+    try:
+        return execute(argv).exit_code
+    except BrokenPipeError:
+        sys.stdout = None  # its reader is gone: Python must not flush it at exit
+        return 0
+
+
+def execute(argv: Sequence[str] | None, stdout: TextIO | None = None) -> Outcome:
+    """Runs a command and says how it went, on standard error too; data go to `stdout`."""
     secrets = Secrets()
     debug, report = False, Report(os.environ.get("RUNNER_LOG_FORMAT", "text"))
     try:
         args = _parser().parse_args(argv)
         debug = args.debug
-        color = False if args.no_color or os.environ.get("NO_COLOR") else None
-        report = Report(args.log_format, args.quiet, color, secrets=secrets)
+        is_dumb = os.environ.get("TERM") == "dumb"
+        color = False if args.no_color or os.environ.get("NO_COLOR") or is_dumb else None
+        report = Report(args.log_format, args.quiet, color, None, stdout, secrets, live=not is_dumb)
         args.secrets = secrets
-        return int(args.run(args, report))
+        return Outcome(int(args.run(args, report)), report.results)
     except BrokenPipeError:
-        sys.stdout = None  # its reader is gone: Python must not flush it at exit
-        return 0
+        raise
     except (RunnerError, RunnerErrors, OSError) as mistake:
         for error in errors_in(mistake):
             report.error(error)
             if debug:
                 report.debug("".join(traceback.format_exception(error)).rstrip())
-        return 2
-    except KeyboardInterrupt:
+        return Outcome(2, exception=mistake)
+    except KeyboardInterrupt as signal:
         report.interrupted()
-        return 130
-    except Exception:
+        return Outcome(130, report.results, signal)
+    except Exception as bug:
         report.bug(traceback.format_exc())
-        return 1
+        return Outcome(1, report.results, bug)
+    finally:
+        report.close()
 
 
 class _Parser(ArgumentParser):
@@ -314,6 +340,18 @@ def _clean(args: Namespace, report: Report) -> int:
     return clean(_project(args), report)
 
 
+def _debug(args: Namespace, report: Report) -> int:
+    from runner.commands.debug import debug
+
+    return debug(DebugArguments(_project(args), os.environ.get("JAVA_HOME")), report)
+
+
+def _completion(args: Namespace, report: Report) -> int:
+    from runner.commands.completion import completion
+
+    return completion(CompletionArguments(_project(args), args.shell, args.line), _parser(), report)
+
+
 Section = Callable[[ArgumentParser], None]
 EXECUTING: tuple[Section, ...] = (flags.selection, flags.fail_fast, flags.threads, flags.defer)
 BUILDING = (*EXECUTING, flags.full_refresh, flags.empty)
@@ -343,6 +381,8 @@ COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Sectio
     ),
     ("mirrors", _mirrors, "write mirrors of tables that have landed, for review", (flags.of_mirrors,)),
     ("init", _init, "start a new project", (flags.of_init, flags.of_messages)),
+    ("debug", _debug, "check that all is there that a run needs: Java, Spark, packages, project, sources", ()),
+    ("completion", _completion, "print the script with which a shell completes commands", (flags.of_completion,)),
     ("clean", _clean, "remove what the runner wrote to target/", ()),
 )
 

@@ -5,25 +5,27 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TextIO
 
-import orjson
-
 from runner.errors import BUG, RunnerError, RunnerWarning
+from runner.grid import grid, json_text
+from runner.live import Live, Measured, Work, grouped
 from runner.project.nodes import Node
 from runner.run.results import Batch, Result, most_frequent
 from runner.secrets import Secrets
 
 WORDS = {"success": "OK", "error": "ERROR", "skipped": "SKIP", "pass": "PASS", "warn": "WARN", "fail": "FAIL"}
 COLOURS = {"OK": "32", "PASS": "32", "WARN": "33", "ERROR": "31", "FAIL": "31", "SKIP": "33"}
-NARROW = 100
+# The width of tables that no terminal shows.
+SCREEN = 140
 
 
 class Report:
     """Reports how a run goes. `log_format` is text or json; `quiet` leaves out what is not a warning or failure.
-    `secrets` are blotted out of all events.
+    `secrets` are blotted out of all events. `live`: whether lines may be drawn again on the terminal that there is.
     """
 
     def __init__(
@@ -34,12 +36,20 @@ class Report:
         stderr: TextIO | None = None,
         stdout: TextIO | None = None,
         secrets: Secrets | None = None,
+        live: bool = True,
     ) -> None:
         self.secrets = secrets or Secrets()
         self.stderr, self.stdout = stderr or sys.stderr, stdout or sys.stdout
         self.log_format, self.quiet = log_format, quiet
         self.color = self.stderr.isatty() if color is None else color
         self.warnings = 0
+        self.results: tuple[Result, ...] = ()
+        is_drawn = live and not quiet and log_format == "text" and self.stderr.isatty()
+        self.live = Live(self.stderr if is_drawn else None, self._running)
+
+    def close(self) -> None:
+        """Ends what is shown of work under way."""
+        self.live.close()
 
     # --- events
 
@@ -48,7 +58,7 @@ class Report:
             self._line({"event": "info", "message": text}, text)
 
     def error(self, error: RunnerError) -> None:
-        self._line(_event_of("error", error), str(error), clock=False)
+        self._line(_event_of("error", error), self._error(str(error)), clock=False)
 
     def warn(self, warning: RunnerWarning) -> None:
         """Reports what stops nothing; the last line of a run counts it."""
@@ -61,7 +71,7 @@ class Report:
     def query_failed(self, message: str) -> None:
         """Reports that Spark refused a query of the user."""
         event = {"event": "error", "code": "query", "message": message, "where": None, "hint": None}
-        self._line(event, f"error[query]: {message}", clock=False)
+        self._line(event, self._error(f"error[query]: {message}"), clock=False)
 
     def interrupted(self) -> None:
         self._line({"event": "interrupted", "message": "interrupted"}, "interrupted", clock=False)
@@ -71,14 +81,57 @@ class Report:
         text = f"{trace}{BUG}"
         self._line({"event": "bug", "message": text}, text, clock=False)
 
+    @contextmanager
+    def during(self, what: str, is_said: bool = False) -> Iterator[None]:
+        """Shows on a terminal what is being done in the block; elsewhere it is said after a while, with `is_said` at
+        once.
+        """
+        if self.quiet:
+            yield
+            return
+        if is_said and not self.live.terminal:
+            self.say(what)
+        self.live.begin(Work(what, what))
+        try:
+            yield
+        finally:
+            self.live.end(what)
+
+    def measuring(self, measured: Measured) -> None:
+        """From now on this function is asked how far a node is."""
+        self.live.measured = measured
+
     def started(self, node: Node, number: int, total: int) -> None:
+        """Reports that a node runs, and from then on how far it is."""
+        if not self.quiet:
+            self.opened(node, number, total)
+            self.live.begin(Work(node.name, f"{_kind(node)} {node.name}", f"{number} of {total} "))
+
+    def opened(self, node: Node, number: int, total: int) -> None:
+        """Reports that a node runs, if it takes long or goes on without an end."""
         if not self.quiet and node.model and node.model.is_table:
             self._line(
                 {"event": "started", "name": node.name, "number": number, "total": total},
                 f"{number} of {total} START {_kind(node)} {node.name}",
             )
 
+    def _running(self, work: Work) -> None:
+        """Reports that work is still under way."""
+        measure = work.measure
+        event = {
+            "event": "running",
+            "name": work.name,
+            "read": measure.read,
+            "written": measure.written,
+            "rate": work.rate,
+            "share": None if measure.share is None else round(min(measure.share, 1.0), 3),
+            "seconds": round(work.seconds, 3),
+        }
+        share = "" if measure.share is None else f", {int(min(measure.share, 1.0) * 100)}%"
+        self._line(event, f"{work.number}RUNNING {work.what}: {work.progress}{share}")
+
     def finished(self, node: Node, result: Result, number: int, total: int) -> None:
+        self.live.end(node.name)
         if self.quiet and result.status in ("success", "pass"):
             return
         word = WORDS[result.status]
@@ -150,13 +203,14 @@ class Report:
         return f"no errors, {counted(self.warnings, 'warning')}" if self.warnings else "all good"
 
     def done(self, results: Iterable[Result]) -> None:
-        statuses = [r.status for r in results]
+        self.results = tuple(results)
+        statuses = [r.status for r in self.results]
         good = sum(s in ("success", "pass") for s in statuses)
         bad = sum(s in ("error", "fail") for s in statuses)
         warned, skipped = statuses.count("warn") + self.warnings, statuses.count("skipped")
         text = f"Done. PASS={good} WARN={warned} ERROR={bad} SKIP={skipped} TOTAL={good + warned + bad + skipped}"
         if bad or not self.quiet:
-            self._line({"event": "done", "message": text}, text)
+            self._line({"event": "done", "message": text}, self._coloured(_worst(bad, warned), text))
 
     def _line(self, event: Mapping[str, Any], text: str, clock: bool = True) -> None:
         now = datetime.now()
@@ -164,10 +218,16 @@ class Report:
             line = json.dumps({"time": now.isoformat(timespec="seconds"), **event}, ensure_ascii=False)
         else:
             line = f"{now:%H:%M:%S}  {text}" if clock else text
-        print(self.secrets.blotted(line), file=self.stderr, flush=True)
+        with self.live.above():
+            print(self.secrets.blotted(line), file=self.stderr, flush=True)
 
-    def _coloured(self, word: str) -> str:
-        return self._painted(word, COLOURS[word])
+    def _coloured(self, word: str, text: str = "") -> str:
+        return self._painted(text or word, COLOURS[word])
+
+    def _error(self, text: str) -> str:
+        """The text of an error, whose first words are red."""
+        first, colon, rest = text.partition(":")
+        return f"{self._coloured('ERROR', first + colon)}{rest}"
 
     def _reasons(self, reasons: Mapping[str, int]) -> str:
         """The reasons of dead letters, as they follow the number of these."""
@@ -182,58 +242,22 @@ class Report:
     # --- payload: data, in which nothing is blotted out
 
     def payload(self, text: str) -> None:
-        print(text, file=self.stdout)
+        with self.live.above():
+            print(text, file=self.stdout)
 
     def json_lines(self, rows: Iterable[Mapping[str, Any]]) -> None:
         for row in rows:
             self.payload(json_text(row))
 
     def table(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Prints rows as a grid if it fits the screen, else one after the other without nulls."""
-        width = shutil.get_terminal_size((NARROW + 40, 24)).columns
-        cells = [[cell(row[c]) for c in columns] for row in rows]
-        widths = [max(len(text) for text in column) for column in zip(columns, *cells)]
-        if sum(widths) + 3 * len(widths) <= width:
-            for line in [columns, ["-" * w for w in widths], *cells]:
-                self.payload(" | ".join(text.ljust(w) for text, w in zip(line, widths)).rstrip())
-        else:
-            label = max(len(c) for c in columns)
-            for number, line in enumerate(cells, 1):
-                self.payload(f"-- row {number} " + "-" * 40)
-                for column, text, value in zip(columns, line, rows[number - 1].values()):
-                    if value not in (None, {}, []):
-                        self.payload(f"{column.ljust(label)}  {_cut(text, max(40, width - label - 2))}")
+        """Prints rows as a table that fits the screen, or as blocks if the columns are too many for it."""
+        for line in grid(columns, rows, shutil.get_terminal_size((SCREEN, 24)).columns):
+            self.payload(line)
         self.payload(f"({len(rows)} row{'s' if len(rows) != 1 else ''})")
 
 
-def cell(value: Any) -> str:
-    """
-    >>> cell({"a": None}), cell("x"), cell(None)
-    ('{"a":null}', 'x', '')
-    """
-    if value is None:
-        return ""
-    return " ".join(value.splitlines()) if isinstance(value, str) else json_text(value)
-
-
-def json_text(value: Any) -> str:
-    """Compact JSON; numbers too large for 64 bits keep their digits."""
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def grouped(count: int) -> str:
-    """
-    >>> grouped(1234567)
-    '1 234 567'
-    """
-    return f"{count:,}".replace(",", " ")
+def _worst(bad: int, warned: int) -> str:
+    return "ERROR" if bad else "WARN" if warned else "OK"
 
 
 def counted(count: int, what: str) -> str:

@@ -35,6 +35,8 @@ BASE = (
     "sql_text",
     "sql_layout",
     "csv_text",
+    "grid",
+    "live",
 )
 MAY_IMPORT = {
     "base": {"base"},
@@ -53,7 +55,8 @@ MAY_IMPORT = {
         *("artifacts", "report", "commands"),
     },
     "notebook": {"base", "functions", "compile", "engine", "commands"},
-    "cli": {"base", "report", "commands"},
+    "cli": {"base", "report", "commands", "run"},
+    "invocation": {"base", "cli", "engine", "run"},
 }
 MODULES = sorted(path for path in RUNNER.rglob("*.py") if path.stem != "__init__")
 MACROS = sorted((ROOT / "macros").rglob("*.sql"))

@@ -47,7 +47,8 @@ def test_what_is_wrong_is_said(
     )
     ran = run(folder, **environment)
     assert (ran.returncode, ran.stdout) == (2, "")
-    said, hint = [line for line in ran.stderr.splitlines() if not line.startswith("Picked up")]
+    starting, said, hint = [line for line in ran.stderr.splitlines() if not line.startswith("Picked up")]
+    assert starting[10:] == "starting Spark"
     assert said.startswith("error[spark-start]: Spark did not start: ") and says in said
     assert "hint: Spark needs Java 17 or later" in hint and "target/logs/spark.log has the whole output" in hint
 

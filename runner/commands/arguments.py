@@ -165,3 +165,20 @@ class MirrorsArguments:
     project: ProjectArguments
     source: str | None = None
     table: str | None = None
+
+
+@dataclass(frozen=True)
+class DebugArguments:
+    """`java_home` is where Java is; None for the one that is found in PATH."""
+
+    project: ProjectArguments
+    java_home: str | None = None
+
+
+@dataclass(frozen=True)
+class CompletionArguments:
+    """A shell whose script is wanted; or `candidates`, and the line up to the cursor."""
+
+    project: ProjectArguments
+    shell: str
+    line: str = ""

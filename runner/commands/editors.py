@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.files import write_whole
+from runner.grid import json_text
 from runner.project.json_schema import project_schema
-from runner.report import json_text
 from runner.spec.json_schema import spec_schema
 
 FOLDER = ".schemas"

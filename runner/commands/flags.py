@@ -132,3 +132,9 @@ def of_mirrors(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=("suggest",), help="write mirrors of the tables that have landed, for review")
     parser.add_argument("--source", metavar="NAME", help="only tables of this source (default: all)")
     parser.add_argument("--table", metavar="TABLE", help=table)
+
+
+def of_completion(parser: ArgumentParser) -> None:
+    shell = "print the script for this shell; candidates: print what could stand at the end of LINE, as the scripts ask"
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "candidates"), help=shell)
+    parser.add_argument("line", metavar="LINE", nargs="?", default="", help="a command line up to the cursor")

@@ -6,7 +6,8 @@ from runner.commands.arguments import FormatsArguments, ProjectArguments
 from runner.commands.workspace import folders_of, format_renderer
 from runner.compile.query import Print, compile_format
 from runner.errors import Problems, RunnerError, nearest_or_all
-from runner.report import Report, counted, json_text
+from runner.grid import json_text
+from runner.report import Report, counted
 from runner.spec.formats import FormatFolders
 from runner.spec.json_schema import spec_schema
 from runner.yaml_text import Yaml
@@ -41,7 +42,7 @@ def _check(arguments: FormatsArguments, report: Report) -> None:
     if arguments.messages:
         from runner.commands.parse import parse_messages
 
-        parsed = parse_messages(arguments.messages)
+        parsed = parse_messages(arguments.messages, report)
         for warning in parsed.warnings:
             report.warn(warning)
         summary = f"{summary}, {parsed.summary}"

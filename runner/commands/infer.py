@@ -39,7 +39,7 @@ def infer(arguments: InferArguments, report: Report) -> int:
     for line in _said(look, folders):
         report.payload(line)
     for fit in look.best[:TRIED]:
-        for line in _tried(arguments, look, fit.name):
+        for line in _tried(arguments, look, fit.name, report):
             report.payload(line)
     if arguments.name or not look.best:
         _write_draft(arguments, look, report)
@@ -69,11 +69,11 @@ def _said(look: Look, folders: FormatFolders) -> Iterator[str]:
             yield f"  {fit.name.ljust(22)} {fit.score:3.0f}  {'; '.join(fit.reasons())}"
 
 
-def _tried(arguments: InferArguments, look: Look, name: str) -> Iterator[str]:
+def _tried(arguments: InferArguments, look: Look, name: str, report: Report) -> Iterator[str]:
     """What a format makes of the messages, row by row."""
     messages = MessagesArguments(arguments.project, name, look.name, arguments.zone, arguments.schemas)
     numbers = list(range(1, len(look.messages) + 1))
-    parsed = parse_with(messages, lambda encoding: Messages(list(look.messages), numbers, False))
+    parsed = parse_with(messages, report, lambda encoding: Messages(list(look.messages), numbers, False))
     reasons = f" ({most_frequent(parsed.landed.reasons)})" if parsed.landed.reasons else ""
     yield f"rows with {name}: {parsed.summary}{reasons}"
     as_sent = sum("as_sent" in (row["meta"] or {}) for row in parsed.rows)

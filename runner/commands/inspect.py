@@ -10,12 +10,13 @@ from runner import artifacts
 from runner.commands.arguments import CompileArguments, ListArguments, ProjectArguments
 from runner.commands.workspace import Workspace, format_renderer, read_project_of, saved_selectors
 from runner.errors import Problems, Where
+from runner.grid import json_text
 from runner.project.graph import Graph
 from runner.project.nodes import Case, DataTest, Model, Node
 from runner.project.parse import parse, read_properties, read_templates
 from runner.project.templates import Templates
 from runner.project.unread import unread
-from runner.report import Report, counted, json_text
+from runner.report import Report, counted
 from runner.spec.formats import FormatFolders
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property, partial
@@ -101,7 +103,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     with StopSignals() as signals:
         try:
-            results = _worked(job, work, run_id, signals)
+            results = _worked(job, report, work, run_id, signals)
         except Interrupted as interrupted:
             report.done(interrupted.results)
             raise
@@ -116,12 +118,16 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     return 1 if any(result.has_failed for result in results) else 0
 
 
-def _worked(job: Job, work: Callable[[Parts], list[Result]], run_id: str, signals: StopSignals) -> list[Result]:
+def _worked(
+    job: Job, report: Report, work: Callable[[Parts], list[Result]], run_id: str, signals: StopSignals
+) -> list[Result]:
     """The results of the work. They are written before the session ends: it may hang."""
     project, interrupted = job.workspace.project, None
     with _locks(project, job.command) as locks:
         locks.take(job.tables, lambda session: _end(project.target, session))
-        with open_spark(project.target, spark_log(project), job.library) as spark:  # before this there is no JVM
+        with open_spark(
+            project.target, spark_log(project), job.library, report
+        ) as spark:  # before this there is no JVM
             signals.count_only(spark.kill)
             if spark.process:
                 locks.jvm(spark.process)
@@ -158,10 +164,23 @@ def parts_of(job: Job, spark: Spark, run_id: str = "", signals: StopSignals | No
     )
 
 
-def open_spark(target: Target, log: Path, library: Library) -> Spark:
-    from runner.engine.session import Spark
+def open_spark(target: Target, log: Path, library: Library | None, report: Report) -> Spark:
+    """A session, which says that it is being started if it has to be."""
+    said = "connecting to Spark" if target.remote else "starting Spark"
+    with nullcontext() if _has_spark(target) else report.during(said, is_said=True):
+        from runner.engine.session import Spark
 
-    return Spark(target, log, library)
+        return Spark(target, log, library)
+
+
+def _has_spark(target: Target) -> bool:
+    """Whether this process has a Spark that such a target uses."""
+    # Importing Spark takes a second: what has not been imported has not been started.
+    if target.remote or "pyspark" not in sys.modules:
+        return False
+    from runner.engine.start import running
+
+    return running() is not None
 
 
 def spark_log(project: Project) -> Path:

@@ -89,16 +89,17 @@ def _seen(workspace: Workspace, report: Report) -> list[TableSeen]:
     """The tables whose changes are in the changelog."""
     node = workspace.graph.nodes["changelog"]
     job = Job.of(workspace, "mirrors", [node])
-    with open_spark(workspace.project.target, spark_log(workspace.project), job.library) as spark:
-        parts = parts_of(job, spark)
-        for note in parts.views.prepare(node.name):
-            report.warn(RunnerWarning("source-unreadable", note))
-        parts.views.make(node)
-        macro = workspace.templates.call
-        tables, columns = macro("tables_seen", node.name), macro("columns_seen", node.name, TRIED)
-        for sql in (tables, columns):
-            spark.register(job.compiled.nodes[node.name].functions, job.library.called_by(sql))
-        return list(_tables(spark, tables, columns))
+    with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
+        with report.during("looking at what has landed"):
+            parts = parts_of(job, spark)
+            for note in parts.views.prepare(node.name):
+                report.warn(RunnerWarning("source-unreadable", note))
+            parts.views.make(node)
+            macro = workspace.templates.call
+            tables, columns = macro("tables_seen", node.name), macro("columns_seen", node.name, TRIED)
+            for sql in (tables, columns):
+                spark.register(job.compiled.nodes[node.name].functions, job.library.called_by(sql))
+            return list(_tables(spark, tables, columns))
 
 
 def _tables(spark: Spark, tables: str, columns: str) -> Iterator[TableSeen]:

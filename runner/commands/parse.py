@@ -33,6 +33,7 @@ from runner.yaml_text import Yaml
 from runner.zones import read_zone
 
 if TYPE_CHECKING:
+    from runner.engine.session import Spark
     from runner.functions.avro.files import FileMessage
 
 
@@ -63,7 +64,7 @@ def parse(arguments: ParseArguments, report: Report) -> int:
     arguments, content = _with_format(arguments, report)
     if arguments.output == "case":
         return _print_case(arguments, content, report)
-    parsed = parse_messages(arguments.messages, content)
+    parsed = parse_messages(arguments.messages, report, content)
     for warning in parsed.warnings:
         report.warn(warning)
     for note in parsed.notes:
@@ -94,7 +95,7 @@ def _print_case(arguments: ParseArguments, content: bytes, report: Report) -> in
     if arguments.kind or arguments.limit is not None:
         raise RunnerError("usage", '"--output case" has all rows: it goes without --kind and --limit')
     messages = arguments.messages
-    parsed = parse_messages(messages, content)
+    parsed = parse_messages(messages, report, content)
     if not parsed.is_case:
         ending = "a case has one message per line: NAME.messages.jsonl, or NAME.messages.base64 for Avro"
         raise RunnerError("case-messages", f'"{messages.file}" cannot be the messages of a case', hint=ending)
@@ -107,22 +108,26 @@ def _print_case(arguments: ParseArguments, content: bytes, report: Report) -> in
     return 0
 
 
-def parse_messages(arguments: MessagesArguments, content: bytes | None = None) -> Parsed:
+def parse_messages(arguments: MessagesArguments, report: Report, content: bytes | None = None) -> Parsed:
     """What the format of the arguments makes of their file, or of its content, if that was read; raises mistakes in
     either.
     """
     content = read_file(arguments.file) if content is None else content
-    return parse_with(arguments, lambda encoding: messages_in(arguments.file, content, encoding))
+    return parse_with(arguments, report, lambda encoding: messages_in(arguments.file, content, encoding))
 
 
-def parse_with(arguments: MessagesArguments, read: Callable[[str], Messages]) -> Parsed:
+def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str], Messages]) -> Parsed:
     """What the format of the arguments makes of the messages that `read` returns for the format's encoding."""
     renderer = format_renderer(arguments.project)
     library = Library(renderer)
     spec = _format_of(arguments)
     query = library.complete(_query_of(arguments, spec, renderer.call))
     messages, lines, is_case = read(query.encoding)
-    rows, counts = _rows(query, messages, f"{arguments.format}_messages", library, renderer.call("landed_counts"))
+    folder = Path(tempfile.gettempdir()) / "runner-parse"
+    with open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log", library, report) as spark:
+        with report.during(f"reading {Path(arguments.file).name}"):
+            view = f"{arguments.format}_messages"
+            rows, counts = _rows(spark, query, messages, view, renderer.call("landed_counts"))
     landed = landed_of(counts)
     notes = tuple(unknown.note for unknown in unknown_types(spec, rows))
     return Parsed(rows, lines, landed, tuple(_warnings(arguments, query, landed)), notes, is_case)
@@ -148,16 +153,14 @@ def _query_of(arguments: MessagesArguments, spec: Format, macro: Print) -> Forma
 
 
 def _rows(
-    query: FormatQuery, messages: list[FileMessage], view: str, library: Library, counts: str
+    spark: Spark, query: FormatQuery, messages: list[FileMessage], view: str, counts: str
 ) -> tuple[list[dict[str, Any]], str]:
     """The rows of messages, in the order of the file, and what is counted of them."""
-    folder = Path(tempfile.gettempdir()) / "runner-parse"
-    with open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log", library) as spark:
-        from runner.engine.messages import messages_view
+    from runner.engine.messages import messages_view
 
-        messages_view(spark, messages, query.encoding, view)
-        spark.register(query.functions, query.sql_functions)
-        rows, counted_text = spark.rows_counted(query.sql, counts)
+    messages_view(spark, messages, query.encoding, view)
+    spark.register(query.functions, query.sql_functions)
+    rows, counted_text = spark.rows_counted(query.sql, counts)
     return sorted(rows, key=lambda row: (row["seq"]["arrival"], row["seq"]["row"])), counted_text
 
 

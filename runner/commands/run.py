@@ -21,7 +21,6 @@ from runner.run.results import Result
 
 if TYPE_CHECKING:
     from runner.run.parts import Parts
-    from runner.run.schedule import Listener
 
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
@@ -91,7 +90,7 @@ def _workspace(arguments: RunArguments, report: Report) -> Workspace:
     return workspace
 
 
-def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail_fast: bool = False) -> list[Result]:
+def execute_nodes(job: Job, parts: Parts, report: Report, threads: int, fail_fast: bool = False) -> list[Result]:
     """Runs the nodes of a job, parents first, several at a time; how each went, in the order in which they ended."""
     from runner.run.schedule import Schedule
 
@@ -100,9 +99,15 @@ def execute_nodes(job: Job, parts: Parts, listener: Listener, threads: int, fail
         **{name: case.query.meaning for name, case in job.compiled.cases.items()},
         **{name: str(test.file) for name, test in job.compiled.function_tests.items()},
     }
-    run, cancel = parts.execution(job.places.of).run, parts.spark.cancel
+    run, cancel, measures = parts.execution(job.places.of).run, parts.spark.cancel, parts.spark.measures
+    report.measuring(measures.now)
+
+    def measured(node: Node) -> Result:
+        with measures.of(node.name):
+            return run(node)
+
     graph, signals = job.workspace.graph, parts.signals
-    return Schedule(graph, names, run, cancel, listener, threads, fail_fast, queries, lambda: signals.count).run()
+    return Schedule(graph, names, measured, cancel, report, threads, fail_fast, queries, lambda: signals.count).run()
 
 
 def _nodes(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:

@@ -20,15 +20,16 @@ def show(arguments: ShowArguments, report: Report) -> int:
     workspace = Workspace(arguments.project)
     node = _inline(workspace, arguments.inline) if arguments.inline else _one_model(workspace, arguments)
     job = Job.of(workspace, "show", [node])
-    with open_spark(workspace.project.target, spark_log(workspace.project), job.library) as spark:
+    with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
         from runner.engine.errors import QueryFailed
 
         parts = parts_of(job, spark)
         try:
-            for note in parts.views.prepare(node.name):
-                report.warn(RunnerWarning("source-unreadable", note))
-            parts.views.make(node)
-            columns, rows = spark.rows(f"select * from {quoted(node.name)}", arguments.limit)
+            with report.during(f"reading {node.name}"):
+                for note in parts.views.prepare(node.name):
+                    report.warn(RunnerWarning("source-unreadable", note))
+                parts.views.make(node)
+                columns, rows = spark.rows(f"select * from {quoted(node.name)}", arguments.limit)
         except QueryFailed as failure:
             report.query_failed(f"{failure.message}{job.places.of(node, failure)}")
             return 1

@@ -24,6 +24,18 @@ class TopicsNow:
         ids = {topic: self.ids[topic] for topic in kept}
         return TopicsNow(ids, {topic: self.first[topic] for topic in kept}, {topic: self.next[topic] for topic in kept})
 
+    def left(self, read: Offsets) -> int:
+        """How many messages there are behind these offsets, and in all partitions that are not among them.
+
+        >>> TopicsNow({"a": "1"}, {"a": {"0": 3, "1": 0}}, {"a": {"0": 10, "1": 4}}).left({"a": {"0": 8}})
+        6
+        """
+        return sum(
+            max(0, end - max(read.get(topic, {}).get(partition, 0), self.first[topic].get(partition, 0)))
+            for topic, partitions in self.next.items()
+            for partition, end in partitions.items()
+        )
+
     def lost(self, wanted: Offsets, known: Mapping[str, str], added: bool) -> list[str]:
         """Which messages from the wanted offsets on the broker has no longer, in words. `known` are the ids that the
         topics had; with `added` a partition without a wanted offset counts as wanted from its beginning.

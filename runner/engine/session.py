@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import signal
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,51 +20,13 @@ from runner.engine.connect import connected
 from runner.engine.errors import QueryFailed, SparkGone, query_errors, spark_gone
 from runner.engine.functions import MessageFunction, NoFunctions, SessionFunctions, SqlFunctions
 from runner.engine.locks import LOOK_AGAIN_SECONDS, Session, start_of
+from runner.engine.measures import Measures
+from runner.engine.start import SETTINGS, running, started
 from runner.engine.values import column_types, nullable, plain, typed
-from runner.errors import RunnerError, from_here
 from runner.project.inputs import Target
 from runner.project.sql_functions import SqlFunction
 
-SETTINGS = {
-    "spark.master": "local[*]",
-    "spark.driver.memory": "2g",
-    # The query of a format becomes long methods, which Java only interprets without the second option.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
-    "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
-    "spark.sql.adaptive.enabled": "true",
-    # To describe an adaptive plan of a stream, Spark plans the whole stream again, twice a batch.
-    "spark.sql.adaptive.streaming.stateless.enabled": "false",
-    "spark.sql.streaming.numRecentProgressUpdates": "100000",
-    # Streams refuse the number of a row in its block, though it is right where a query directly reads files.
-    "spark.sql.streaming.unsupportedOperationCheck": "false",
-    # Each batch of a stream is planned again, and its Java compiled again unless it is in this cache: a session with
-    # many sources has more than 100 such classes.
-    "spark.sql.codegen.cache.maxEntries": "2000",
-    # Delta's vacuum lists folders in this many tasks, however few folders there are; the default is 10,000.
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
-    # Rows of several kinds and days are written side by side: without this Spark sorts them first.
-    "spark.sql.maxConcurrentOutputFileWriters": "32",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Results of Python functions for this many rows fit the processor's cache, and few large messages come together.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
-}
-
 SECONDS_TO_DIE = 5.0
-CORES = str(os.cpu_count() or 2)
-
-# Settings for Spark on this machine only.
-LOCAL_SETTINGS = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": CORES,
-    # A task that lists files is sent all of Hadoop's settings: more tasks than cores only cost time.
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": CORES,
-    # Delta would read its log in 50 tasks, which for small tables takes longer than everything else.
-    "spark.databricks.delta.snapshotPartitions": "2",
-}
 
 
 class Spark:
@@ -74,19 +34,20 @@ class Spark:
 
     def __init__(self, target: Target, log: Path, library: SqlFunctions | None = None) -> None:
         # A session of Spark Connect and one in this process's JVM do not know each other.
-        started = None if target.remote else SparkSession.getActiveSession()
+        there = None if target.remote else running()
         self.target = target
-        self.owns_jvm = started is None and not target.remote
+        self.owns_jvm = there is None and not target.remote
         self.server_session: Session | None = None
         self.opened: list[SparkSession] = []
         self.is_killed = False
-        if started:
-            self.session = started.newSession()
+        if there:
+            self.session = there.newSession()
         elif target.remote:
             self._connect(target.remote)
         else:
-            self.session = _started(target, log)
+            self.session = started(target, log)
         self.opened.append(self.session)
+        self.measures = Measures(self.session, bool(target.remote))
         with spark_gone():
             # Not asked for when it is needed: the JVM may not answer then.
             self.process: int | None = self.jvm.java.lang.ProcessHandle.current().pid() if self.owns_jvm else None
@@ -129,7 +90,7 @@ class Spark:
             out._connect(self.target.remote)
         else:
             out.session, out.server_session = self.session.newSession(), None
-        out.process, out.is_killed = None, False
+        out.process, out.is_killed, out.measures = None, False, self.measures
         out.opened.append(out.session)
         out._prepare(library or self.library)
         return out
@@ -292,80 +253,3 @@ class Spark:
 def _plain_rows(frame: DataFrame) -> list[dict[str, Any]]:
     kinds = frame.schema
     return [{f.name: plain(row[f.name], f.dataType) for f in kinds} for row in frame.toArrow().to_pylist()]
-
-
-def _started(target: Target, log: Path) -> SparkSession:
-    """A session in a new JVM."""
-    is_local = str(target.spark.get("spark.master", "local")).startswith("local")
-    settings = {
-        **SETTINGS,
-        **(LOCAL_SETTINGS if is_local else {}),
-        "spark.sql.warehouse.dir": target.at("_catalog"),
-        **target.spark,
-        **SQL_SETTINGS,
-    }
-    builder = SparkSession.builder.appName("runner")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    with _start_explained(log), _java_log(log):
-        session = builder.getOrCreate()
-    if is_local and "spark.pyspark.python" not in target.spark:
-        session.sparkContext.pythonExec = sys.executable
-    return session
-
-
-@contextmanager
-def _start_explained(log: Path) -> Iterator[None]:
-    """Raises what keeps Spark from starting as RunnerError `spark-start`."""
-    known = log.stat().st_size if log.exists() else 0
-    try:
-        with query_errors():
-            yield
-    except (QueryFailed, OSError) as failure:
-        # Only the log says why a JVM did not start.
-        reason = (
-            _first_reason(log.read_bytes()[known:].decode(errors="replace"))
-            if "JAVA_GATEWAY_EXITED" in str(failure)
-            else str(failure)
-        )
-        hint = (
-            "Spark needs Java 17 or later (in JAVA_HOME or in PATH), and settings under spark must exist; "
-            f"{from_here(log)} has the whole output"
-        )
-        raise RunnerError("spark-start", f"Spark did not start: {reason}", hint=hint) from failure
-
-
-# Lines that Java and Spark print at every start, and lines of stack traces.
-NOT_A_REASON = re.compile(r"\s|Picked up |WARNING: |Using |Setting |To adjust |\S+ \S+ (WARN|INFO) ")
-
-
-def _first_reason(text: str) -> str:
-    """
-    The line that says what is wrong in the output of a JVM or its launcher.
-
-    >>> _first_reason("Picked up JAVA_TOOL_OPTIONS: -Da=b\\nException in thread x.Bad: number\\n\\tat a.b(C.java)")
-    'Exception in thread x.Bad: number'
-    """
-    return next(
-        (line for line in text.splitlines() if line and not NOT_A_REASON.match(line)), "Java ended and gave no reason"
-    )
-
-
-@contextmanager
-def _java_log(path: Path) -> Iterator[None]:
-    """Sends the JVM's output to a file in the block: a JVM is started with this process's stdout and stderr."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    saved = [(number, os.dup(number)) for number in (1, 2)]
-    with path.open("ab") as log:
-        # The output of Java may hold secrets, and nothing here can blot them out.
-        path.chmod(0o600)
-        for number, _ in saved:
-            os.dup2(log.fileno(), number)
-        try:
-            yield
-        finally:
-            for number, copy in saved:
-                os.dup2(copy, number)
-                os.close(copy)

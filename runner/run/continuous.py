@@ -37,6 +37,7 @@ PROGRESS_SETTING = "spark.sql.streaming.numRecentProgressUpdates"
 
 
 class Watcher(Listener, Protocol):
+    def opened(self, node: Node, number: int, total: int) -> None: ...
     def say(self, text: str) -> None: ...
     def progress(self, name: str, batch: Batch) -> None: ...
     def followed(self, name: str, result: Result, behind: int) -> None: ...
@@ -152,7 +153,7 @@ class Continuous:
         return self.signals.count > 0 or (self.fail_fast and any(r.status == "error" for r in self.results))
 
     def _start(self, node: Node, source: Source, number: int, failed_before: Stream | None = None) -> None:
-        self.watcher.started(node, number, self.total)
+        self.watcher.opened(node, number, self.total)
         began = time.monotonic()
         try:
             with self.landing.explained(source):

@@ -120,6 +120,8 @@ class Landing:
             notes += self._lost(source)
             with self.explained(source):
                 self._finish_batch(model, compiled.sql)
+        else:
+            self.spark.measures.expect(model, *files.to_read())
         return self.tables.start(model, compiled.sql, self.run_id, trigger), notes
 
     def _refreshed(self, model: str) -> tuple[str, ...]:
@@ -193,6 +195,7 @@ class Landing:
                 "--full-refresh lands what is still there, or allow_loss: true goes on without them"
             )
         checkpoint.write_topic_ids({**known, **now.ids})
+        self.spark.measures.expect(source.model, rows=now.left(wanted))
         return (f"messages were gone from Kafka before they were read: {enumeration(lost)}",) if lost else ()
 
     def _notes(self, source: Source, meaning: str) -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,9 @@ from runner.engine.read_files import ReadFiles
 from runner.functions.avro.files import plain_path
 from runner.patterns import HAS_SPECIAL, matching, unescaped, with_colon
 from runner.project.inputs import Messages
+
+# To judge the length of lines, as much of a file is read.
+SAMPLE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,16 @@ class SourceFiles:
         read = {plain_path(file) for file in self.checkpoint.committed_files()}
         return [shown(path) for path in self.there if str(path) not in read and os.path.exists(path)]
 
+    def to_read(self) -> tuple[int, float | None]:
+        """The size of the files that were not read yet; and how many lines they have, judged by the first of them, None
+        if they have no lines.
+        """
+        read = {plain_path(file) for file in self.checkpoint.committed_files()}
+        files = [path for path in self.there if str(path) not in read]
+        size = sum(map(_size, files))
+        length = _length_of_a_line(files[0]) if files and self.messages.kind == "files" else None
+        return size, size / length if length else None
+
     def changed(self) -> list[str]:
         """The files that have changed since they were read."""
         changed = () if self.messages.topics else ReadFiles(self.checkpoint).changed()
@@ -87,6 +102,25 @@ def _files(found: Iterable[Path]) -> Iterator[Path]:
             with suppress(OSError):
                 if file.is_file() and file.stat().st_size and not _is_checksum(file):
                     yield file
+
+
+def _size(path: Path) -> int:
+    # A file may go away at any moment.
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
+
+
+def _length_of_a_line(path: Path) -> float | None:
+    """The bytes that a line of a file takes there on average; None if that cannot be seen from its beginning."""
+    with (
+        suppress(OSError, EOFError, zlib.error),
+        path.open("rb") as raw,
+        gzip.open(raw) if path.suffix == ".gz" else nullcontext(raw) as content,
+    ):
+        lines = content.read(SAMPLE).count(b"\n")
+        return raw.tell() / lines if lines else None
+    return None
 
 
 def _is_checksum(file: Path) -> bool:

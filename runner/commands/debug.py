@@ -1,0 +1,171 @@
+"""debug: whether everything is there that a run needs, in one table."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.commands.arguments import DebugArguments
+from runner.commands.installed import packages
+from runner.commands.job import open_spark, spark_log
+from runner.commands.workspace import Workspace, read_project_of
+from runner.errors import RunnerError, RunnerErrors, errors_in
+from runner.project.inputs import Source, Target
+from runner.project.nodes import Project
+from runner.report import Report, counted
+
+if TYPE_CHECKING:
+    from runner.engine.session import Spark
+
+OLDEST_JAVA = 17
+INSTALL_JAVA = f"install Java {OLDEST_JAVA} or later, and put it in PATH or in JAVA_HOME"
+SECONDS_FOR_JAVA = 60
+GOOD, WRONG, UNKNOWN = "ok", "WRONG", "-"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one thing that a run needs, and what to do if it is wrong."""
+
+    what: str
+    state: str
+    found: str
+    to_do: str = ""
+
+
+def debug(arguments: DebugArguments, report: Report) -> int:
+    """Prints a table of all that a run needs. The exit code is 1 if something of it is wrong."""
+    findings = list(_findings(arguments, report))
+    blotted = report.secrets.blotted
+    rows = [
+        {"check": one.what, "is": one.state, "found": blotted(one.found), "to do": blotted(one.to_do)}
+        for one in findings
+    ]
+    report.table(list(rows[0]), rows)
+    wrong = sum(one.state == WRONG for one in findings)
+    report.payload(f"{wrong} of {counted(len(findings), 'check')} wrong" if wrong else "all good")
+    return 1 if wrong else 0
+
+
+def _findings(arguments: DebugArguments, report: Report) -> Iterator[Finding]:
+    """Everything that can be found: what is wrong keeps nothing else from being looked at."""
+    yield Finding("Python", GOOD, f"{platform.python_version()} at {sys.executable}")
+    project, findings = _project(arguments)
+    target = project.target if project else None
+    yield from _packages(bool(target and target.remote))
+    if not (target and target.remote):
+        yield _java(arguments.java_home)
+    yield from findings
+    yield from _with_spark(project, report)
+
+
+def _packages(with_connect: bool) -> Iterator[Finding]:
+    found = list(packages(with_connect))
+    for package in found:
+        needs = f"pip install '{package.name}{package.wanted}'"
+        text = f"{package.installed or 'not installed'}, needed is {package.wanted or 'any'}"
+        yield Finding(f"package {package.name}", *((GOOD, text) if package.is_right else (WRONG, text, needs)))
+    if not found:
+        yield Finding("packages", UNKNOWN, "the runner was not installed as a package, which would name them")
+
+
+def _java(home: str | None) -> Finding:
+    """The Java that Spark would start with."""
+    path = f"{home}/bin/java" if home else shutil.which("java")
+    if not path or not Path(path).is_file():
+        return Finding("Java", WRONG, f'there is no "{path}"' if path else "no java in PATH", INSTALL_JAVA)
+    try:
+        ran = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=SECONDS_FOR_JAVA)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("Java", WRONG, f"{path} does not run: {error}", INSTALL_JAVA)
+    number = re.search(r'version "((\d+)[^"]*)"', ran.stdout + ran.stderr)
+    if not number:
+        return Finding("Java", WRONG, f"{path} does not tell its version", INSTALL_JAVA)
+    found = f"{number[1]} at {path}"
+    return Finding("Java", *((GOOD, found) if int(number[2]) >= OLDEST_JAVA else (WRONG, found, INSTALL_JAVA)))
+
+
+def _project(arguments: DebugArguments) -> tuple[Project | None, list[Finding]]:
+    """The project, None if its project.yml is wrong, and what was found of it."""
+    try:
+        project = read_project_of(arguments.project)
+    except (RunnerError, RunnerErrors) as mistake:
+        return None, [_mistake("project", error) for error in errors_in(mistake)]
+    target = project.target
+    where = "a server of Spark Connect" if target.remote else target.spark.get("spark.master", "local[*]")
+    named = Finding("target", GOOD, f"{target.name}: {target.storage} in {target.path}, Spark at {where}")
+    file = Finding("project", GOOD, str(project.root / "project.yml"))
+    try:
+        nodes = Workspace(arguments.project).graph.nodes.values()
+    except (RunnerError, RunnerErrors) as mistake:
+        return project, [file, named, *(_mistake("models", error) for error in errors_in(mistake))]
+    models = sum(node.model is not None for node in nodes)
+    return project, [
+        file,
+        named,
+        Finding("models", GOOD, f"{counted(models, 'model')} of {counted(len(nodes), 'node')}"),
+    ]
+
+
+def _mistake(what: str, error: RunnerError) -> Finding:
+    where = f"{error.where}: " if error.where else ""
+    return Finding(what, WRONG, f"{where}{error.message}", error.hint or "correct it: docs/errors.md")
+
+
+# --- what only Spark can tell
+
+
+def _with_spark(project: Project | None, report: Report) -> Iterator[Finding]:
+    folder = Path(tempfile.gettempdir()) / "runner-debug"
+    target = project.target if project else Target("debug", str(folder))
+    log = spark_log(project) if project else folder / "logs" / "spark.log"
+    began = time.monotonic()
+    try:
+        with open_spark(target, log, None, report) as spark:
+            yield Finding("Spark", GOOD, f"{spark.session.version}, there in {time.monotonic() - began:.1f}s")
+            if project:
+                yield from _reached(spark, project, report)
+    except RunnerError as error:
+        yield _mistake("Spark", error)
+        for source in project.sources if project else ():
+            yield Finding(f"source {source.name}", UNKNOWN, "not looked for: it needs Spark")
+
+
+def _reached(spark: Spark, project: Project, report: Report) -> Iterator[Finding]:
+    from runner.engine.reach import messages_found, schema_found, tables_found
+
+    catalog = project.target.catalog
+    with report.during("looking at the tables"):
+        yield _tried("tables", lambda: tables_found(spark), 'correct "path" of the target, or its rights')
+    if catalog:
+        with report.during("asking the catalog"):
+            name, to_do = f"catalog {catalog.name}.{catalog.schema}", 'correct "catalog" of the target, or its settings'
+            yield _tried(name, lambda: schema_found(spark, catalog), to_do)
+
+    for source in project.sources:
+        with report.during(f"looking at {source.name}"):
+            yield _tried(f"source {source.name}", lambda: messages_found(spark, source.messages), _to_do(source))  # noqa: B023
+
+
+def _to_do(source: Source) -> str:
+    key = "kafka" if source.messages.topics else "table" if source.messages.kind.endswith("table") else "files"
+    return f'correct "{key}" of the source, or see that this machine can reach it'
+
+
+def _tried(what: str, find: Callable[[], str], to_do: str) -> Finding:
+    from runner.engine.errors import QueryFailed
+
+    try:
+        found = find()
+    except QueryFailed as failure:
+        return Finding(what, WRONG, failure.message, to_do)
+    return Finding(what, UNKNOWN if found.startswith("not looked for") else GOOD, found)

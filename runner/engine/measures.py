@@ -1,0 +1,141 @@
+"""How far the work in a session is, from what Spark counts of its jobs while they run."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from runner.live import Measure
+
+# The metric in which Spark counts, while it runs, how many rows a step of a query gives.
+ROWS = "number of output rows"
+# Of the queries that Spark knows, as many of the newest are looked at.
+NEWEST = 20
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the stages of jobs have read and written."""
+
+    read: int = 0
+    bytes: int = 0
+    written: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.read + other.read, self.bytes + other.bytes, self.written + other.written)
+
+
+@dataclass
+class Task:
+    """Work whose jobs have the tag. It will read so many bytes or rows, None if that is not known. `stages` are those
+    of its jobs so far, `scanned` the rows that each query has read; what has ended does not change any more.
+    """
+
+    tag: str
+    bytes: int | None = None
+    rows: float | None = None
+    stages: dict[int, Counts] = field(default_factory=dict)
+    scanned: dict[int, int] = field(default_factory=dict)
+    scans: dict[int, list[int]] = field(default_factory=dict)
+    ended: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def measure(self) -> Measure:
+        counts = sum(self.stages.values(), Counts())
+        # Stages count when a task ends, queries also before, but not what else is read.
+        read = max(counts.read, sum(self.scanned.values()))
+        rows = counts.read * self.bytes / counts.bytes if self.bytes and counts.bytes else self.rows
+        return Measure(read, counts.written, read / rows if rows and read else None)
+
+
+class Measures:
+    """Measures pieces of work by their names, in any thread. With Spark Connect nothing is known."""
+
+    def __init__(self, session: SparkSession, is_remote: bool) -> None:
+        self.session = None if is_remote else session
+        self.run = uuid.uuid4().hex
+        self.tasks: dict[str, Task] = {}
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """All jobs of this thread in the block, and of the streams that it starts there, count as work of this name."""
+        task = self.tasks[name] = Task(f"{self.run}-{len(self.tasks)}")
+        if not self.session:
+            yield
+            return
+        self.session.sparkContext.addJobTag(task.tag)
+        try:
+            yield
+        finally:
+            self.session.sparkContext.removeJobTag(task.tag)
+
+    def expect(self, name: str, bytes: int | None = None, rows: float | None = None) -> None:
+        """What the work of this name will read in all, if it is measured."""
+        if task := self.tasks.get(name):
+            task.bytes, task.rows = bytes, rows
+
+    def now(self, name: str) -> Measure | None:
+        """How far the work of this name is; None if that is not known."""
+        task = self.tasks.get(name)
+        if not task or not self.session:
+            return None
+        spark = self.session.sparkContext._jsc.sc()
+        jobs = list(spark.statusTracker().getJobIdsForTag(task.tag))
+        for job in jobs:
+            if ("job", job) not in task.ended:
+                _look_at_job(task, spark.statusStore(), job)
+        _look_at_queries(task, self.session._jsparkSession.sharedState().statusStore(), jobs)
+        return task.measure
+
+
+def _look_at_job(task: Task, store: Any, number: int) -> None:
+    """Looks at the stages of a job."""
+    job = store.job(number)
+    has_ended, stages = job.completionTime().isDefined(), job.stageIds()
+    for place in range(stages.length()):
+        task.stages[stages.apply(place)] = _stage(store, stages.apply(place))
+    if has_ended:
+        task.ended.add(("job", number))
+
+
+def _stage(store: Any, number: int) -> Counts:
+    try:
+        stage = store.lastStageAttempt(number)
+        return Counts(stage.inputRecords(), stage.inputBytes(), stage.outputRecords())
+    except Py4JError:
+        # A stage whose rows were there already, or that Spark has forgotten.
+        return Counts()
+
+
+def _look_at_queries(task: Task, store: Any, jobs: Collection[int]) -> None:
+    """Looks at the rows that the queries of these jobs have read."""
+    newest = store.executionsList(max(0, store.executionsCount() - NEWEST), NEWEST)
+    for place in range(newest.length()):
+        query = newest.apply(place)
+        number, has_ended = query.executionId(), query.completionTime().isDefined()
+        if ("query", number) in task.ended or not any(query.jobs().contains(job) for job in jobs):
+            continue
+        task.scans[number] = scans = task.scans.get(number) or _scans(store.planGraph(number))
+        values = store.executionMetrics(number)
+        texts = [values.apply(scan) for scan in scans if values.contains(scan)]
+        task.scanned[number] = sum(int(re.sub(r"\D", "", text) or 0) for text in texts)
+        if has_ended:
+            task.ended.add(("query", number))
+
+
+def _scans(graph: Any) -> list[int]:
+    """The metrics that count what a query reads, by their numbers in Spark."""
+    nodes, found = graph.allNodes(), []
+    for place in range(nodes.length()):
+        if "Scan" in nodes.apply(place).name():
+            metrics = nodes.apply(place).metrics()
+            all_metrics = [metrics.apply(number) for number in range(metrics.length())]
+            found += [metric.accumulatorId() for metric in all_metrics if metric.name() == ROWS]
+    return found

@@ -1,0 +1,162 @@
+"""Starting Spark: the settings of its JVM, and why it does not start."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import TimeoutExpired
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from runner.contract import SQL_SETTINGS
+from runner.engine.errors import QueryFailed, query_errors
+from runner.errors import RunnerError, from_here
+from runner.project.inputs import Target
+
+SETTINGS = {
+    "spark.master": "local[*]",
+    "spark.driver.memory": "2g",
+    # The query of a format becomes long methods, which Java only interprets without the second option.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
+    "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.adaptive.enabled": "true",
+    # To describe an adaptive plan of a stream, Spark plans the whole stream again, twice a batch.
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "100000",
+    # Streams refuse the number of a row in its block, though it is right where a query directly reads files.
+    "spark.sql.streaming.unsupportedOperationCheck": "false",
+    # Each batch of a stream is planned again, and its Java compiled again unless it is in this cache: a session with
+    # many sources has more than 100 such classes.
+    "spark.sql.codegen.cache.maxEntries": "2000",
+    # Delta's vacuum lists folders in this many tasks, however few folders there are; the default is 10,000.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
+    # Rows of several kinds and days are written side by side: without this Spark sorts them first.
+    "spark.sql.maxConcurrentOutputFileWriters": "32",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Results of Python functions for this many rows fit the processor's cache, and few large messages come together.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+}
+
+SECONDS_TO_END = 10.0
+CORES = str(os.cpu_count() or 2)
+
+# Settings for Spark on this machine only.
+LOCAL_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": CORES,
+    # A task that lists files is sent all of Hadoop's settings: more tasks than cores only cost time.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": CORES,
+    # Delta would read its log in 50 tasks, which for small tables takes longer than everything else.
+    "spark.databricks.delta.snapshotPartitions": "2",
+    # Only a heartbeat tells how many rows a query has read so far.
+    "spark.executor.heartbeatInterval": "1s",
+}
+
+
+def running() -> SparkSession | None:
+    """The session of Spark that this process has, whoever opened it; None if there is none."""
+    return SparkSession.active() if SparkContext._active_spark_context else None
+
+
+def has_jvm() -> bool:
+    """Whether this process has started a JVM, with a session or without."""
+    return SparkContext._gateway is not None
+
+
+def end_jvm() -> None:
+    """Ends the JVM of this process, whose sessions have been stopped."""
+    gateway = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    if gateway and gateway.proc:
+        with suppress(Py4JError, OSError):
+            gateway.shutdown()
+        # It ends when nobody can write to it any more.
+        gateway.proc.stdin.close()
+        try:
+            gateway.proc.wait(SECONDS_TO_END)
+        except TimeoutExpired:
+            gateway.proc.kill()
+
+
+def started(target: Target, log: Path) -> SparkSession:
+    """A session in a new JVM."""
+    is_local = str(target.spark.get("spark.master", "local")).startswith("local")
+    settings = {
+        **SETTINGS,
+        **(LOCAL_SETTINGS if is_local else {}),
+        "spark.sql.warehouse.dir": target.at("_catalog"),
+        **target.spark,
+        **SQL_SETTINGS,
+    }
+    conf = SparkConf().setAppName("runner").setAll(list(settings.items()))
+    with _start_explained(log):
+        _launch(conf, log)
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if is_local and "spark.pyspark.python" not in target.spark:
+        session.sparkContext.pythonExec = sys.executable
+    return session
+
+
+@contextmanager
+def _start_explained(log: Path) -> Iterator[None]:
+    """Raises what keeps Spark from starting as RunnerError `spark-start`."""
+    known = log.stat().st_size if log.exists() else 0
+    try:
+        with query_errors():
+            yield
+    except (QueryFailed, OSError) as failure:
+        # Only the log says why a JVM did not start.
+        reason = (
+            _first_reason(log.read_bytes()[known:].decode(errors="replace"))
+            if "JAVA_GATEWAY_EXITED" in str(failure)
+            else str(failure)
+        )
+        hint = (
+            "Spark needs Java 17 or later (in JAVA_HOME or in PATH), and settings under spark must exist; "
+            f"{from_here(log)} has the whole output"
+        )
+        raise RunnerError("spark-start", f"Spark did not start: {reason}", hint=hint) from failure
+
+
+# Lines that Java and Spark print at every start, and lines of stack traces.
+NOT_A_REASON = re.compile(r"\s|Picked up |WARNING: |Using |Setting |To adjust |\S+ \S+ (WARN|INFO) ")
+
+
+def _first_reason(text: str) -> str:
+    """
+    The line that says what is wrong in the output of a JVM or its launcher.
+
+    >>> _first_reason("Picked up JAVA_TOOL_OPTIONS: -Da=b\\nException in thread x.Bad: number\\n\\tat a.b(C.java)")
+    'Exception in thread x.Bad: number'
+    """
+    return next(
+        (line for line in text.splitlines() if line and not NOT_A_REASON.match(line)), "Java ended and gave no reason"
+    )
+
+
+def _launch(conf: SparkConf, log: Path) -> None:
+    """Starts a JVM whose output goes to a file. One that this process has already is used again: it stays when a
+    session ends.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        # The output of Java may hold secrets, and nothing here can blot them out.
+        log.chmod(0o600)
+        gateway = SparkContext._gateway
+        if gateway and gateway.proc and gateway.proc.poll() is not None:
+            # It was killed, or has crashed.
+            gateway = SparkContext._gateway = SparkContext._jvm = None
+        if not gateway:
+            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+            SparkContext._ensure_initialized(gateway=gateway)

@@ -1,0 +1,82 @@
+"""Commands run from Python: nothing is left of one when it has ended, but what it has written."""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from runner.cli import execute
+from runner.run.results import Result
+
+# A process has one JVM: commands of several threads run one after the other.
+ONE_AT_A_TIME = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """How a command went. `exit_code` is that of the command line; `results` has one result for each node that it
+    worked on, in the order in which they ended; `exception` is the mistake that kept it from running, or None; `output`
+    is what the command line prints to standard output.
+    """
+
+    exit_code: int
+    results: tuple[Result, ...]
+    exception: BaseException | None
+    output: str
+
+    @property
+    def success(self) -> bool:
+        return self.exit_code == 0
+
+
+def invoked(arguments: Sequence[str]) -> Invocation:
+    """Runs a command in this process. A session of Spark that is there is used, and left as it is; one that has to be
+    started is stopped, with its JVM. Raises KeyboardInterrupt when a signal has ended the command.
+    """
+    output = io.StringIO()
+    with ONE_AT_A_TIME, _signals_kept(), _own_jvm_ended():
+        try:
+            outcome = execute([*arguments], output)
+        except SystemExit as left:  # --help and --version
+            return Invocation(int(left.code or 0), (), None, "")
+    if isinstance(outcome.exception, KeyboardInterrupt):
+        raise outcome.exception
+    return Invocation(outcome.exit_code, outcome.results, outcome.exception, output.getvalue())
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """After the block Ctrl-C does what it did before: a new session of Spark changes that, in the main thread."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if is_main else None
+    try:
+        yield
+    finally:
+        if before:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _own_jvm_ended() -> Iterator[None]:
+    """Ends the JVM that was started in the block: the next command may need another, with other packages."""
+    had_jvm = _has_jvm()
+    try:
+        yield
+    finally:
+        if not had_jvm and _has_jvm():
+            from runner.engine.start import end_jvm
+
+            end_jvm()
+
+
+def _has_jvm() -> bool:
+    if "pyspark" not in sys.modules:
+        return False
+    from runner.engine.start import has_jvm
+
+    return has_jvm()

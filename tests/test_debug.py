@@ -1,0 +1,133 @@
+"""runner debug: one table of what a run needs, and what to do where it is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.commands import installed
+from tests.conftest import Ran
+
+MESSAGES = '{"type":"INSERT"}\n'
+
+
+def told(ran: Ran) -> dict[str, tuple[str, str, str]]:
+    """Check -> its state, what was found, what to do."""
+    lines = [[cell.strip() for cell in re.split(r" \|(?: |$)", line)] for line in ran.out.splitlines() if " | " in line]
+    return {what: (state, found, *to_do, "")[:3] for what, state, found, *to_do in lines}  # type: ignore[misc]
+
+
+@pytest.fixture
+def debug(runner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    monkeypatch.setenv("COLUMNS", "1000")
+    return lambda *words: runner("debug", *words)
+
+
+@pytest.mark.usefixtures("spark")
+def test_all_good(project, debug: Callable[..., Ran]) -> None:
+    folder = project({"in/1.jsonl": MESSAGES, "in/2.jsonl": MESSAGES})
+    ran = debug()
+    found = told(ran)
+    assert ran.code == 0 and ran.out.endswith("all good\n"), ran.out
+    assert {state for state, _, _ in found.values()} == {"is", "-" * 2, "ok"}
+    assert found["package pyspark"][1] == "4.1.1, needed is ==4.1.1"
+    assert found["Spark"][1].startswith("4.1.1, ")
+    assert found["source orders"][1] == "2 files"
+    assert found["project"][1] == str(folder / "project.yml")
+    assert found["tables"][1] == "will be created"
+    assert {"Python", "Java", "target", "models"} <= set(found)
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_is_wrong_is_said_with_what_to_do_and_keeps_nothing_else_from_being_looked_at(
+    project, debug: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setenv("FOLDER", "tr0ut-and-more")
+    monkeypatch.setattr(installed, "requires", lambda name: ["pyspark==3.5.0", "no-such-package>=2,<3", "jinja2>=3"])
+    project(
+        {
+            "project.yml": (
+                "sources:\n"
+                "  - {name: a, format: canal, files: 'in/*'}\n"
+                "  - {name: b, format: canal, files: \"nowhere/{{ env_var('FOLDER') }}/*\"}\n"
+                "  - {name: c, format: canal, table: \"s3a://gone/{{ env_var('FOLDER') }}\"}\n"
+                "target: t\n"
+                "targets: {t: {storage: delta, path: /proc/nothing, catalog: {name: spark_catalog, schema: lake}}}\n"
+            ),
+            "in/1.jsonl": MESSAGES,
+        }
+    )
+    ran = debug()
+    found = told(ran)
+    assert ran.code == 1 and ran.out.endswith("6 of 14 checks wrong\n"), ran.out
+    wrong = {what: (text, to_do) for what, (state, text, to_do) in found.items() if state == "WRONG"}
+    assert set(wrong) == {
+        "package pyspark",
+        "package no-such-package",
+        "Java",
+        "tables",
+        "source b",
+        "source c",
+    }
+    assert wrong["package pyspark"] == ("4.1.1, needed is ==3.5.0", "pip install 'pyspark==3.5.0'")
+    assert wrong["package no-such-package"] == (
+        "not installed, needed is >=2,<3",
+        "pip install 'no-such-package>=2,<3'",
+    )
+    assert wrong["Java"] == (
+        'there is no "/nowhere/bin/java"',
+        "install Java 17 or later, and put it in PATH or in JAVA_HOME",
+    )
+    assert wrong["tables"][0].startswith('nothing can be written to "/proc": ')
+    assert "nothing that can be read matches" in wrong["source b"][0] and 'correct "files"' in wrong["source b"][1]
+    assert 'correct "table" of the source' in wrong["source c"][1]
+    assert found["source a"][:2] == ("ok", "1 file") and found["catalog spark_catalog.lake"][1] == "will be created"
+    assert "tr0ut" not in ran.out + ran.err and "***" in ran.out
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_project_that_cannot_be_read_is_a_line_of_the_table(project, debug: Callable[..., Ran]) -> None:
+    project({"project.yml": "sorces: []\nvars: 7\n"})
+    ran = debug()
+    lines = [line for line in ran.out.splitlines() if line.startswith("project ")]
+    assert ran.code == 1 and len(lines) == 2
+    assert "project.yml:1:1" in lines[0] and 'did you mean "sources"?' in lines[0]
+    assert told(ran)["Spark"][0] == "ok"
+    project({"project.yml": "{}", "models/a.sql": "select * from {{ ref('b') }}"})
+    ran = debug()
+    assert ran.code == 1 and "models/a.sql:1" in told(ran)["models"][1]
+
+
+@pytest.mark.usefixtures("spark")
+def test_topics_without_a_broker(project, debug: Callable[..., Ran]) -> None:
+    """The password of the broker is nowhere in the table."""
+    source = (
+        "sources: [{name: a, format: canal, kafka: {servers: '127.0.0.1:1', topics: [x], options: "
+        "{kafka.ssl.key.password: tr0ut-and-more}}}]\n"
+    )
+    project({"project.yml": source})
+    ran = debug()
+    state, found, to_do = told(ran)["source a"]
+    assert (ran.code, state) == (1, "WRONG") and "Kafka does not answer at 127.0.0.1:1" in found, ran.out
+    assert 'correct "kafka"' in to_do and "tr0ut" not in ran.out
+
+
+def test_where_there_is_no_project_the_rest_is_looked_at(
+    tmp_path: Path, debug: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_spark(*words: object) -> None:
+        from runner.errors import RunnerError
+
+        raise RunnerError("spark-start", "Spark did not start: out of luck", hint="try again")
+
+    monkeypatch.setattr("runner.commands.debug.open_spark", no_spark)
+    ran = debug("--project-dir", str(tmp_path))
+    found = told(ran)
+    assert ran.code == 1
+    assert found["project"][0] == "WRONG" and found["project"][2] == "start one with: runner init NAME"
+    assert found["Spark"] == ("WRONG", "Spark did not start: out of luck", "try again")
+    assert found["Python"][0] == found["Java"][0] == "ok"
