@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import pytest
 
 from runner import invoke
 from runner.errors import RunnerError, RunnerErrors
+from tests.pages import section
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
@@ -71,6 +73,19 @@ def test_the_results_of_nodes_are_objects_and_the_session_that_is_there_is_left(
     assert {view.name for view in spark.session.catalog.listTables()} == views
     assert [signal.getsignal(number) for number in signal.Signals] == handlers
     assert not {each.name for each in set(threading.enumerate()) - threads} & {"runner-live"}
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_example_of_the_page(project, capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = [block.text for block in section(ROOT / "docs/runner.md", "From Python") if block.kind == "python"]
+    folder = project({"project.yml": "{}", "models/orders.sql": "{{ config(materialized='table') }} select 1 as id"})
+    here: dict[str, Callable[[], None]] = {}
+    exec(example.replace("/srv/shop", str(folder)), here)
+    here["build_orders"]()
+    assert capsys.readouterr().out == "orders success {'rows': 1} \n"
+    project({"models/orders.sql": "select nothing"})
+    with pytest.raises(RuntimeError, match="exit code 1"):
+        here["build_orders"]()
 
 
 @pytest.mark.usefixtures("spark")

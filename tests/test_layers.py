@@ -162,6 +162,8 @@ COMMANDS_WITHOUT_SPARK = [
     ["compile"],
     ["compile", "-q"],
     ["formats", "list"],
+    ["completion", "bash"],
+    ["completion", "candidates", "runner build -s ord"],
     ["ls", "-s", "nothing_of_this_name"],
 ]
 
