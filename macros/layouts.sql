@@ -27,9 +27,12 @@ select * from {{ name(view) }} order by {{ parts_given(parts, name(target.catalo
 
 {#- The rows of a view, its columns with comments. -#}
 {%- macro commented_view(view, rows, comments) -%}
-create or replace temporary view {{ name(view) }}
-({% for column, comment in comments.items() %}{{ name(column) }}{% if comment %} comment {{ text(comment) }}{% endif %}{{ ', ' if not loop.last }}{% endfor %})
+create or replace temporary view {{ name(view) }} ({{ columns_with_comments(comments) }})
 as select {% for column in comments %}{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ name(rows) }}
+{%- endmacro -%}
+
+{%- macro columns_with_comments(comments) -%}
+{% for column, comment in comments.items() %}{{ name(column) }}{% if comment %} comment {{ text(comment) }}{% endif %}{{ ', ' if not loop.last }}{% endfor %}
 {%- endmacro -%}
 
 {%- macro table_described(table) -%} describe table extended {{ table }} {%- endmacro -%}

@@ -176,7 +176,7 @@ CASES = [
     in_mirror(
         "setting-storage",
         "models/m.yml:2:47",
-        "delta and iceberg keep comments",
+        "catalog: {schema: changelog}, under the target",
         '"persist_docs"',
         OF + ", config: {persist_docs: {columns: true}}, key: [a], columns: {a: int}",
     ),

@@ -13,11 +13,14 @@ from urllib.parse import unquote
 import pytest
 
 from tests.conftest import Ran
+from tests.pages import ROOT, section, write_files
 from tests.spark_fixtures import hadoop_catalog
 from tests.spark_fixtures import rows as rows_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 STORAGES = ("parquet", "delta", "iceberg")
+# What is the same code on all: on one in `make test`, on the others in `make soak`.
+ICEBERG_FIRST = ("iceberg", *(pytest.param(one, marks=pytest.mark.soak) for one in ("parquet", "delta")))
 PROJECT = """
 name: kept
 target: {storage}
@@ -133,7 +136,7 @@ class Lake:
 def test_new_rows_replace_partitions_or_keys(
     build: Callable[..., Path], runner: Callable[..., Ran], spark: Any, capsys: Any, storage: str
 ) -> None:
-    folder = build(storage, taken=TAKEN, merged=MERGED, promised=PROMISED, properties=CONTRACT)
+    folder = build(storage, taken=TAKEN, merged=MERGED)
     assert runner("run", "-s", "taken merged").code == 0
     taken = rows_of(capsys, "select code, n, more from taken")
     expected = [("01", 7, "new"), ("1", 3, None), (None, 7, "new"), ("a b/c", 5, None), ("x", 7, "new")]
@@ -158,7 +161,12 @@ def test_new_rows_replace_partitions_or_keys(
     assert runner("run", "-s", "taken").code == 0
     assert len(rows_of(capsys, "select * from taken")) == 8
 
-    # A contract that is broken leaves the table as it was.
+
+@pytest.mark.parametrize("storage", ICEBERG_FIRST)
+def test_a_broken_contract_leaves_the_table_as_it_was(
+    build: Callable[..., Path], runner: Callable[..., Ran], capsys: Any, storage: str
+) -> None:
+    build(storage, promised=PROMISED, properties=CONTRACT)
     broken = runner("run", "-s", "promised", "--vars", "{step: types}")
     assert broken.code == 1
     for line in (
@@ -191,13 +199,13 @@ SENT = '{{"data":[{{"id":"{id}","word":"{word}"}}],"database":"d","table":"order
 
 
 @pytest.mark.usefixtures("lean")
-@pytest.mark.parametrize(
-    "storage", ["delta", *(pytest.param(one, marks=pytest.mark.soak) for one in ("parquet", "iceberg"))]
-)
+@pytest.mark.parametrize("storage", ICEBERG_FIRST)
 def test_layouts_of_mirrors(
     project: Callable[..., Path], runner: Callable[..., Ran], spark: Any, capsys: Any, storage: str
 ) -> None:
-    """A mirror takes in what is new where its layout stays; another one has it built again."""
+    """A mirror takes in what is new where its layout stays; another one has it built again. The model of the docs
+    beside it counts days again.
+    """
     mirror = MIRROR if storage != "parquet" else MIRROR.replace("persist_docs: {columns: true}", "")
     source = "sources: [{name: shop, format: lean, files: in/*}]\n"
     folder = project(
@@ -207,12 +215,17 @@ def test_layouts_of_mirrors(
             "in/1.jsonl": SENT.format(id=1, word="a") + SENT.format(id=2, word="b"),
         }
     )
+    write_files(section(ROOT / "docs/models.md", "How tables are kept"), folder)
     lake = Lake(spark, storage, folder)
-    assert (ran := runner("run", "-s", "+orders")).code == 0, ran.err
+    assert (ran := runner("run", "-s", "+orders +order_days")).code == 0, ran.err
     assert lake.folders("orders") == {"word=a", "word=b"}
+    assert lake.folders("order_days") == {"day=1970-01-01"}
     (folder / "in/2.jsonl").write_text(SENT.format(id=3, word="c"))
     (folder / "models/mirror.yml").write_text(mirror.replace("the number", "its number"))
-    assert (ran := runner("run", "-s", "+orders")).code == 0, ran.err
+    assert (ran := runner("run", "-s", "+orders +order_days")).code == 0, ran.err
+    assert [tuple(row.values()) for row in rows_of(capsys, "select day, op, changes from order_days")] == [
+        ("1970-01-01", "insert", 3)
+    ]
     assert lake.folders("orders") == {"word=a", "word=b", "word=c"}
     if storage != "parquet":
         told = lake.described("orders")
@@ -226,6 +239,34 @@ def test_layouts_of_mirrors(
         (2, "b"),
         (3, "c"),
     ]
+
+
+def test_comments_of_views_in_a_catalog(
+    project: Callable[..., Path], runner: Callable[..., Ran], spark: Any, capsys: Any
+) -> None:
+    """A table of Parquet files has a view in the catalog, as a model that is a view has, and that has the comments."""
+    schema = "{schema: comments_of_views}"
+    described = DESCRIBED.split("  - name: grown")[0].format(table="it's a table", column="the \\\\ id")
+    shown = described.replace("models:\n", "").replace("described", "shown").replace("table}", "view}")
+    project(
+        {
+            "project.yml": PROJECT.format(storage="parquet").replace(
+                "path: lake}", f"path: lake, catalog: {schema}}}", 1
+            )
+            + "models: {+persist_docs: {relation: true, columns: true}}",
+            "models/described.sql": "{{ config(partition_by='day') }}" + DAYS,
+            "models/shown.sql": "select * from {{ ref('described') }}",
+            "models/properties.yml": described + shown,
+        }
+    )
+    assert (ran := runner("run", "-s", "path:models")).code == 0, ran.err
+    for name in ("described", "shown"):
+        told = spark.session.sql(f"describe table extended comments_of_views.{name}").collect()
+        comments = {row["col_name"]: (row["data_type"], row["comment"]) for row in told}
+        assert comments["id"] == ("bigint", "the \\ id") and comments["day"] == ("date", None)
+        assert comments["Comment"][0] == "it's a table"
+        assert len(rows_of(capsys, f"select * from comments_of_views.{name}")) == 50
+    spark.session.sql("drop schema comments_of_views cascade")
 
 
 def test_layouts_of_delta(build: Callable[..., Path], runner: Callable[..., Ran], spark: Any) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
+from runner.engine.contracts import layout_of_columns
 from runner.engine.errors import QueryFailed
 from runner.engine.functions import NoFunctions
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.functions.signatures import PYTHON_FUNCTIONS
 from runner.project.sql_functions import SqlFunction
+from runner.storage.data import Layout
+from runner.storage.storage import NO_LAYOUT
 
 # Errors of catalogs that cannot hold views, in Spark's words and in Iceberg's.
 NO_VIEWS = re.compile(r"MISSING_CATALOG_ABILITY|view is not supported by catalog")
@@ -23,13 +26,15 @@ NO_FUNCTIONS = re.compile(r"MISSING_CATALOG_ABILITY|UnsupportedOperationExceptio
 @dataclass(frozen=True)
 class Entry:
     """A model to publish. `view_sql` is its query if it is a view, None for a table. `functions` are the SQL functions
-    that it needs, a view also through the views that it reads, in the order in which they must be made.
+    that it needs, a view also through the views that it reads, in the order in which they must be made. `layout` has
+    the comments of its view.
     """
 
     name: str
     view_sql: str | None = None
     is_changelog: bool = False
     functions: tuple[SqlFunction, ...] = ()
+    layout: Layout = NO_LAYOUT
 
 
 class CatalogPublisher:
@@ -44,6 +49,7 @@ class CatalogPublisher:
         self.published: set[str] = set()
         self.holds_views, self.keeps_functions = True, True
         self.kept: set[str] = set()
+        self.layouts: dict[str, Layout] = {}
         self.session: Spark | None = None
         self.publishing = Lock()
 
@@ -74,6 +80,7 @@ class CatalogPublisher:
             self.do(self.tables.macro("schema_in_use", self.tables.target))
 
     def _publish(self, entry: Entry) -> tuple[str, ...]:
+        self.layouts[entry.name] = entry.layout
         lacking = self._keep(entry.functions)
         # A storage would publish an empty table in place of one that is gone.
         if entry.is_changelog and self.tables.is_gone(entry.name):
@@ -114,12 +121,24 @@ class CatalogPublisher:
         self.session.do(sql)
 
     def view(self, name: str, sql: str) -> None:
-        """Creates a view in the catalog, if it holds views."""
+        """Creates a view in the catalog, if it holds views, with the comments of its layout."""
         if not self.holds_views:
             return
         try:
             self.do(self.tables.macro("view_published", self.tables.target, name, sql))
+            self._comment(name, sql, self.layouts.get(name, NO_LAYOUT))
         except QueryFailed as failure:
             if not NO_VIEWS.search(failure.message):
                 raise QueryFailed(f'the catalog does not accept "{name}": {failure.message}') from None
             self.holds_views = False
+
+    def _comment(self, name: str, sql: str, layout: Layout) -> None:
+        """Creates a view once more, with comments: of its columns Spark wants all, and only now they are known."""
+        if layout.comment is None and layout.comments is None:
+            return
+        target = self.tables.target
+        assert self.session
+        columns = self.session.column_types(self.tables.macro("catalog_name", target, name).strip(), {})
+        comments = layout_of_columns(name, replace(layout, partition_by=(), cluster_by=()), columns).comments or {}
+        told = {column: comments.get(column, "") for column in columns}
+        self.do(self.tables.macro("view_published", target, name, sql, told, layout.comment or ""))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, RunnerError, nearest_or_all
-from runner.project.inputs import Source
+from runner.project.inputs import Source, Target
 from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
 from runner.project.properties import data_tests, optional_text
@@ -90,7 +90,7 @@ def mirror_nodes(yaml: Yaml, project: Project, path: str) -> Iterator[Node]:
     for shows in ("state", "history")[: 1 + _has_history(yaml)]:
         query = MirrorQuery(mirror, shows)
         columns = {**described, **_own_columns(shows)}
-        query = replace(query, layout=_layout(yaml, project.target.storage, config, columns, query))
+        query = replace(query, layout=_layout(yaml, project.target, config, columns, query))
         yield Node(
             query.model,
             "model",
@@ -116,13 +116,13 @@ def _own_config(yaml: Yaml) -> dict[str, Any]:
 
 
 def _layout(
-    yaml: Yaml, storage: str, config: Mapping[str, Any], columns: Mapping[str, str], query: MirrorQuery
+    yaml: Yaml, target: Target, config: Mapping[str, Any], columns: Mapping[str, str], query: MirrorQuery
 ) -> Layout:
     """How the table of a mirror's rows is kept."""
     at = yaml.get("config") or yaml
     try:
         layout = layout_of(config, optional_text(yaml.get("description")), columns)
-        check_storage(config, layout, storage)
+        check_storage(layout, target)
     except RunnerError as e:
         raise at.error(e.code, e.message, e.hint) from None
     has = [column.lower() for column in query.columns]

@@ -70,16 +70,17 @@ def _layout(
 ) -> Layout:
     """The layout of a model's table, whose settings go together and are those that the storage has."""
     check_together({**config, **({"new_rows": new_rows} if new_rows else {})})
-    if config.get("materialized", "view") == "view":
-        return Layout()
     layout = layout_of(config, description, described)
-    check_storage(config, layout, project.target.storage)
+    if config.get("materialized", "view") == "view":
+        # What comments it has is for the catalog, if there is one.
+        return Layout(comment=layout.comment, comments=layout.comments)
+    check_storage(layout, project.target)
     return layout
 
 
 def _check_view(own: Mapping[str, Any], path: Path) -> None:
     """Raises `setting-alone` for a setting of tables that a view has itself; those of its folder are for others."""
-    if useless := [name for name in LAYOUTS if own.get(name)]:
+    if useless := [name for name in LAYOUTS if own.get(name) and name != "persist_docs"]:
         message = f'"{useless[0]}" has no meaning for a view'
         raise RunnerError("setting-alone", message, Where(path, 1), "materialized: table")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from runner.errors import RunnerError, nearest_or_all
 from runner.project.contracts import is_enforced
+from runner.project.inputs import Target
 from runner.storage.data import Layout, Part
 from runner.storage.known import STORAGES
 from runner.yaml_text import whole_number
@@ -47,11 +48,21 @@ def layout_of(config: Mapping[str, Any], description: str, columns: Mapping[str,
     )
 
 
-def check_storage(config: Mapping[str, Any], layout: Layout, storage_name: str) -> None:
-    """Raises RunnerError `setting-storage`, without a place, if the storage does not have what the settings ask for."""
+def check_storage(layout: Layout, target: Target) -> None:
+    """Raises RunnerError `setting-storage`, without a place, if the storage does not have what the layout needs."""
+    storage_name = target.storage
     storage = STORAGES[storage_name]
-    for name in (name for name in LAYOUTS if config.get(name) and name in storage.lacks):
-        raise _lacks(storage_name, f'"{name}"', storage.lacks[name])
+    has_comments = layout.comment is not None or layout.comments is not None
+    if has_comments and not storage.keeps_comments and not target.catalog:
+        raise _lacks(storage_name, '"persist_docs" without a catalog', "catalog: {schema: changelog}, under the target")
+    asked = {
+        "partition_by": layout.partition_by,
+        "cluster_by": layout.cluster_by,
+        "table_properties": layout.properties,
+    }
+    for name, hint in storage.lacks.items():
+        if asked[name]:
+            raise _lacks(storage_name, f'"{name}"', hint)
     for part in (*layout.partition_by, *layout.cluster_by):
         if part.transform and part.transform not in storage.transforms:
             hint = "make a column of it, and name that" if not storage.transforms else ""

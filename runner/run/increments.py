@@ -36,7 +36,8 @@ class Increments:
             self.reading.show_new_rows(name, model.new_rows, {}, until)
             with progress.writing(until):
                 # Before the table: a table that is there and was to be replaced is built again by the next run.
-                self.tables.write_mark(name, model.layout.order)
+                if self.tables.mark(name) != model.layout.order:
+                    self.tables.write_mark(name, model.layout.order)
                 promised = self.tables.promised(name, compiled.sql, model.contract)
                 count = self.tables.replace(name, promised, model.layout)
             refreshes.done(name)

@@ -13,6 +13,7 @@ from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.graph import Graph
 from runner.project.inputs import Elsewhere, Messages
+from runner.project.mirror import MirrorQuery
 from runner.project.nodes import Model, Node
 from runner.project.sql_functions import SqlFunction, distinct
 from runner.run.continuous import Continuous, Watcher
@@ -77,7 +78,8 @@ class Parts:
 
     def _catalog_entry(self, name: str, model: Model) -> Entry:
         sql = None if model.is_table else self.compiled.nodes[name].sql
-        return Entry(name, sql, model.source is not None, distinct(self._functions(name)))
+        layout = model.query.layout if isinstance(model.query, MirrorQuery) else model.layout
+        return Entry(name, sql, model.source is not None, distinct(self._functions(name)), layout)
 
     def _functions(self, name: str) -> Iterator[tuple[SqlFunction, ...]]:
         """The SQL functions that a model needs, a view after those of the views that it reads."""

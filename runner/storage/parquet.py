@@ -29,7 +29,6 @@ class Parquet(Storage):
     lacks: ClassVar[Mapping[str, str]] = {
         "cluster_by": "partition_by keeps rows in folders; delta and iceberg have cluster_by",
         "table_properties": "delta and iceberg have properties",
-        "persist_docs": "delta and iceberg keep comments",
     }
 
     @classmethod

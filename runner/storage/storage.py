@@ -48,6 +48,9 @@ class Storage(ABC):
     lacks: ClassVar[Mapping[str, str]] = {}
     """Settings of tables that it does not have -> what to do instead."""
 
+    keeps_comments: ClassVar[bool] = False
+    """Whether tables have comments themselves, and not only the views of them that are in a catalog."""
+
     transforms: ClassVar[tuple[str, ...]] = ()
     """The functions of columns that its tables can be partitioned and clustered by."""
 

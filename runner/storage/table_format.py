@@ -18,6 +18,7 @@ class TableFormat(Storage):
     """Tables in a format that changes them in place."""
 
     changes_rows = True
+    keeps_comments = True
 
     changelog_properties: ClassVar[Mapping[str, str]]
     """The properties of a changelog's table."""
