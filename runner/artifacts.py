@@ -81,9 +81,9 @@ def write_manifest(project: Project, graph: Graph, compiled: Compiled, contents_
 
 
 def write_results(
-    project: Project, graph: Graph, run_id: str, results: Iterable[Result], how: Mapping[str, Any]
+    project: Project, graph: Graph, run_id: str, results: Iterable[Result], about: Mapping[str, Any]
 ) -> None:
-    """Writes the results of a run, and how it was run."""
+    """Writes the results of a run, and what else is to be known about it."""
     entries = [
         {
             "unique_id": unique_id(project, graph.nodes[r.name]),
@@ -97,7 +97,7 @@ def write_results(
     ]
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     metadata = {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id}
-    _write(project, project.target_path / RESULTS, _json({"metadata": metadata, "args": how, "results": entries}))
+    _write(project, project.target_path / RESULTS, _json({"metadata": metadata, **about, "results": entries}))
 
 
 def _write(project: Project, path: Path, text: str) -> None:

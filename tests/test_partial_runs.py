@@ -71,6 +71,30 @@ def test_what_failed_runs_again_until_it_is_mended(project: Callable[..., Path],
     assert "nothing to do" in runner("retry").err
 
 
+def test_sources_with_new_messages(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
+    two = PROJECT.replace("]\n", ", {name: items, format: small, files: items/*}]\n")
+    root = project({**FILES, "project.yml": two, "items/1.jsonl": message(1)})
+
+    def fresher(*words: str) -> list[str]:
+        ran = runner("ls", "-s", "source_status:fresher", *words)
+        assert ran.code == 0, ran.err
+        return list(ran.out.split())
+
+    assert runner("ls", "-s", "source_status:fresher").code == 2
+    assert runner("run", "-s", "orders_to_changelog").code == 0
+    assert fresher() == ["source:items"]
+    assert runner("run", "-s", "items_to_changelog").code == 0
+    assert fresher() == []
+    shutil.copytree(root / "target", root / "before")
+    for name, text in {"_2.jsonl": message(2), "3.jsonl": "", "4.jsonl": message(4)}.items():
+        assert fresher() == []
+        (root / "items" / name).write_text(text)
+    assert fresher() == fresher("--state", "before") == ["source:items"]
+    assert runner("run", "-s", "source_status:fresher+1").code == 0
+    assert set(statuses(root)) == {"items_to_changelog"}
+    assert (fresher(), fresher("--state", "before")) == ([], ["source:items"])
+
+
 def test_models_of_nothing_count_nothing_as_read(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
     root = project(FILES)
     assert runner("build", "--empty").code == 0

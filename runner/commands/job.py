@@ -59,9 +59,13 @@ class Job:
         return cls(workspace, command, nodes, compiled, library, full_refresh)
 
     @property
-    def how(self) -> dict[str, Any]:
-        """How it was run, as dbt's run_results.json has it."""
-        return {"which": self.command, **self.arguments}
+    def about(self) -> dict[str, Any]:
+        """How it was run, as dbt's run_results.json has it, and how far each source has landed by now."""
+        from runner.engine.fresher import landed_until
+
+        project = self.workspace.project
+        landed = landed_until(project.target, project.sources)
+        return {"args": {"which": self.command, **self.arguments}, "sources": landed}
 
     @property
     def tables(self) -> list[str]:
@@ -111,7 +115,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
             if not signals.only_count:
                 why = "because the run was interrupted"
                 results = [Result(node.name, node.resource_type, "skipped", why) for node in job.nodes]
-                artifacts.write_results(project, graph, run_id, results, job.how)
+                artifacts.write_results(project, graph, run_id, results, job.about)
                 report.done(results)
             raise
     report.done(results)
@@ -140,7 +144,7 @@ def _worked(
                 results = work(parts)
             except Interrupted as error:
                 results, interrupted = error.results, error
-            artifacts.write_results(project, job.workspace.graph, run_id, results, job.how)
+            artifacts.write_results(project, job.workspace.graph, run_id, results, job.about)
     if interrupted:
         raise interrupted
     return results

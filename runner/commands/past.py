@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from runner.artifacts import unique_id
+from runner.errors import RunnerError
 from runner.project.graph import Graph
 from runner.project.nodes import Project
 from runner.project.state import (
@@ -16,9 +17,13 @@ from runner.project.state import (
     differences,
     given_state,
     is_in_state,
+    landed_in,
     statuses_in,
+    target_in,
 )
 from runner.render import Renderer
+
+FRESHER = "fresher"
 
 
 @dataclass
@@ -46,6 +51,19 @@ class Past:
         statuses = statuses_in(self.folder or self.project.target_path)
         nodes = self.graph.nodes.items()
         return {name for name, node in nodes if statuses.get(unique_id(self.project, node)) == status}
+
+    def with_source_status(self, status: str) -> set[str]:
+        """The sources with new messages since the run in the folder, or since the project's last one."""
+        from runner.engine.fresher import is_fresher
+
+        self.was_asked = True
+        if status != FRESHER:
+            hint = f"source_status:{FRESHER}"
+            raise RunnerError("selector-state", f'"source_status:{status}" is no state of a source', hint=hint)
+        folder = self.folder or self.project.target_path
+        landed, target = landed_in(folder), target_in(folder)
+        fresher = (one for one in self.project.sources if is_fresher(one, target, landed.get(one.name)))
+        return {f"source.{source.name}" for source in fresher}
 
     @cached_property
     def changes(self) -> dict[str, tuple[str, ...]]:

@@ -64,7 +64,9 @@ class Workspace:
         """The names of the selected nodes: without any selector, those of the default selector, or all."""
         self.past = self._past(selection.state)
         saved = saved_selectors(self.project)
-        asked: dict[str, Lookup] = {"state": self.past.in_state, "result": self.past.with_result}
+        past = self.past
+        asked: dict[str, Lookup] = {"state": past.in_state, "result": past.with_result}
+        asked["source_status"] = past.with_source_status
         asked["selector"] = lambda name: saved.select(name, self.graph, asked)
         name = selection.selector
         if not (name or selection.select or selection.exclude):

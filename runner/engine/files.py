@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runner.engine.session import Spark
 from runner.files import decoded, is_uri, write_whole
+from runner.project.inputs import Target
 from runner.storage.session import FileSystem
 
+if TYPE_CHECKING:
+    from runner.engine.session import Spark
 
-def files_of(spark: Spark) -> FileSystem:
-    """The file system of the target's tables and checkpoints."""
-    if is_uri(spark.target.path):
+
+def files_of(spark: Spark, target: Target) -> FileSystem:
+    """The file system of a target's tables and checkpoints."""
+    if is_uri(target.path):
         return HadoopFiles(spark.jvm, spark.session._jsc.hadoopConfiguration())
     return LocalFiles()
 

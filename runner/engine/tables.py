@@ -43,7 +43,7 @@ class Tables:
         self.reads_nothing, self.elsewhere = reads_nothing, elsewhere
         # What this run reads elsewhere.
         self.borrowed: set[str] = set()
-        self.files = files_of(spark)
+        self.files = files_of(spark, self.target)
         self.storage = STORAGES[self.target.storage](spark, self.files, self.target, macro)
         # Changelog -> how far its view goes that this run has created; None if it shows nothing of what there is.
         self.seen: dict[str, Position | None] = {}

@@ -44,7 +44,7 @@ COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
 
 
 # Methods whose answers are not in the graph. That there is nothing of the kind is no mistake.
-LOOKED_UP = ("state", "result", "selector")
+LOOKED_UP = ("state", "result", "source_status", "selector")
 
 Lookup = Callable[[str], set[str]]
 """The names of the nodes that a method selects by a value."""

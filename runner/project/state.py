@@ -94,6 +94,14 @@ def statuses_in(folder: Path) -> dict[str, str]:
         raise unreadable(folder / RESULTS, "a result has no status") from None
 
 
+def landed_in(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """Source -> how far it had landed after the last run of a folder."""
+    landed = read_artifact(folder, RESULTS).get("sources")
+    if not isinstance(landed, dict):
+        raise unreadable(folder / RESULTS, "it does not say how far sources have landed")
+    return landed
+
+
 def differences(before: Contents | None, now: Contents) -> tuple[str, ...]:
     """The parts of a node that are not what they were.
 
