@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from runner.commands import retry
+from runner.commands.arguments import RunArguments, Selection
+
 FILES = {
     "project.yml": """
 name: shop
@@ -223,6 +226,48 @@ def test_nodes_are_selected_by_their_last_result(earlier: Path, runner: Callable
     assert sorted(found) == ["by_day", "lately", "not_null_unit_unit", "paid"]
     assert runner("ls", "-s", "result:skipped", "--exclude", "result:error+").out == ""
     assert runner("ls", "-s", "result:error result:fail", "--state", "before").out.split() == ["paid"]
+
+
+def test_retry_takes_what_failed_and_what_lacks_its_rows(
+    earlier: Path, runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses = {
+        "model.shop.orders_to_changelog": "error",
+        "model.shop.changelog": "warn",
+        "model.shop.paid": "warn",
+        "model.shop.lately": "success",
+        "model.shop.unit": "warn",
+        "test.shop.not_null_unit_unit": "warn",
+        "test.shop.conserved_orders": "skipped",
+        "model.shop.gone": "error",
+    }
+    kept = {
+        "which": "build",
+        "target": "local",
+        "vars": {"start": "2020", "unit": "penny"},
+        "select": ["paid+"],
+        "exclude": ["unit"],
+        "selector": None,
+        "state": "/before",
+        "threads": 2,
+        "fail_fast": True,
+        "defer": True,
+        "full_refresh": True,
+        "unit_only": False,
+        "data_only": False,
+        "empty": True,
+    }
+    results = [{"unique_id": name, "status": status} for name, status in statuses.items()]
+    (earlier / "target").mkdir()
+    (earlier / "target/run_results.json").write_text(json.dumps({"args": kept, "results": results}))
+    asked: list[RunArguments] = []
+    monkeypatch.setattr(retry, "COMMANDS", {"build": lambda arguments, report: asked.append(arguments) or 1})
+    assert runner("retry", "--vars", "{unit: cent}").code == 1
+    (one,) = asked
+    assert one.only == ("changelog", "conserved_orders", "orders_to_changelog", "paid")
+    assert (one.project.target, one.project.variables) == ("local", {"start": "2020", "unit": "cent"})
+    assert one.selection == Selection(("paid+",), ("unit",), Path("/before"))
+    assert (one.threads, one.fail_fast, one.full_refresh, one.empty, one.defer) == (2, True, True, True, True)
 
 
 def test_dbt_finds_what_it_knows_in_the_manifest(earlier: Path) -> None:
