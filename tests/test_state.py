@@ -37,6 +37,8 @@ sources:
     "models/staging/lately.sql": "select * from {{ ref('paid') }} where {{ since() }}",
     "models/marts/by_day.sql": "select day, sum(pence(price)) as price from {{ ref('lately') }} group by day",
     "models/marts/unit.sql": "select '{{ var('unit') }}' as unit",
+    "seeds/rates.csv": "currency,rate\nEUR,1.1\n",
+    "seeds/rates.yml": "seeds: [{name: rates, config: {column_types: {rate: double}}}]",
     "models/marts/unit.yml": """
 models:
   - name: unit
@@ -98,6 +100,11 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     ),
     "a variable in a model": (changed(FILES, "project.yml", "unit: cent", "unit: penny"), {"unit": ["vars.unit"]}),
     "a variable in a macro": (changed(FILES, "project.yml", "2024", "2025"), {"lately": ["vars.start"]}),
+    "a row of a seed": ({"seeds/rates.csv": "currency,rate\nEUR,1.2\n"}, {"rates": ["body"]}),
+    "a type of a seed": (
+        changed(FILES, "seeds/rates.yml", "double", "float"),
+        {"rates": ["configs.column_types"]},
+    ),
     "what a format inherits": (
         {"formats/own.yml": "about: Ours\nextends: canal\nzone: Asia/Shanghai\n"},
         {"source.orders": ["format.own"], "orders_to_changelog": ["format.own"]},

@@ -16,6 +16,7 @@ from runner.report import Report, counted
 
 COMMANDS: Mapping[str, Callable[[RunArguments, Report], int]] = {
     "run": run.run,
+    "seed": run.seed,
     "test": run.test,
     "build": run.build,
 }

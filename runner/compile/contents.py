@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.compile.library import Library
 from runner.errors import Where
@@ -25,6 +25,7 @@ from runner.project.nodes import (
     Model,
     Node,
     Project,
+    SeedFile,
     SourcesView,
     SqlFile,
     SqlText,
@@ -36,10 +37,15 @@ from runner.render import function_folder
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 # The macros that print the SQL of a format.
 OF_FORMATS = ("header", "changelog", "functions_of_source")
 # What says nothing of the rows.
 OF_PEOPLE = ("description", "label", "tags", "meta", "docs", "about", "config")
+# Fields of models that are no settings.
+NO_SETTINGS = (*OF_PEOPLE, "query", "new_rows")
 
 
 class ContentsOf:
@@ -116,7 +122,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, (Yaml, Where, Registry)):
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.compare}
+        return plain_but(value)
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, (set, frozenset)):
@@ -124,6 +130,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def plain_but(value: DataclassInstance, *left_out: str) -> dict[str, Any]:
+    """The same of data, without some of its fields."""
+    shown = (field.name for field in fields(value) if field.compare and field.name not in left_out)
+    return {name: plain(getattr(value, name)) for name in shown}
 
 
 def _body(subject: Subject) -> Any:
@@ -151,16 +163,15 @@ def _query(query: object) -> Any:
     match query:
         case SqlFile(path=path):
             return template_text(path)
+        case SeedFile(path=path):
+            return _content(path)
         case SqlText(text=text):
             return text
         case SourcesView(name=name, sources=sources):
             return [name, [source.name for source in sources]]
-        case MirrorQuery(mirror=mirror, shows=shows):
+        case MirrorQuery(mirror=mirror):
             tables = [[table.source.name, table.name, table.rows] for table in mirror.tables]
-            values = {
-                field.name: plain(getattr(mirror, field.name)) for field in fields(mirror) if field.name != "tables"
-            }
-            return [shows, tables, values]
+            return [tables, plain_but(mirror, "tables"), plain_but(query, "mirror")]
     raise AssertionError(f"no contents of {query!r}")
 
 
@@ -175,24 +186,31 @@ def _content(path: Path) -> str:
 def _configs(subject: Subject) -> dict[str, str]:
     """The settings of a model or a test that are not what they are by default."""
     match subject:
+        case Model(query=SeedFile(delimiter=delimiter, types=types)):
+            settings = {**_unusual(subject), "delimiter": delimiter, "column_types": types}
         case Model():
-            settings: Any = subject
+            settings = _unusual(subject)
         case DataTest(config=config):
-            settings = config
+            settings = _unusual(config)
         case _:
-            return {}
-    named = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in OF_PEOPLE}
-    usual = {field.name: _default(field) for field in fields(settings)}
-    chosen = {
-        name: value for name, value in named.items() if name not in ("query", "new_rows") and value != usual[name]
-    }
-    return {f"configs.{name}": checksum(plain(value)) for name, value in chosen.items()}
+            settings = {}
+    return {f"configs.{name}": checksum(plain(value)) for name, value in settings.items() if name not in NO_SETTINGS}
+
+
+def _unusual(settings: Any) -> dict[str, Any]:
+    """The fields of settings whose values are not those that they have by default; of settings in a field theirs."""
+    out: dict[str, Any] = {}
+    for field in fields(settings):
+        value, usual = getattr(settings, field.name), _default(field)
+        if is_dataclass(usual):
+            out |= _unusual(value)
+        elif value != usual:
+            out[field.name] = value
+    return out
 
 
 def _default(field: Field[Any]) -> Any:
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return field.default
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _templates(subject: Subject) -> Iterator[str]:
