@@ -40,7 +40,7 @@ def tables_found(spark: Spark) -> str:
     path = spark.target.path
     if is_uri(path):
         with query_errors():
-            return "there" if files_of(spark).exists(path) else "will be created"
+            return "there" if files_of(spark, spark.target).exists(path) else "will be created"
     nearest = next(folder for folder in (Path(path), *Path(path).parents) if folder.exists())
     try:
         # Rights do not tell all: a disk may be read-only.
