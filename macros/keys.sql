@@ -102,7 +102,7 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- do parts.append("'as_sent', names_joined(" ~ columns_as_sent(plan) ~ ")") -%}
 {%- endif -%}
 {%- if plan.values.ambiguous or plan.ambiguous_columns or plan.images.may_be_ambiguous -%} {%- do parts.append("'ambiguous_times', names_joined(" ~ ambiguous_times(plan) ~ ")") -%} {%- endif -%}
-{%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason in ('not-utf8', 'bad-frames'), 'base64', null)" if plan.spec.message.frames else "if(reason = 'not-utf8', 'base64', null)")) -%}
+{%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)")) -%}
 known_entries(map({{ parts | in_lines(4) }}))
 {%- endmacro -%}
 

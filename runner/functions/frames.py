@@ -24,7 +24,7 @@ class FrameLayout(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The text of one event. If it has `damage`, the text is base64 of what was sent."""
+    """The text of one event. If it has `damage`, the text is the record that was sent, as in a line of a file."""
 
     text: str | None
     damage: str | None
@@ -35,16 +35,16 @@ class Damage(ValueError):
 
 
 def framed_events(value: bytes | None, key: str | None, layout: FrameLayout) -> list[Event]:
-    """An event for each frame of a message, at least one: `{"key": ..., "value": ...}` with the texts of the frames as
+    r"""An event for each frame of a message, at least one: `{"key": ..., "value": ...}` with the texts of the frames as
     they were sent, and null for a frame without bytes. The key is text, or base64 if it is not UTF-8. A message without
     a key is an event by itself, or the record in a line of a file.
 
     >>> layout = FrameLayout("", "", 4)
-    >>> key = "\\0\\0\\0\\x011\\0\\0\\0\\x012"
-    >>> framed_events(b"\\0\\0\\0\\0\\0\\0\\0\\x02[]", key, layout)
+    >>> key = "\0\0\0\x011\0\0\0\x012"
+    >>> framed_events(b"\0\0\0\0\0\0\0\x02[]", key, layout)
     [Event(text='{"key": 1, "value": null}', damage=None), Event(text='{"key": 2, "value": []}', damage=None)]
-    >>> framed_events(b"\\0\\0\\0\\x021", key, layout)
-    [Event(text='AAAAAjE=', damage='value: frame 1 has 2 bytes, but 1 follow')]
+    >>> framed_events(b"\0\0\0\x021", key, layout)[0].damage
+    'value: frame 1 has 2 bytes, but 1 follow'
     """
     key_bytes = None if key is None else _bytes_of_key(key)
     if key_bytes is None and value is not None:
@@ -54,15 +54,21 @@ def framed_events(value: bytes | None, key: str | None, layout: FrameLayout) -> 
     if key_bytes is None:
         return [_bare_event(value)]
     try:
-        keys = list(_frames("key", key_bytes, bytes.fromhex(layout.key_starts), layout.length_bytes))
-        values = list(_frames("value", value, bytes.fromhex(layout.value_starts), layout.length_bytes))
-        if len(keys) != len(values):
-            raise Damage(f"{len(keys)} frames in the key, {len(values)} in the value")
-        if not keys:
-            raise Damage("no frames")
+        pairs = _pairs(key_bytes, value, layout)
     except Damage as damage:
-        return [_damaged(value, str(damage))]
-    return [_event(number, *frames) for number, frames in enumerate(zip(keys, values), 1)]
+        return [_damaged(key_bytes, value, str(damage))]
+    return [_event(number, *frames, layout) for number, frames in enumerate(pairs, 1)]
+
+
+def _pairs(key: bytes, value: bytes, layout: FrameLayout) -> list[tuple[bytes, bytes]]:
+    """The frames of a key with those of its value, at least one pair."""
+    keys = list(_frames("key", key, bytes.fromhex(layout.key_starts), layout.length_bytes))
+    values = list(_frames("value", value, bytes.fromhex(layout.value_starts), layout.length_bytes))
+    if len(keys) != len(values):
+        raise Damage(f"{len(keys)} frames in the key, {len(values)} in the value")
+    if not keys:
+        raise Damage("no frames")
+    return list(zip(keys, values))
 
 
 def _bytes_of_key(key: str) -> bytes:
@@ -81,8 +87,11 @@ def _record_in(line: bytes) -> tuple[bytes | None, bytes | None]:
         return None, line
     try:
         record = json.loads(line)
-        key, value = base64.b64decode(record[KEY_BYTES], validate=True), record[VALUE_BYTES]
-        return key, None if value is None else base64.b64decode(value, validate=True)
+        key, value = (
+            None if (part := record[name]) is None else base64.b64decode(part, validate=True)
+            for name in (KEY_BYTES, VALUE_BYTES)
+        )
+        return key, value
     except (ValueError, LookupError, TypeError, RecursionError):
         return None, line
 
@@ -91,7 +100,7 @@ def _bare_event(value: bytes) -> Event:
     try:
         return Event(value.decode(), None)
     except UnicodeDecodeError:
-        return _damaged(value, "no key, and the value is not UTF-8")
+        return _damaged(None, value, "no key, and the value is not UTF-8")
 
 
 def _frames(where: str, data: bytes, starts: bytes, length_bytes: int) -> Iterator[bytes]:
@@ -111,11 +120,17 @@ def _frames(where: str, data: bytes, starts: bytes, length_bytes: int) -> Iterat
         yield data[begin:position]
 
 
-def _event(number: int, key: bytes, value: bytes) -> Event:
+def _event(number: int, key: bytes, value: bytes, layout: FrameLayout) -> Event:
     try:
         return Event(f'{{"key": {_json(key)}, "value": {_json(value)}}}', None)
     except (ValueError, LookupError, RecursionError):
-        return _damaged(value, f"event {number} is not JSON")
+        record = (_framed(key, layout.key_starts, layout), _framed(value, layout.value_starts, layout))
+        return _damaged(*record, f"event {number} is not JSON")
+
+
+def _framed(frame: bytes, starts: str, layout: FrameLayout) -> bytes:
+    """The bytes of a key or a value with this one frame."""
+    return bytes.fromhex(starts) + len(frame).to_bytes(layout.length_bytes, "big") + frame
 
 
 def _json(frame: bytes) -> str:
@@ -126,5 +141,9 @@ def _json(frame: bytes) -> str:
     return text or "null"
 
 
-def _damaged(value: bytes, damage: str) -> Event:
-    return Event(base64.b64encode(value).decode(), damage)
+def _damaged(key: bytes | None, value: bytes, damage: str) -> Event:
+    record = {
+        name: None if part is None else base64.b64encode(part).decode()
+        for name, part in ((KEY_BYTES, key), (VALUE_BYTES, value))
+    }
+    return Event(json.dumps(record), damage)

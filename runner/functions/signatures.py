@@ -69,7 +69,7 @@ PYTHON_FUNCTIONS = {
             "value binary, key string, key_starts string, value_starts string, length_bytes int",
             "array<struct<text string, damage string>>",
             "The events in a message whose key and value are frames, each after its length: a JSON text for each, with "
-            "the frame of the key in `key` and that of the value in `value`; or base64, and what is wrong with it.",
+            "the frame of the key in `key` and that of the value in `value`; or the record in base64, and its damage.",
         ),
     )
 }

@@ -189,7 +189,7 @@ select
     else cast(null as string) end,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'raw_encoding', if(reason in ('not-utf8', 'bad-frames'), 'base64', null))) as meta,
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`value`.`q`, '') end as statement, reason,
   coalesce(damage, found_in_message(reason, 'key.t', m.`key`.`t`, m.`value`.`q`)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
