@@ -17,6 +17,7 @@ from runner.commands.arguments import RunArguments, Selection
 FILES = {
     "project.yml": """
 name: shop
+targets: {local: {storage: delta}}
 vars: {start: '2024-01-01', unit: cent}
 models:
   marts: {+materialized: table}
@@ -77,6 +78,18 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     "a setting in properties": (
         changed(FILES, "models/marts/unit.yml", "    columns", "    config: {post_hook: select 1}\n    columns"),
         {"unit": ["configs.post_hook"]},
+    ),
+    "how a table is kept": (
+        {"models/marts/by_day.yml": "models: [{name: by_day, config: {partition_by: day}}]"},
+        {"by_day": ["configs.partition_by"]},
+    ),
+    "a description that becomes a comment": (
+        {
+            "models/marts/by_day.yml": (
+                "models: [{name: by_day, description: x, config: {persist_docs: {relation: true}}}]"
+            )
+        },
+        {"by_day": ["configs.comment"]},
     ),
     "a setting in the model's file": (
         {"models/marts/unit.sql": FILES["models/marts/unit.sql"] + "{{ config(materialized='view') }}"},
