@@ -105,6 +105,7 @@ class Renderer:
         )
         *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}
+        self.built_in_names = frozenset(self.files)
         self.loaded: dict[Path, Mapping[str, Any]] = {}
         self.parsed: dict[Path, list[jinja2.nodes.Macro]] = {}
         own_files = [path for folder in reversed(own) for path in _sql_files(folder)]

@@ -27,7 +27,8 @@ sources:
     "formats/own.yml": "about: Ours\nextends: canal\n",
     "macros/money.sql": """
 {% macro cents(column) %}{{ rounded(column) }} * 100{% endmacro %}
-{% macro rounded(column) %}round({{ column }}){% endmacro %}
+{% macro rounded(column) %}round({{ column }}, {{ digits() }}){% endmacro %}
+{% macro digits() %}0{% endmacro %}
 {% macro since() %}day >= '{{ var('start') }}'{% endmacro %}
 """,
     "macros/unused.sql": "{% macro unused(column) %}{{ rounded(column) }}{% endmacro %}",
@@ -38,6 +39,9 @@ sources:
     "models/staging/lately.sql": "select * from {{ ref('paid') }} where {{ since() }}",
     "models/marts/by_day.sql": "select day, sum(pence(price)) as price from {{ ref('lately') }} group by day",
     "models/marts/unit.sql": "select '{{ var('unit') }}' as unit",
+    "models/mirrors.yml": """
+mirrors: [{name: bought, of: {source: orders, table: shop.orders}, key: [id], columns: {id: bigint}, history: true}]
+""",
     "seeds/rates.csv": "currency,rate\nEUR,1.1\n",
     "seeds/rates.yml": "seeds: [{name: rates, config: {column_types: {rate: double}}}]",
     "models/marts/unit.yml": """
@@ -100,8 +104,12 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
         {"paid": ["macros.cents"]},
     ),
     "a macro that a model calls through another": (
-        changed(FILES, "macros/money.sql", "round({{ column }})", "round({{ column }}, 2)"),
+        changed(FILES, "macros/money.sql", "round({{ column }}", "bround({{ column }}"),
         {"paid": ["macros.rounded"]},
+    ),
+    "a macro that a model calls through two others": (
+        changed(FILES, "macros/money.sql", "%}0{%", "%}2{%"),
+        {"paid": ["macros.digits"]},
     ),
     "a macro that no model calls": (
         changed(FILES, "macros/unused.sql", "rounded", "cents"),
@@ -113,6 +121,10 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     ),
     "a variable in a model": (changed(FILES, "project.yml", "unit: cent", "unit: penny"), {"unit": ["vars.unit"]}),
     "a variable in a macro": (changed(FILES, "project.yml", "2024", "2025"), {"lately": ["vars.start"]}),
+    "a column of a mirror": (
+        changed(FILES, "models/mirrors.yml", "id: bigint", "id: string"),
+        {"bought": ["body"], "bought_history": ["body"]},
+    ),
     "a row of a seed": ({"seeds/rates.csv": "currency,rate\nEUR,1.2\n"}, {"rates": ["body"]}),
     "a type of a seed": (
         changed(FILES, "seeds/rates.yml", "double", "float"),
@@ -297,7 +309,7 @@ def test_dbt_finds_what_it_knows_in_the_manifest(earlier: Path) -> None:
     paid = manifest["nodes"]["model.shop.paid"]
     assert paid["depends_on"] == {
         "nodes": ["model.shop.changelog"],
-        "macros": ["macro.shop.cents", "macro.shop.rounded"],
+        "macros": ["macro.shop.cents", "macro.shop.digits", "macro.shop.rounded"],
     }
     assert paid["checksum"]["name"] == "sha256"
     assert len(paid["checksum"]["checksum"]) == 64

@@ -57,8 +57,13 @@ class MacroCalls:
         frontier = set(macros)
         while frontier:
             found |= frontier
-            frontier = {called for macro in frontier for called in self.named_in(self.text(macro)).macros} - found
+            frontier = {called for macro in frontier for called in self._called_in(macro)} - found
         return sorted(found)
+
+    def _called_in(self, macro: str) -> frozenset[str]:
+        called = self.named_in(self.text(macro)).macros
+        # Built-in macros know no others, whose names may be those of their variables.
+        return called & self.renderer.built_in_names if self.is_built_in(macro) else called
 
     def _named_in(self, template: str) -> Named:
         code = " ".join(EXPRESSION.findall(COMMENT.sub("", template)))
