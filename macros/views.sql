@@ -32,7 +32,7 @@ select
   {%- if 'table_name' not in by %}
   max(coalesce(event_time, produced_at)) filter (where kind = 'control' and op in ('heartbeat', 'watermark')) as last_heartbeat,
   {%- endif %}
-  max(coalesce(produced_at, event_time, origin.timestamp)) as last_message,
+  max({{ sent_at() }}) as last_message,
   max(loaded_at) as last_loaded,
   count_if(seq.row = 0) as messages,
   count_if(kind = 'row') as rows,

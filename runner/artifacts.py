@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.files import write_whole
+from runner.project.freshness import ANY_AGE
 from runner.project.graph import Graph
-from runner.project.inputs import Target
+from runner.project.inputs import ForeignTable, Source, Target
 from runner.project.nodes import Node, Project, UnitTest
 from runner.project.state import MANIFEST, RESULTS, Contents
 from runner.run.results import Result
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
     from runner.compile.compiled import Compiled
 
 SCHEMA_VERSION = 1
-WRITTEN = ("compiled", "logs", MANIFEST, RESULTS)
+AGES = "sources.json"
+WRITTEN = ("compiled", "logs", MANIFEST, RESULTS, AGES)
+# What a result of a measurement is in sources.json.
+STATUSES_OF_AGES = {"fail": "error", "error": "runtime error"}
 # What is not among the nodes of a manifest, but in a list of its own.
 APART = ("source", "exposure")
 
@@ -98,6 +103,33 @@ def write_results(
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     metadata = {"schema_version": SCHEMA_VERSION, "generated_at": now, "invocation_id": run_id}
     _write(project, project.target_path / RESULTS, _json({"metadata": metadata, **about, "results": entries}))
+
+
+def write_ages(
+    project: Project, graph: Graph, results: Iterable[Result], found: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Writes how old the sources are, as dbt's sources.json has it. `found` has `newest` and `age` of each."""
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    entries = [
+        {
+            "unique_id": unique_id(project, graph.nodes[result.name]),
+            "status": STATUSES_OF_AGES.get(result.status, result.status),
+            "max_loaded_at": found.get(result.name, {}).get("newest"),
+            "max_loaded_at_time_ago_in_s": found.get(result.name, {}).get("age"),
+            "snapshotted_at": now,
+            "criteria": _criteria(graph.nodes[result.name]),
+            "execution_time": round(result.seconds, 3),
+        }
+        for result in results
+    ]
+    metadata = {"schema_version": SCHEMA_VERSION, "generated_at": now}
+    _write(project, project.target_path / AGES, _json({"metadata": metadata, "results": entries}))
+
+
+def _criteria(node: Node) -> dict[str, Any]:
+    """The thresholds of a source."""
+    freshness = node.subject.freshness if isinstance(node.subject, (Source, ForeignTable)) else ANY_AGE
+    return {**asdict(freshness), "filter": freshness.filter or None}
 
 
 def _write(project: Project, path: Path, text: str) -> None:

@@ -19,6 +19,7 @@ from runner.commands.arguments import (
     CompletionArguments,
     DebugArguments,
     FormatsArguments,
+    FreshnessArguments,
     InferArguments,
     InitArguments,
     ListArguments,
@@ -317,6 +318,12 @@ def _infer(args: Namespace, report: Report) -> int:
     return infer(arguments, report)
 
 
+def _source(args: Namespace, report: Report) -> int:
+    from runner.commands.freshness import freshness
+
+    return freshness(FreshnessArguments(_project(args), _selected(args)), report)
+
+
 def _mirrors(args: Namespace, report: Report) -> int:
     from runner.commands.mirrors import suggest
 
@@ -379,6 +386,7 @@ COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Sectio
         "list formats, show one with what it inherits, check them",
         (flags.of_formats, flags.of_messages),
     ),
+    ("source", _source, "measure how old the newest row of each source is", (flags.of_source, flags.selection)),
     ("mirrors", _mirrors, "write mirrors of tables that have landed, for review", (flags.of_mirrors,)),
     ("init", _init, "start a new project", (flags.of_init, flags.of_messages)),
     ("debug", _debug, "check that all is there that a run needs: Java, Spark, packages, project, sources", ()),

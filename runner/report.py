@@ -105,14 +105,14 @@ class Report:
         """Reports that a node runs, and from then on how far it is."""
         if not self.quiet:
             self.opened(node, number, total)
-            self.live.begin(Work(node.name, f"{_kind(node)} {node.name}", f"{number} of {total} "))
+            self.live.begin(Work(node.name, f"{_kind(node)} {node.label}", f"{number} of {total} "))
 
     def opened(self, node: Node, number: int, total: int) -> None:
         """Reports that a node runs, if it takes long or goes on without an end."""
         if not self.quiet and node.model and node.model.is_table:
             self._line(
                 {"event": "started", "name": node.name, "number": number, "total": total},
-                f"{number} of {total} START {_kind(node)} {node.name}",
+                f"{number} of {total} START {_kind(node)} {node.label}",
             )
 
     def _running(self, work: Work) -> None:
@@ -136,7 +136,7 @@ class Report:
             return
         word = WORDS[result.status]
         took = f"[{_counted(result.rows, self._reasons(result.reasons))}{result.seconds:.1f}s]"
-        text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.name} {took}"
+        text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.label} {took}"
         lines = [
             text,
             *(

@@ -18,6 +18,8 @@ from runner import cli, contract
 from runner.project import (
     data_test_calls,
     data_test_config,
+    foreign,
+    freshness,
     nodes,
     parse,
     project,
@@ -157,6 +159,8 @@ def test_every_project_key_is_documented() -> None:
         *properties.COLUMN_KEYS,
         *properties.UNIT_TEST_KEYS,
         *properties.EXPOSURE_KEYS,
+        *(key for keys in (foreign.GROUP_KEYS, foreign.TABLE_KEYS, foreign.CONFIG_KEYS) for key in keys),
+        *(key for keys in (foreign.EXTERNAL_KEYS, freshness.FRESHNESS_KEYS, freshness.AGE_KEYS) for key in keys),
         *settings.SEED_SETTINGS,
         *data_test_config.TEST_SETTINGS,
         *data_test_calls.BESIDE,

@@ -73,6 +73,14 @@ class MaintainArguments:
 
 
 @dataclass(frozen=True)
+class FreshnessArguments:
+    """Which sources are measured."""
+
+    project: ProjectArguments
+    selection: Selection = Selection()
+
+
+@dataclass(frozen=True)
 class ListArguments:
     """`output` is one of name, path, selector, json."""
 

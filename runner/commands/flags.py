@@ -127,6 +127,11 @@ def of_init(parser: ArgumentParser) -> None:
     parser.add_argument("--files", metavar="PATTERN", help=files)
 
 
+def of_source(parser: ArgumentParser) -> None:
+    action = "measure the selected sources, and write target/sources.json"
+    parser.add_argument("action", choices=("freshness",), help=action)
+
+
 def of_mirrors(parser: ArgumentParser) -> None:
     table = "only tables of this name, such as shop.orders or orders"
     parser.add_argument("action", choices=("suggest",), help="write mirrors of the tables that have landed, for review")

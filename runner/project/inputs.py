@@ -9,6 +9,7 @@ from typing import Any
 
 from runner.errors import Where
 from runner.files import is_uri
+from runner.project.freshness import ANY_AGE, Freshness
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
@@ -115,9 +116,29 @@ class Source:
     where: Where
     tables: tuple[TableSettings, ...] = ()
     generation: int = 0
+    freshness: Freshness = ANY_AGE
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def model(self) -> str:
         """The name of the model that lands its messages."""
         return f"{self.name}_to_changelog"
+
+
+@dataclass(frozen=True)
+class ForeignTable:
+    """A table that something else fills. `place` are the parts of its name in a catalog, or it is in a folder, in a
+    `storage` that Spark reads. `loaded_at` is an expression of when a row came.
+    """
+
+    group: str
+    name: str
+    place: tuple[str, ...]
+    folder: str = ""
+    storage: str = ""
+    loaded_at: str = ""
+    freshness: Freshness = ANY_AGE
+
+    @property
+    def label(self) -> str:
+        return f"{self.group}.{self.name}"

@@ -9,7 +9,8 @@ from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean
 from runner.project import absent
 from runner.project.doc_blocks import doc_blocks, with_docs
-from runner.project.inputs import Source
+from runner.project.foreign import foreign_node, foreign_tables, table_name
+from runner.project.inputs import ForeignTable, Source
 from runner.project.mirrors import MIRROR_KEYS, fits_test, mirror_names, mirror_nodes, mirror_tests
 from runner.project.models import check_new_rows, model_node, relative_to, with_properties
 from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Model, Node, Project, SourcesView
@@ -54,7 +55,16 @@ def read_templates(project: Project, properties: Iterable[Yaml]) -> Templates:
     """The project's templates, which know the names of all its models; raises mistakes in its macros."""
     files = (path.stem for path in (*_model_files(project), *seed_files(project)))
     mirrors = (name for file in properties for name in mirror_names(file))
-    return Templates(project, {*VIEWS, *(source.model for source in project.sources), *files, *mirrors})
+    models = {*VIEWS, *(source.model for source in project.sources), *files, *mirrors}
+    # Mistakes in them are said when they are parsed.
+    tables = list(foreign_tables(properties, Problems()))
+    return Templates(project, models, {table_name(*one): _foreign_table(project, *one) for one in tables})
+
+
+def _foreign_table(project: Project, group: Yaml, table: Yaml) -> ForeignTable:
+    subject = foreign_node(project, "", group, table).subject
+    assert isinstance(subject, ForeignTable)
+    return subject
 
 
 def parse(project: Project, files: list[Yaml], templates: Templates, problems: Problems) -> dict[str, Node]:
@@ -69,6 +79,9 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
         nodes.add(node)
     described, described_seeds = (_described(files, key, problems) for key in ("models", "seeds"))
     tests = Tests(templates, nodes.by_name, nodes.relative)
+    for group, table in foreign_tables(files, problems):
+        with problems.gathered():
+            _add_foreign_table(nodes, tests, group, table)
     for entry in (entry for file in files for entry in entries(file, "mirrors", MIRROR_KEYS, problems)):
         with problems.gathered():
             _add_mirror(nodes, tests, entry)
@@ -269,6 +282,13 @@ def _exposure(entry: Yaml, nodes: Nodes) -> Node:
         optional_text(entry.get("description")),
         where=where,
     )
+
+
+def _add_foreign_table(nodes: Nodes, tests: Tests, group: Yaml, table: Yaml) -> None:
+    """Adds a table that the runner does not make, and its data tests."""
+    node = foreign_node(nodes.project, nodes.relative(table.where().path), group, table)
+    nodes.add(node)
+    _add_data_tests(nodes, tests, node, table)
 
 
 # --- mirrors

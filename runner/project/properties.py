@@ -8,7 +8,7 @@ from runner.errors import Problems
 from runner.project import absent
 from runner.yaml_text import Yaml
 
-PROPERTY_KEYS = ("version", "models", "seeds", "mirrors", "unit_tests", "exposures")
+PROPERTY_KEYS = ("version", "models", "seeds", "sources", "mirrors", "unit_tests", "exposures")
 MODEL_KEYS = ("name", "description", "config", "meta", "docs", "columns", "data_tests", "tests")
 COLUMN_KEYS = (
     *("name", "description", "data_type", "constraints", "config", "meta", "tags", "quote", "data_tests", "tests"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from runner.errors import Problems, RunnerError, Where
 from runner.files import is_uri
 from runner.patterns import escaped
+from runner.project.freshness import read_freshness
 from runner.project.inputs import Messages, Source, TableSettings
 from runner.project.properties import optional_text
 from runner.project.topics import read_topics
@@ -20,7 +21,10 @@ from runner.yaml_text import Yaml, whole_number
 from runner.zones import read_zone
 
 MESSAGE_KEYS = ("files", "table", "kafka")
-SOURCE_KEYS = ("name", "description", "format", "schema", "registry", "zone", "generation", "tables", *MESSAGE_KEYS)
+SOURCE_KEYS = (
+    *("name", "description", "format", "schema", "registry", "zone", "generation", "tables", "freshness"),
+    *MESSAGE_KEYS,
+)
 MOST_GENERATIONS = 2**31 - 1
 TABLE_KEYS = ("name", "key", "columns", "zone")
 # Tenant, database, schema and table.
@@ -61,6 +65,7 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
         yaml.where(),
         read_tables(yaml.get("tables")),
         _generation(yaml.get("generation")),
+        read_freshness(yaml.get("freshness")),
         dict(yaml.value),
     )
 

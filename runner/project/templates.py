@@ -13,6 +13,7 @@ from runner.contract import MACRO_GLOBALS
 from runner.errors import RunnerError, Where, nearest_or_all
 from runner.project import absent
 from runner.project.constant_calls import Call, constant_calls
+from runner.project.inputs import ForeignTable
 from runner.project.nodes import Project
 from runner.project.settings import check_setting
 from runner.project.variables import public_env_var, secret_in_model, variable
@@ -36,9 +37,12 @@ class Reading:
 class Templates:
     """Models and macros of a project. Not safe for several threads, except for macros that name no models."""
 
-    def __init__(self, project: Project, models: Iterable[str]) -> None:
+    def __init__(
+        self, project: Project, models: Iterable[str], foreign: Mapping[tuple[str, str], ForeignTable] = {}
+    ) -> None:
         self.models, self.secrets, self.target = set(models), project.secrets, project.target
         self.project, self.sources = project.name, [source.name for source in project.sources]
+        self.foreign = foreign
         self.reading = Reading()
         self.building = ""
         self.is_incremental = False
@@ -117,8 +121,14 @@ class Templates:
     def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any], where: str = "") -> str:
         """The query of the rows of a model that fail a data test, among those for which `where` is true."""
         self.reading, self.building = Reading(), ""
-        rows = self.renderer.call("rows_where", name(model), where).strip() if where else name(model)
+        table = self._table_named(model)
+        rows = self.renderer.call("rows_where", table, where).strip() if where else table
         return self._shown(self.renderer.call(f"test_{kind}", model=rows, **arguments))
+
+    def _table_named(self, node: str) -> str:
+        """What SQL calls what a test looks at: a model, or a table that the runner does not make."""
+        foreign = (one for one in self.foreign.values() if f"source.{one.label}" == node)
+        return next((self.relation(one) for one in foreign), name(node))
 
     def singular_test_sql(self, path: Path) -> str:
         """The query of the rows that fail the test of a file."""
@@ -179,12 +189,27 @@ class Templates:
         return name(new_rows_view(self.building, names[-1]))
 
     def _source(self, *names: Any) -> str:
+        if len(names) == 2:
+            return self._foreign(str(names[0]), str(names[1]))
         source = _one_name("source", names)
         if source not in self.sources:
             hint = nearest_or_all(source, self.sources)
             raise RunnerError("source-unknown", f'there is no source "{source}"', hint=hint)
         self.reading.parents.append(f"source.{source}")
         return name(f"{source}_messages")
+
+    def _foreign(self, group: str, table: str) -> str:
+        if (group, table) not in self.foreign:
+            known = [one.label for one in self.foreign.values()]
+            hint = nearest_or_all(f"{group}.{table}", known) or "a YAML file in models/ declares it under sources"
+            raise RunnerError("source-unknown", f'there is no source "{group}.{table}"', hint=hint)
+        found = self.foreign[group, table]
+        self.reading.parents.append(f"source.{found.label}")
+        return self.relation(found)
+
+    def relation(self, table: ForeignTable) -> str:
+        """What SQL calls a table that the runner does not make."""
+        return self.call("foreign_table", table).strip()
 
     def _config(self, *unnamed: Any, **settings: Any) -> str:
         if unnamed:

@@ -44,7 +44,8 @@ class Tests:
         if query:
             named["query"] = query
         reading = self.templates.read_test(kind, node.name, named)
-        label = self._free(call.name or "_".join([kind, node.name, *([column] if column else [])]))
+        own = node.label.replace(".", "_") if node.resource_type == "source" else node.name
+        label = self._free(call.name or "_".join([kind, own, *([column] if column else [])]))
         parents = (node.name, *(query.mirror.models if query else ()), *reading.parents)
         where = entry.where()
         return Node(

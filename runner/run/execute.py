@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.maintenance import Maintenance
 from runner.errors import BUG, RunnerError, RunnerErrors
-from runner.project.inputs import Source
+from runner.project.inputs import ForeignTable, Source
 from runner.project.nodes import Case, DataTest, Exposure, FunctionTest, Model, Node, UnitTest
 from runner.run.models import Models
 from runner.run.results import Result
@@ -44,7 +44,7 @@ class Execution:
                 return self.tests.case(node)
             case FunctionTest():
                 return self.tests.function_test(node)
-            case Source() | Exposure():
+            case Source() | ForeignTable() | Exposure():
                 raise AssertionError(f"{node.name} is nothing that runs")
 
 

@@ -1,0 +1,49 @@
+"""source freshness: how old the newest row of each source is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner import artifacts
+from runner.commands.arguments import FreshnessArguments
+from runner.commands.job import Job, open_spark, parts_of, spark_log
+from runner.commands.workspace import NOTHING, Workspace
+from runner.project.inputs import ForeignTable, Source
+from runner.project.nodes import Node
+from runner.report import Report
+
+if TYPE_CHECKING:
+    from runner.run.results import Result
+
+
+def freshness(arguments: FreshnessArguments, report: Report) -> int:
+    """Measures the selected sources and writes target/sources.json; 1 if one is older than it may be."""
+    workspace = Workspace(arguments.project)
+    nodes = workspace.chosen(arguments.selection, _has_age)
+    if not nodes:
+        report.say(NOTHING)
+        return 0
+    job = Job.of(workspace, "source freshness", [_landing(workspace, node) for node in nodes])
+    with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
+        from runner.run.ages import SourceAges
+        from runner.run.execute import timed
+
+        parts = parts_of(job, spark)
+        ages = SourceAges(workspace.graph, spark, parts.views, workspace.templates.call)
+        results: list[Result] = []
+        for number, node in enumerate(nodes, start=1):
+            results.append(timed(node, ages.measure, job.places.of))
+            report.finished(node, results[-1], number, len(nodes))
+    artifacts.write_ages(workspace.project, workspace.graph, results, ages.found)
+    report.done(results)
+    return 1 if any(result.has_failed for result in results) else 0
+
+
+def _has_age(node: Node) -> bool:
+    """Whether it is a source of messages, or a table of which it is said when its rows came."""
+    return isinstance(node.subject, Source) or (isinstance(node.subject, ForeignTable) and bool(node.subject.loaded_at))
+
+
+def _landing(workspace: Workspace, node: Node) -> Node:
+    """The node whose SQL is needed to see the rows of a source."""
+    return workspace.graph.nodes[node.subject.model] if isinstance(node.subject, Source) else node

@@ -1,0 +1,96 @@
+"""Sources in property files: tables that the runner does not make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from runner.errors import Problems, nearest_or_all
+from runner.files import is_uri
+from runner.patterns import escaped
+from runner.project.freshness import read_freshness
+from runner.project.inputs import ForeignTable
+from runner.project.nodes import Node, Project
+from runner.project.properties import COLUMN_KEYS, entries, optional_text
+from runner.project.settings import as_tuple
+from runner.yaml_text import Yaml
+
+OF_BOTH = ("name", "description", "config", "meta", "tags", "loaded_at_field", "freshness", "quoting")
+GROUP_KEYS = (*OF_BOTH, "database", "schema", "tables", "loader")
+TABLE_KEYS = (*OF_BOTH, "identifier", "columns", "data_tests", "tests", "external")
+CONFIG_KEYS = ("enabled", "tags", "meta", "loaded_at_field", "freshness")
+EXTERNAL_KEYS = ("location", "using")
+# What Spark reads from a folder without more words.
+STORAGES = ("delta", "parquet", "orc", "json", "avro")
+
+
+def foreign_tables(files: Iterable[Yaml], problems: Problems) -> Iterator[tuple[Yaml, Yaml]]:
+    """Each table in property files that is enabled, after the group that it is in."""
+    for group in (group for file in files for group in entries(file, "sources", GROUP_KEYS, problems)):
+        for table in entries(group, "tables", TABLE_KEYS, problems):
+            with problems.gathered():
+                for one in (group, table):
+                    if one.get("config"):
+                        one["config"].only(CONFIG_KEYS)
+                if "false" not in {str(_said(one, "enabled").value).lower() for one in (group, table)}:
+                    yield group, table
+
+
+def table_name(group: Yaml, table: Yaml) -> tuple[str, str]:
+    """What `source` calls a table."""
+    return group["name"].text(), table["name"].text()
+
+
+def foreign_node(project: Project, path: str, group: Yaml, table: Yaml) -> Node:
+    """The node of a table."""
+    name = table_name(group, table)
+    loaded_at = _said(table, "loaded_at_field").value or _said(group, "loaded_at_field").value
+    freshness = _said(table, "freshness") if _says(table, "freshness") else _said(group, "freshness")
+    folder, storage = _external(project, table["external"]) if table.get("external") else ("", "")
+    subject = ForeignTable(
+        *name, _place(group, table), folder, storage, str(loaded_at or ""), read_freshness(freshness)
+    )
+    columns = entries(table, "columns", COLUMN_KEYS)
+    tags = (tag for one in (group, table) for tag in as_tuple(_said(one, "tags").value))
+    return Node(
+        f"source.{subject.label}",
+        "source",
+        subject,
+        tags=frozenset(tags),
+        path=path,
+        description=optional_text(table.get("description")),
+        columns={column["name"].text(): optional_text(column.get("description")) for column in columns},
+        where=table.where(),
+    )
+
+
+def _place(group: Yaml, table: Yaml) -> tuple[str, ...]:
+    """The parts of its name: a catalog, if one is named, a schema and a table."""
+    schema = optional_text(group.get("schema")) or group["name"].text()
+    name = optional_text(table.get("identifier")) or table["name"].text()
+    return (*((group["database"].text(),) if group.get("database") else ()), schema, name)
+
+
+def _external(project: Project, yaml: Yaml) -> tuple[str, str]:
+    yaml.only(EXTERNAL_KEYS)
+    if not yaml.get("location"):
+        raise yaml.error("setting-value", "a table outside of a catalog needs a location", "location: data/orders")
+    location = yaml["location"].text()
+    storage = optional_text(yaml.get("using")) or STORAGES[0]
+    if storage not in STORAGES:
+        raise yaml["using"].error("setting-value", f'cannot read "{storage}"', nearest_or_all(storage, STORAGES))
+    # Of files in a folder Spark takes the folder for a pattern.
+    found = location if is_uri(location) else str(project.root / location)
+    return found if storage == "delta" else escaped(found), storage
+
+
+def _said(yaml: Yaml, key: str) -> Yaml:
+    """What a group or a table says under a key, in `config` or beside it."""
+    return yaml["config"][key] if _is_in_config(yaml, key) else yaml[key] if key in yaml.value else Yaml(None, {})
+
+
+def _says(yaml: Yaml, key: str) -> bool:
+    return _is_in_config(yaml, key) or key in yaml.value
+
+
+def _is_in_config(yaml: Yaml, key: str) -> bool:
+    return bool(yaml.get("config")) and key in yaml["config"].value

@@ -1,0 +1,64 @@
+"""How old the newest row of a source may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner.errors import nearest_or_all
+from runner.yaml_text import Yaml, whole_number
+
+FRESHNESS_KEYS = ("warn_after", "error_after", "filter")
+AGE_KEYS = ("count", "period")
+SECONDS = {"minute": 60, "hour": 3600, "day": 86400}
+
+
+@dataclass(frozen=True)
+class Age:
+    """So many minutes, hours or days."""
+
+    count: int
+    period: str
+
+    @property
+    def seconds(self) -> int:
+        return self.count * SECONDS[self.period]
+
+    def __str__(self) -> str:
+        """
+        >>> str(Age(1, "day")), str(Age(6, "hour"))
+        ('1 day', '6 hours')
+        """
+        return f"{self.count} {self.period}{'' if self.count == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """After which age there is a warning, after which an error. Rows for which `filter` is not true do not count."""
+
+    warn_after: Age | None = None
+    error_after: Age | None = None
+    filter: str = ""
+
+
+ANY_AGE = Freshness()
+
+
+def read_freshness(yaml: Yaml | None) -> Freshness:
+    """The thresholds of a source; raises `setting-value`."""
+    if yaml is None or yaml.value is None:
+        return Freshness()
+    yaml.only(FRESHNESS_KEYS)
+    warn, error = (_age(yaml[key]) if yaml.get(key) else None for key in ("warn_after", "error_after"))
+    return Freshness(warn, error, yaml["filter"].text() if yaml.get("filter") else "")
+
+
+def _age(yaml: Yaml) -> Age:
+    hint = "{count: 12, period: hour}"
+    yaml.only(AGE_KEYS)
+    count = whole_number(yaml["count"].text()) if yaml.get("count") else None
+    if count is None or not yaml.get("period"):
+        raise yaml.error("setting-value", "an age is a whole number and a period", hint)
+    period = yaml["period"].text()
+    if period not in SECONDS:
+        raise yaml["period"].error("setting-value", f'no such period: "{period}"', nearest_or_all(period, SECONDS))
+    return Age(count, period)

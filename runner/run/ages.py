@@ -1,0 +1,70 @@
+"""How old the newest row of a source is, and whether that is too old."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.engine.session import Spark
+from runner.project.freshness import Freshness
+from runner.project.graph import Graph
+from runner.project.inputs import ForeignTable, Source
+from runner.project.nodes import Node
+from runner.render import name as quoted
+from runner.run.results import Result
+from runner.run.views import Views
+
+
+@dataclass(frozen=True)
+class SourceAges:
+    """Measures sources. `found` has what was measured: node -> `newest`, an instant as ISO 8601 in UTC, and `age` in
+    seconds; both are None where there are no rows.
+    """
+
+    graph: Graph
+    spark: Spark
+    views: Views
+    macro: Callable[..., str]
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def measure(self, node: Node) -> Result:
+        """Compares the age of a source with what it may be; raises QueryFailed."""
+        rows, loaded_at, freshness = self._measured(node)
+        (found,) = self.spark.rows(self.macro("age_of", rows, loaded_at, freshness.filter))[1]
+        self.found[node.name] = found
+        return Result(node.name, "source", status_of(found["age"], freshness), said_of(found["newest"], found["age"]))
+
+    def _measured(self, node: Node) -> tuple[str, str, Freshness]:
+        match node.subject:
+            case ForeignTable() as table:
+                return self.macro("foreign_table", table).strip(), table.loaded_at, table.freshness
+            case Source() as source:
+                self.views.make(self.graph.nodes[source.model])
+                return quoted(source.model), self.macro("sent_at").strip(), source.freshness
+        raise AssertionError(f"{node.name} is no source")
+
+
+def status_of(age: int | None, freshness: Freshness) -> str:
+    """
+    >>> from runner.project.freshness import Age
+    >>> limits = Freshness(warn_after=Age(1, "hour"), error_after=Age(1, "day"))
+    >>> [status_of(age, limits) for age in (3600, 3601, 86401, None)], status_of(None, Freshness())
+    (['pass', 'warn', 'fail', 'fail'], 'pass')
+    """
+    for status, limit in (("fail", freshness.error_after), ("warn", freshness.warn_after)):
+        if limit and (age is None or age > limit.seconds):
+            return status
+    return "pass"
+
+
+def said_of(newest: str | None, age: int | None) -> str:
+    """
+    >>> said_of("2024-05-01T10:00:00Z", 90061)
+    'newest: 2024-05-01T10:00:00Z, 1d 1h 1m ago'
+    """
+    if newest is None or age is None:
+        return "no rows"
+    days, hours, minutes = age // 86400, age // 3600 % 24, age // 60 % 60
+    parts = [f"{count}{unit}" for count, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if count]
+    return f"newest: {newest}, {' '.join(parts) or 'less than a minute'} ago"

@@ -1,0 +1,87 @@
+"""Tables that the runner does not make are read and tested; sources that are too old are errors."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from tests.pages import ROOT
+
+PROJECT = f"""
+name: ages
+sources:
+  - name: shop
+    format: canal
+    files: {ROOT}/formats/cases/canal/shop.messages.jsonl
+    freshness: {{warn_after: {{count: 1, period: day}}}}
+"""
+SOURCES = """
+version: 2
+sources:
+  - name: crm
+    loaded_at_field: at
+    freshness: {error_after: {count: 2, period: hour}, warn_after: {count: 30, period: minute}}
+    tables:
+      - name: new
+        external: &people {location: warehouse/people, using: parquet}
+        columns: [{name: id, tests: [unique, not_null]}]
+      - name: old
+        external: *people
+        freshness: {error_after: {count: 2, period: hour}, filter: id = 1}
+      - name: empty
+        external: *people
+        config: {freshness: {error_after: {count: 9, period: day}, filter: id = 9}}
+      - {name: between, external: *people, freshness: {warn_after: {count: 2, period: hour}, filter: id < 2}}
+      - {name: any_age, external: *people, freshness: null}
+      - {name: unsaid, external: *people, loaded_at_field: null, config: {enabled: false}}
+"""
+
+
+@pytest.mark.usefixtures("spark", "interpreted")
+def test_sources_that_are_too_old_are_errors(project, runner) -> None:
+    now = datetime.now(timezone.utc)
+    times = [(now - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ") for minutes in (200, 5)]
+    root = project(
+        {
+            "project.yml": PROJECT,
+            "seeds/people.csv": f"id,at\n1,{times[0]}\n2,{times[1]}\n",
+            "models/sources.yml": SOURCES,
+            "models/ids.sql": "select sum(id) as ids from {{ source('crm', 'new') }}",
+        }
+    )
+    assert runner("seed").code == 0
+    built = runner("build", "-s", "shop_to_changelog source:crm.new+")
+    assert built.code == 0 and "PASS test unique_crm_new_id" in built.err, built.err
+    assert json.loads(runner("show", "-s", "ids", "--output", "json").out) == {"ids": 3}
+    ran = runner("source", "freshness")
+    assert ran.code == 1 and "Done. PASS=2 WARN=2 ERROR=2 SKIP=0 TOTAL=6" in ran.err, ran.err
+    results = json.loads((root / "target/sources.json").read_text())["results"]
+    found = {one["unique_id"].removeprefix("source.ages."): one for one in results}
+    assert {name: one["status"] for name, one in found.items()} == {
+        "crm.new": "pass",
+        "crm.old": "error",
+        "crm.empty": "error",
+        "crm.between": "warn",
+        "crm.any_age": "pass",
+        "shop": "warn",
+    }
+    assert found["crm.old"]["max_loaded_at"] == times[0]
+    assert 200 * 60 <= found["crm.old"]["max_loaded_at_time_ago_in_s"] < 240 * 60
+    assert found["crm.empty"]["max_loaded_at"] is None
+    # The last message of the file was sent at this time.
+    assert found["shop"]["max_loaded_at"] == "2024-03-15T02:12:00.31Z"
+    assert runner("source", "freshness", "-s", "source:crm.new", "source:crm.between").code == 0
+
+
+def test_tables_are_called_by_their_names(project, runner) -> None:
+    files = {
+        "models/s.yml": "sources: [{name: crm, tables: [{name: a}, {name: b, identifier: 'B 1'}]}]",
+        "models/m.sql": "select * from {{ source('crm', 'a') }} join {{ source('crm', 'b') }} using (id)",
+    }
+    project(files)
+    assert runner("compile", "-q", "-s", "m").out == "select * from `crm`.`a` join `crm`.`B 1` using (id)\n"
+    assert runner("ls", "-s", "source:crm.*+", "--resource-type", "model").out == "m\n"
+    project({"models/s.yml": files["models/s.yml"].replace("crm,", "crm, database: lake, schema: raw,")})
+    assert "`lake`.`raw`.`B 1`" in runner("compile", "-q", "-s", "m").out
