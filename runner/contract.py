@@ -90,4 +90,5 @@ def schema(columns: Mapping[str, str]) -> str:
     >>> schema({"a": "string", "b": "int"})
     '`a` string, `b` int'
     """
-    return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    names = {name: name.replace("`", "``") for name in columns}
+    return ", ".join(f"`{names[name]}` {kind}" for name, kind in columns.items())

@@ -39,7 +39,7 @@ def broken_contract_explained() -> Iterator[None]:
         found = BROKEN.search(failure.message)
         if not found:
             raise
-        raise QueryFailed(f"{found[0]}: the table is as it was") from failure
+        raise QueryFailed(f"{found[0]}: nothing was written") from failure
 
 
 def layout_of_columns(name: str, layout: Layout, columns: Collection[str]) -> Layout:

@@ -25,6 +25,7 @@ from runner.engine.start import SETTINGS, running, started
 from runner.engine.values import column_types, nullable, plain, typed
 from runner.project.inputs import Target
 from runner.project.sql_functions import SqlFunction
+from runner.render import name as quoted
 
 SECONDS_TO_DIE = 5.0
 
@@ -167,7 +168,7 @@ class Spark:
         """Creates a view of a folder of Parquet files with these columns and types."""
         with query_errors():
             frame = self.session.read.schema(schema(columns)).parquet(folder)
-            frame.select(*columns).createOrReplaceTempView(name)
+            frame.select(*map(quoted, columns)).createOrReplaceTempView(name)
 
     def rows_view(self, name: str, rows: Iterable[tuple[Any, ...]], columns: str) -> None:
         """Creates a view of given rows."""

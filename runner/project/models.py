@@ -86,7 +86,7 @@ def _check_view(own: Mapping[str, Any], path: Path) -> None:
 
 
 def _contract(config: Mapping[str, Any], properties: Yaml | None, path: Path) -> Contract | None:
-    if not is_enforced(config.get("contract", {})):
+    if not is_enforced(config.get("contract") or {}):
         return None
     columns = entries(properties, "columns", COLUMN_KEYS)
     contract = _checked(path, lambda: read_contract(columns))

@@ -32,17 +32,20 @@ RESERVED = {
 
 
 def check(name: str, value: Any) -> None:
-    """Raises RunnerError, without a place, if one of these settings cannot have this value."""
-    CHECKS[name](name, value)
+    """Raises RunnerError, without a place, if one of these settings cannot have this value. None is as if it were not
+    there.
+    """
+    if value is not None:
+        CHECKS[name](name, value)
 
 
 def layout_of(config: Mapping[str, Any], description: str, columns: Mapping[str, str]) -> Layout:
     """The layout that settings ask for; `columns` are those that are described, with what describes them."""
-    docs = config.get("persist_docs", {})
+    docs = config.get("persist_docs") or {}
     return Layout(
         _parts("partition_by", config.get("partition_by")),
         _parts("cluster_by", config.get("cluster_by")),
-        {str(key): _text(value) for key, value in config.get("table_properties", {}).items()},
+        {str(key): _text(value) for key, value in (config.get("table_properties") or {}).items()},
         description if _is_true(docs.get("relation")) else None,
         columns if _is_true(docs.get("columns")) else None,
     )
