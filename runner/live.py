@@ -19,6 +19,8 @@ MEASURE_SECONDS = 1.0
 PLAIN_SECONDS = 10.0
 # Rates are those of this time.
 RATE_SECONDS = 10.0
+# For an answer of Spark that nobody needs any more, the end of a command waits no longer than this.
+CLOSE_SECONDS = 2.0
 BAR = 20
 UP_AND_CLEAR = "\x1b[{}F\x1b[J"
 
@@ -118,7 +120,7 @@ class Live:
             thread = self._thread
         if thread:
             # It may wait for a JVM that does not answer any more.
-            thread.join(DRAW_SECONDS)
+            thread.join(CLOSE_SECONDS)
 
     @contextmanager
     def above(self) -> Iterator[None]:

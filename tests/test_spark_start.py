@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -47,7 +48,8 @@ def test_what_is_wrong_is_said(
     )
     ran = run(folder, **environment)
     assert (ran.returncode, ran.stdout) == (2, "")
-    starting, said, hint = [line for line in ran.stderr.splitlines() if not line.startswith("Picked up")]
+    lines = [line for line in ran.stderr.splitlines() if not re.match(r"Picked up|\S+  RUNNING ", line)]
+    starting, said, hint = lines
     assert starting[10:] == "starting Spark"
     assert said.startswith("error[spark-start]: Spark did not start: ") and says in said
     assert "hint: Spark needs Java 17 or later" in hint and "target/logs/spark.log has the whole output" in hint
