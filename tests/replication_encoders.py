@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
+from struct import pack
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,22 +20,29 @@ from tests.encoders import (
     bare_decimal,
     bare_float,
     base64_of_bytes,
+    base64_text,
     base_type,
     bit_bytes,
     canal_message,
     changed_columns,
     declared_fraction,
     digits,
+    enum_ordinal,
+    epoch_ms,
     events,
+    geometry_bytes,
     image,
     joined,
+    json_text,
     local_moment,
     message,
     plain_decimal,
+    set_mask,
     sixteen_digits,
     some_columns,
     text,
 )
+from tests.topic_records import Record
 
 UTC = ZoneInfo("UTC")
 FULL_PHASE = 1600000000  # the time of all rows of OMS's full phase
@@ -168,6 +176,134 @@ def ticdc_event(change: Any) -> list[bytes]:
     if change.op == "update":
         body["old"] = [image(change, change.before, TICDC_VALUES)]
     return message({**body, "_tidb": {"commitTs": commit}})
+
+
+# The Open Protocol's numbers of types, and flags: binary, key, unsigned.
+TIDB_TYPES = {
+    "tinyint": 1, "smallint": 2, "int": 3, "float": 4, "double": 5, "timestamp": 7, "bigint": 8, "mediumint": 9,
+    "date": 10, "time": 11, "datetime": 12, "year": 13, "varchar": 15, "varbinary": 15, "bit": 16,
+    "json": 245, "decimal": 246, "enum": 247, "set": 248, "text": 252, "blob": 252,
+}  # fmt: skip
+BINARY, KEY, UNSIGNED = 1, 10, 128
+TIDB_STATEMENTS = {"alter": 5, "index": 7, "truncate": 11}
+ROW_EVENT, STATEMENT_EVENT, RESOLVED_EVENT = 1, 2, 3
+
+
+def escaped_text(value: bytes) -> str:
+    """As Go quotes it: `\\x00`. Its other escapes do not occur in the changes."""
+    return "".join(chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}" for byte in value)
+
+
+def text_or_base64(column: Any, value: str) -> str:
+    return base64_text(value.encode()) if base_type(column) == "text" else value
+
+
+TICDC_OPEN_VALUES: Writers = {
+    **{kind: TICDC_VALUES[kind] for kind in ("json", "date", "time", "datetime", "timestamp")},
+    **dict.fromkeys(("integer", "boolean", "bit"), digits),
+    "decimal": plain_decimal,
+    **dict.fromkeys(("float", "double"), bare_float),
+    "string": text_or_base64,
+    "enum": lambda column, value: Digits(enum_ordinal(column, value)),
+    "set": lambda column, value: Digits(set_mask(column, value)),
+    "binary": lambda column, value: base64_text(value) if base_type(column) == "blob" else escaped_text(value),
+}
+
+
+def ticdc_open(change: Any) -> list[Record]:
+    """A message for each event. The key is the version 1 and what changed, the value how; each behind its length."""
+    return [] if change.op == "snapshot" else [ticdc_open_event(event) for event in events(change)]
+
+
+def ticdc_open_event(change: Any) -> Record:
+    key: dict[str, Any] = {"ts": (change.instant << 18) + change.order}
+    if change.op == "heartbeat":
+        return framed({**key, "t": RESOLVED_EVENT}, None)
+    key |= {"scm": change.table.database, "tbl": change.table.name}
+    if change.kind == "ddl":
+        return framed({**key, "t": STATEMENT_EVENT}, {"q": change.statement, "t": TIDB_STATEMENTS[change.op]})
+    sides = {"d": change.before} if change.op == "delete" else {"u": change.after, "p": change.before}
+    rows = {side: ticdc_open_row(change, row) for side, row in sides.items() if row is not None}
+    return framed({**key, "t": ROW_EVENT}, rows)
+
+
+def ticdc_open_row(change: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    columns = {column.name: column for column in change.table.columns}
+    written = image(change, row, TICDC_OPEN_VALUES)
+    return {name: ticdc_open_value(columns[name], value, change.table.key) for name, value in written.items()}
+
+
+def ticdc_open_value(column: Any, value: Any, key: tuple[str, ...]) -> dict[str, Any]:
+    is_number = column.kind == "integer" and column.name in key  # as the samples have it
+    flags = BINARY if column.kind == "binary" or is_number else 0
+    flags |= UNSIGNED if "unsigned" in column.type else 0
+    handle = {"h": True} if column.name in key else {}
+    return {"t": TIDB_TYPES[base_type(column)], **handle, "f": flags | (KEY if handle else 0), "v": value}
+
+
+def framed(key: dict[str, Any], value: dict[str, Any] | None) -> Record:
+    told, how = json_text(key).encode(), b"" if value is None else json_text(value).encode()
+    return Record(pack(">qq", 1, len(told)) + told, pack(">q", len(how)) + how)
+
+
+# --- Tencent DTS
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def three_digits(column: Any, value: str) -> str:
+    whole, _, fraction = value.partition(".")
+    return f"{whole}.{fraction[:3].ljust(3, '0')}"
+
+
+TENCENT_VALUES: Writers = {
+    **dict.fromkeys(("integer", "boolean", "bit", "string", "enum", "json", "date"), text),
+    "decimal": plain_decimal,
+    **dict.fromkeys(("float", "double"), lambda column, value: repr(value)),
+    "set": joined,
+    "binary": lambda column, value: f"0x{value.hex()}",
+    "geometry": lambda column, value: f"0x{geometry_bytes(value).hex()}",
+    **dict.fromkeys(("time", "datetime"), three_digits),
+    "timestamp": lambda column, value: str(epoch_ms(value)),
+}
+TENCENT_HAS_NONE = ("zero_dates", "zero_moments")
+
+
+def tencent_dts(change: Any) -> list[bytes]:
+    if change.table and change.table.name in TENCENT_HAS_NONE:
+        return []
+    row_words = {"snapshot": "INIT_INSERT", "heartbeat": "HEARTBEAT"}
+    body: dict[str, Any] = {
+        "id": change.order,
+        "version": 1,
+        "messageType": row_words.get(change.op) or ("DDL" if change.kind == "ddl" else change.op.upper()),
+        "timestamp": change.instant // 1000,
+        "gtid": f"c7c98333-6006-11ed-bfc9-b8cef6e1a231:{change.order}",
+        "sourceType": "MySQL",
+        "schemaName": change.table.database if change.table else "",
+        "tableName": change.table.name if change.table else "",
+        "columns": None,
+        "oldColumns": None,
+        "newColumns": None,
+        "sql": change.statement or "",
+        "heartbeatTimestamp": change.instant // 1000 if change.op == "heartbeat" else 0,
+        "pkNames": None,
+        "readerTimestamp": change.written,
+        "total": 1,
+        "index": 0,
+    }
+    return message({**body, **(tencent_row(change) if change.kind == "row" else {})})
+
+
+def tencent_row(change: Any) -> dict[str, Any]:
+    """Values in step with the columns."""
+    before, after = (image(change, row, TENCENT_VALUES) for row in (change.before, change.after))
+    columns = [
+        {"name": column.name, "isKey": column.name in change.table.key, "originalType": column.type}
+        for column in change.table.columns
+        if column.kind in TENCENT_VALUES
+    ]
+    rows = {"oldColumns": before and list(before.values()), "newColumns": after and list(after.values())}
+    return {"columns": columns, **rows, "pkNames": list(change.table.key) or None}
 
 
 # --- Oracle GoldenGate
@@ -314,6 +450,7 @@ def qlik_table(change: Any) -> dict[str, Any]:
     return {"schemaId": None, "lineage": lineage, "tableStructure": {"tableColumns": columns}, "dataSchema": None}
 
 
+FRAME_ENCODERS: dict[str, Callable[[Any], list[Record]]] = {"ticdc_open": ticdc_open}
 REPLICATION_ENCODERS: dict[str, Callable[[Any], list[bytes]]] = {
     "maxwell": maxwell,
     "oms_maxwell": oms_maxwell,
@@ -321,4 +458,5 @@ REPLICATION_ENCODERS: dict[str, Callable[[Any], list[bytes]]] = {
     "ogg_json": ogg_json,
     "ogg_json_row": ogg_json_row,
     "qlik_replicate": qlik_replicate,
+    "tencent_dts": tencent_dts,
 }

@@ -25,7 +25,7 @@ from tests.debezium_encoders import DEBEZIUM_ENCODERS, OMS_DEBEZIUM_ENCODERS
 from tests.encoders import ENCODERS as JSON_ENCODERS
 from tests.logical_changes import CHANGES, ORDERS, TABLES, Change, Column, Table, moment
 from tests.logical_encoders import LOGICAL_ENCODERS
-from tests.replication_encoders import FULL_PHASE, REPLICATION_ENCODERS
+from tests.replication_encoders import FRAME_ENCODERS, FULL_PHASE, REPLICATION_ENCODERS
 from tests.topic_records import Record, write_topic
 from tests.vendor_rows import (
     EXCEPTIONS,
@@ -42,11 +42,12 @@ from tests.vendor_rows import (
 )
 
 JSON_LINES = {**JSON_ENCODERS, **REPLICATION_ENCODERS, **LOGICAL_ENCODERS, **OMS_DEBEZIUM_ENCODERS}
+RECORD_ENCODERS = {**DEBEZIUM_ENCODERS, **FRAME_ENCODERS}
 ENCODERS = {
     **JSON_ENCODERS,
     **AVRO_ENCODERS,
     **REPLICATION_ENCODERS,
-    **DEBEZIUM_ENCODERS,
+    **RECORD_ENCODERS,
     **OMS_DEBEZIUM_ENCODERS,
     **LOGICAL_ENCODERS,
 }
@@ -58,18 +59,28 @@ BY_ARRIVAL = (
     "aws_dms",
     "oms_debezium_smt",
 )  # their numbers give no order
-IN_PARTITION_ORDER = (*DEBEZIUM_ENCODERS, "ticdc_canal")  # those of one change, whose numbers are the same
+IN_PARTITION_ORDER = (*RECORD_ENCODERS, "ticdc_canal")  # those of one change, whose numbers are the same
 # What a source says of its messages where they are not lines of JSON.
 MESSAGES = {
     "oceanbase_avro": {"files": "in/oceanbase_avro/*.avro"},
     "dts_avro": {"table": "in/dts_avro"},
     "drs_avro": {"schema": str(DRS_SCHEMA_FILE), "files": "in/drs_avro/*.base64"},
-    **{name: {"table": f"in/{name}"} for name in DEBEZIUM_ENCODERS},
+    **{name: {"table": f"in/{name}"} for name in RECORD_ENCODERS},
 }
 # What a source's format says beside the vendor's.
 DIALECTS = {"oms_debezium_smt": {"extends": "oms_debezium_smt", "table_name": "$topic"}}
 ZONES = dict.fromkeys(
-    ("canal", "drs_json_c", "oms_dataworks", "oms_shareplex", "maxwell", "ticdc_canal", "ogg_json", "ogg_json_row"),
+    (
+        "canal",
+        "drs_json_c",
+        "oms_dataworks",
+        "oms_shareplex",
+        "maxwell",
+        "ticdc_canal",
+        "ticdc_open",
+        "ogg_json",
+        "ogg_json_row",
+    ),
     "Asia/Shanghai",
 )
 # The types of columns where rows come from Oracle, and of those that have another name with Qlik Replicate.
@@ -193,7 +204,7 @@ def write_messages(source: str, folder: Path) -> None:
             (folder / "1.avro").write_bytes(container(source, (CHANGE_OF[name] for name in names)))
         case "dts_avro":
             write_topic((Record(None, message) for message in messages), folder / "1.parquet")
-        case _ if source in DEBEZIUM_ENCODERS:
+        case _ if source in RECORD_ENCODERS:
             write_topic(messages, folder / "1.parquet")
         case "drs_avro":
             (folder / "1.base64").write_bytes(base64_lines(messages))
