@@ -91,6 +91,39 @@ select {{ contract | map('name') | join(', ') }} from (
 {#- The value of a joined update, or that of a half that is alone. -#}
 {%- macro joined(both, alone) -%} if(other is null, {{ alone }}, {{ both }}) {%- endmacro -%}
 
+{#- For each source the numbers of messages and rows by kind, operation and reason, at the beginnings of at most some sixty spans of time. -#}
+{%- macro view_landed_over_time(sources) -%}
+with minutes as (
+  select
+    source, kind, op, reason,
+    {#- Few dead letters tell when they happened, and those beside others would stand months apart. #}
+    unix_seconds(coalesce(if(kind = 'dead_letter', null, coalesce(produced_at, event_time)), origin.timestamp, loaded_at)) div 60 as minute,
+    count_if(seq.row = 0) as messages,
+    count(*) as rows
+  from (
+{{- all_sources(sources, ['kind', 'source', 'op', 'event_time', 'produced_at', 'seq', 'origin', 'reason', 'loaded_at']) }}
+  )
+  group by all
+),
+measured as (
+  select
+    *,
+    (max(minute) over of_source - min(minute) over of_source) / 60 as least
+  from minutes
+  window of_source as (partition by source, kind = 'dead_letter')
+),
+spanned as (
+  select
+    *,
+    array_min(filter(array(1, 5, 15, 60, 360, 1440, 10080, 43200, 525600), width -> width >= least or width = 525600)) as width
+  from measured
+)
+select source, kind, op, reason, minute div width * width * 60 as moment, sum(messages) as messages, sum(rows) as rows
+from spanned
+group by all
+order by all
+{%- endmacro -%}
+
 {%- macro view_ddl_events(sources) -%} {{ view_of_kind(sources, 'ddl') }} {%- endmacro -%}
 {%- macro view_control_events(sources) -%} {{ view_of_kind(sources, 'control') }} {%- endmacro -%}
 {%- macro view_dead_letters(sources) -%} {{ view_of_kind(sources, 'dead_letter') }} {%- endmacro -%}

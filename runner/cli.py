@@ -18,6 +18,7 @@ from runner.commands.arguments import (
     CompileArguments,
     CompletionArguments,
     DebugArguments,
+    DocsArguments,
     FormatsArguments,
     FreshnessArguments,
     InferArguments,
@@ -282,6 +283,12 @@ def _show(args: Namespace, report: Report) -> int:
     return show(ShowArguments(_project(args), _selected(args), args.inline, args.limit, args.output), report)
 
 
+def _docs(args: Namespace, report: Report) -> int:
+    from runner.commands.docs import generate
+
+    return generate(DocsArguments(_project(args), not args.no_tables), report)
+
+
 def _parse(args: Namespace, report: Report) -> int:
     from runner.commands.parse import parse
 
@@ -379,6 +386,7 @@ COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Sectio
     ("check", _check, "read and compile everything, report all mistakes", ()),
     ("ls", _ls, "list sources, models and tests", (flags.selection, flags.of_ls)),
     ("show", _show, "show the first rows of a model or query", (flags.selection, flags.of_show)),
+    ("docs", _docs, "write a page about everything in the project", (flags.of_docs,)),
     ("parse", _parse, "show the changelog rows of a file of messages", (flags.of_parse, flags.of_messages)),
     (
         "formats",

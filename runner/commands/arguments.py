@@ -113,6 +113,14 @@ class ShowArguments:
 
 
 @dataclass(frozen=True)
+class DocsArguments:
+    """`reads_tables` is whether the page says what has landed, for which Spark starts."""
+
+    project: ProjectArguments
+    reads_tables: bool = True
+
+
+@dataclass(frozen=True)
 class MessagesArguments:
     """A file of messages (- for standard input) and its format, with what a source would declare about them. Without a
     name, the format is the one that fits.

@@ -100,6 +100,12 @@ def of_parse(parser: ArgumentParser) -> None:
     parser.add_argument("--output", choices=("table", "json", "case"), help=output)
 
 
+def of_docs(parser: ArgumentParser) -> None:
+    no_tables = "start no Spark: the page says nothing of what has landed"
+    parser.add_argument("action", choices=("generate",), help="write target/docs/index.html")
+    parser.add_argument("--no-tables", action="store_true", help=no_tables)
+
+
 def of_messages(parser: ArgumentParser) -> None:
     schema = "the Avro schema of the messages, or a folder of schemas NUMBER.avsc; may be given more than once"
     parser.add_argument("--zone", help='the time zone of local times, as "zone" of a source')

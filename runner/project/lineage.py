@@ -1,11 +1,21 @@
-"""The tables that a query reads. Only this file imports sqlglot, to analyse SQL: it never changes the SQL that runs."""
+"""The tables and columns that a query reads. Only this file imports sqlglot, to analyse SQL: it never changes the SQL
+that runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.lineage import lineage
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import build_scope
+
+DIALECT = "databricks"
+
+# Column -> the columns that its values come from, each as (table, column).
+ColumnsRead = dict[str, list[tuple[str, str]]]
 
 
 def tables_read(sql: str, known: Iterable[str]) -> list[str]:
@@ -18,9 +28,41 @@ def tables_read(sql: str, known: Iterable[str]) -> list[str]:
     """
     known = list(known)
     try:
-        tree = sqlglot.parse_one(sql, read="databricks")
+        tree = sqlglot.parse_one(sql, read=DIALECT)
     except sqlglot.errors.SqlglotError:
         return [name for name in known if name in sql]
     own = {cte.alias for cte in tree.find_all(exp.CTE)}
     read = {table.name for table in tree.find_all(exp.Table) if not table.db}
     return [name for name in known if name in read - own]
+
+
+def columns_read(sql: str, tables: Mapping[str, Iterable[str]]) -> ColumnsRead | None:
+    """The columns of a query and those that their values come from; None if this cannot be told from its text.
+    `tables` are the columns of the tables that it reads, as far as they are known.
+
+    >>> columns_read("select *, a + b as c, 1 as d from (select a, b from t)", {"t": ["a", "b"]})
+    {'a': [('t', 'a')], 'b': [('t', 'b')], 'c': [('t', 'a'), ('t', 'b')], 'd': []}
+    >>> columns_read("select * from t", {}), columns_read("select ((", {})
+    (None, None)
+    """
+    schema: dict[str, object] = {table: dict.fromkeys(columns, "string") for table, columns in tables.items()}
+    try:
+        tree = qualify(
+            sqlglot.parse_one(sql, read=DIALECT), dialect=DIALECT, schema=schema, validate_qualify_columns=False
+        )
+        scope = build_scope(tree)
+        if scope is None or not isinstance(tree, exp.Query) or tree.is_star:
+            return None
+        return {
+            name: _leaves(lineage(name, tree, schema, scope=scope, dialect=DIALECT, trim_selects=False, copy=False))
+            for name in tree.named_selects
+        }
+    except (sqlglot.errors.SqlglotError, ValueError, KeyError, AttributeError, RecursionError):
+        return None  # SQL that it does not know; what runs is decided by Spark alone
+
+
+def _leaves(root: object) -> list[tuple[str, str]]:
+    """The columns of tables where a lineage ends, each once."""
+    ends = (node for node in root.walk() if not node.downstream)  # type: ignore[attr-defined]
+    found = ((node.source.name, exp.to_column(node.name).name) for node in ends if isinstance(node.source, exp.Table))
+    return sorted(set(found))

@@ -1,0 +1,69 @@
+"""docs generate: a page about everything in the project, for a browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.commands.arguments import DocsArguments
+from runner.commands.workspace import Workspace
+from runner.compile.library import Library
+from runner.compile.nodes import compile_nodes
+from runner.errors import RunnerWarning
+from runner.files import write_whole
+from runner.project.graph import Graph
+from runner.project.nodes import DataTest, Model, Node, SourcesView
+from runner.report import Report
+from runner.site.gather import Tables, site_data, site_path
+from runner.site.page import page
+
+if TYPE_CHECKING:
+    from runner.run.parts import Parts
+
+OVER_TIME = "landed_over_time"
+NOT_READ = "not read: the page was made with --no-tables"
+
+
+def generate(arguments: DocsArguments, report: Report) -> int:
+    """Writes target/docs/index.html and prints its path."""
+    workspace = Workspace(arguments.project)
+    project, graph = workspace.project, workspace.graph
+    nodes = [node for node in graph.nodes.values() if isinstance(node.subject, (Model, DataTest))]
+    compiled = compile_nodes(nodes, workspace.templates, workspace.formats, Library(workspace.templates.renderer))
+    reads = arguments.reads_tables and bool(project.sources)
+    tables = _read(workspace, report) if reads else Tables(problem=NOT_READ)
+    data = site_data(project, graph, compiled, workspace.formats, tables)
+    path = site_path(project)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, page(data, project.secrets))
+    report.payload(str(path))
+    return 0
+
+
+def _read(workspace: Workspace, report: Report) -> Tables:
+    """What the tables of sources say; what cannot be read is a warning, and said on the page."""
+    from runner.commands.job import Job, open_spark, parts_of, spark_log
+    from runner.engine.errors import QueryFailed
+
+    sources = workspace.project.sources
+    over_time = Node(
+        OVER_TIME, "model", Model(SourcesView(OVER_TIME, sources), "view"), tuple(source.model for source in sources)
+    )
+    graph = workspace.graph
+    workspace.graph = Graph({**graph.nodes, OVER_TIME: over_time})
+    try:
+        job = Job.of(workspace, "docs", [graph.nodes["freshness"], over_time])
+        with open_spark(workspace.project.target, spark_log(workspace.project), job.library) as spark:
+            parts = parts_of(job, spark)
+            freshness, numbers = (_rows(parts, node, report) for node in job.nodes)
+    except QueryFailed as failure:
+        report.warn(RunnerWarning("source-unreadable", failure.message))
+        return Tables(problem=failure.message)
+    finally:
+        workspace.graph = graph
+    return Tables(freshness, numbers)
+
+
+def _rows(parts: Parts, node: Node, report: Report) -> list[dict[str, object]]:
+    for note in parts.views.prepare(node.name):
+        report.warn(RunnerWarning("source-unreadable", note))
+    return parts.spark.rows(parts.compiled.nodes[node.name].sql)[1]

@@ -1,0 +1,189 @@
+"""A project and what is known of its runs -> all that its page shows, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runner.compile.compiled import Compiled
+from runner.files import read_text
+from runner.project.graph import Graph
+from runner.project.inputs import Source
+from runner.project.mirror import MirrorQuery
+from runner.project.nodes import DataTest, Exposure, Model, Node, Project, SqlFile, UnitTest
+from runner.project.state import RESULTS, read_artifact, unreadable
+from runner.site.columns import columns_of_models
+from runner.site.mapping import mapping_of
+from runner.spec.formats import FormatFolders
+from runner.spec.words import Format
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What the tables of sources say: rows of the views `freshness` and `landed_over_time`. `problem` says why there is
+    nothing of them.
+    """
+
+    freshness: list[dict[str, Any]] = field(default_factory=list)
+    over_time: list[dict[str, Any]] = field(default_factory=list)
+    problem: str = ""
+
+
+def site_data(project: Project, graph: Graph, compiled: Compiled, formats: FormatFolders, tables: Tables) -> Any:
+    """What the page shows: `nodes` in the order of the data, `formats`, the last `run`, `landed` (what the tables say),
+    and `texts`, which are long and the same again and again: SQL, specs and examples.
+    """
+    shown = [graph.nodes[name] for name in graph.order() if _is_shown(graph.nodes[name])]
+    specs = _specs(project, formats)
+    columns = columns_of_models(graph, compiled)
+    return {
+        "project": {"name": project.name, "target": project.target.name, "storage": project.target.storage},
+        "nodes": [_node(node, columns, project.root) for node in shown],
+        "formats": [
+            {"name": name, "about": spec.about, "docs": spec.docs, "cases": _cases(graph, name)}
+            for name, spec in specs.items()
+        ],
+        "run": _last_run(project, graph),
+        "landed": {"freshness": tables.freshness, "over_time": tables.over_time, "problem": tables.problem},
+        "texts": {
+            "nodes": {node.name: _texts(node, compiled) for node in shown},
+            "formats": {
+                name: {"spec": _spec_text(name, formats), "mapping": mapping_of(spec, formats.folders)}
+                for name, spec in specs.items()
+            },
+        },
+    }
+
+
+def _is_shown(node: Node) -> bool:
+    """Cases of formats are shown with their formats."""
+    return node.format is None or node.resource_type != "unit_test"
+
+
+# --- nodes
+
+
+def _node(node: Node, columns: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "label": node.label,
+        "type": _type(node),
+        "description": node.description,
+        "path": node.path,
+        "tags": sorted(node.tags),
+        "format": node.format,
+        "parents": list(node.parents),
+        "columns": _described(node, columns.get(node.name)),
+        "facts": [[name, str(value)] for name, value in _facts(node, root) if value],
+    }
+
+
+def _type(node: Node) -> str:
+    return "mirror" if node.model and node.model.mirror else node.resource_type
+
+
+def _described(node: Node, columns: Any) -> Any:
+    """The columns with their descriptions, or types, which is what generated models say of theirs."""
+    if columns is None:
+        return None
+    names = list(dict.fromkeys([*columns["names"], *node.columns]))
+    return {**columns, "names": names, "about": {name: text for name, text in node.columns.items() if text}}
+
+
+def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
+    """What is worth knowing of a node beside its texts."""
+    yield "file", node.path
+    match node.subject:
+        case Source(messages=messages, zone=zone, generation=generation, tables=tables):
+            yield "messages", messages.path.removeprefix("file://").removeprefix(f"{root}/")
+            yield "kind", messages.kind.replace("_", " ")
+            yield "zone", zone
+            yield "generation", generation
+            yield "declared tables", ", ".join(".".join(table.name) for table in tables)
+        case Model(query=MirrorQuery(mirror=mirror, shows=shows)):
+            yield "shows", shows
+            yield "of", ", ".join(f"{table.source.name}: {'.'.join(table.name)}" for table in mirror.tables)
+            yield "key", ", ".join(mirror.key)
+        case Model() as model:
+            yield "materialized", model.materialized
+            yield "unique key", ", ".join(model.unique_key)
+            yield "new rows of", ", ".join(model.new_rows)
+        case DataTest(kind=kind, model=model_name, config=config):
+            yield "kind", kind
+            yield "tests", model_name
+            yield "severity", config.severity
+        case UnitTest(model=model_name):
+            yield "tests", model_name
+        case Exposure(properties=properties):
+            yield from ((name, properties.get(name)) for name in ("type", "url", "maturity"))
+    yield "tags", ", ".join(sorted(node.tags))
+
+
+def _texts(node: Node, compiled: Compiled) -> dict[str, Any]:
+    """The SQL of a node, or the rows of a unit test."""
+    out: dict[str, Any] = {}
+    file = node.model.query if node.model else node.data_test.file if node.data_test else None
+    if isinstance(file, SqlFile):
+        out["source"] = read_text(file.path)
+    if found := compiled.nodes.get(node.name):
+        out["compiled"] = found.sql
+        if found.increment:
+            out["increment"] = found.increment
+    if isinstance(node.subject, UnitTest):
+        out["given"], out["expect"] = dict(node.subject.given), node.subject.expect
+    return out
+
+
+# --- formats
+
+
+def _specs(project: Project, formats: FormatFolders) -> dict[str, Format]:
+    """The formats of the sources, and those that the project has itself."""
+    used = {source.format.name: source.format for source in project.sources}
+    own = project.root / "formats"
+    names = sorted(path.stem for path in own.glob("*.yml")) if own.is_dir() else []
+    loaded = {name: spec for name in names if name not in used and (spec := formats.check(name))}
+    return dict(sorted({**used, **loaded}.items()))
+
+
+def _spec_text(name: str, formats: FormatFolders) -> str:
+    """The spec of a format as it is written; nothing for one that is written inside a source."""
+    paths = (folder / f"{name}.yml" for folder in formats.folders)
+    return next((read_text(path) for path in paths if path.is_file()), "")
+
+
+def _cases(graph: Graph, name: str) -> int:
+    return sum(node.format == name and node.resource_type == "unit_test" for node in graph.nodes.values())
+
+
+# --- the last run
+
+
+def _last_run(project: Project, graph: Graph) -> dict[str, Any] | None:
+    """The results of the last run by the names of nodes that are still there, None without a run."""
+    path = project.target_path / RESULTS
+    if not path.is_file():
+        return None
+    written = read_artifact(project.target_path, RESULTS)
+    names = {f"{node.resource_type}.{project.name}.{node.label}": name for name, node in graph.nodes.items()}
+    try:
+        results = {names[one["unique_id"]]: _result(one) for one in written["results"] if one["unique_id"] in names}
+        return {"at": written["metadata"]["generated_at"], "results": results}
+    except (KeyError, TypeError, AttributeError):
+        raise unreadable(path, "it is not what a run writes") from None
+
+
+def _result(written: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "status": written["status"],
+        "seconds": written["execution_time"],
+        "message": written["message"],
+        "failures": written["failures"],
+        "rows": written["adapter_response"].get("rows", {}),
+    }
+
+
+def site_path(project: Project) -> Path:
+    return project.target_path / "docs" / "index.html"

@@ -1,0 +1,84 @@
+// What there is: the data of this file, and what can be looked up in them.
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const NODES = new Map(DATA.nodes.map((node) => [node.name, node]));
+const FORMATS = new Map(DATA.formats.map((format) => [format.name, format]));
+const RESULTS = DATA.run ? DATA.run.results : {};
+const CHILDREN = new Map(DATA.nodes.map((node) => [node.name, []]));
+for (const node of DATA.nodes) {
+  for (const parent of node.parents) if (CHILDREN.has(parent)) CHILDREN.get(parent).push(node.name);
+}
+
+const GROUPS = [
+  ["source", "Sources"], ["seed", "Seeds"], ["model", "Models"], ["mirror", "Mirrors"], ["exposure", "Exposures"],
+  ["test", "Tests"], ["unit_test", "Unit tests"],
+];
+const FAILED = ["error", "fail"];
+
+function isTest(node) {
+  return node.type === "test" || node.type === "unit_test";
+}
+
+function nodeHref(name) {
+  return route("node", name);
+}
+
+function statusOf(name) {
+  return RESULTS[name] ? RESULTS[name].status : "";
+}
+
+// SQL, specs and examples: unpacked once, when a page first needs them.
+let unpacked = null;
+
+function texts() {
+  if (!unpacked) {
+    const packed = atob(JSON.parse(document.getElementById("texts").textContent));
+    const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    unpacked = new Response(stream).json();
+  }
+  return unpacked;
+}
+
+// All nodes that can be reached from these by a step, themselves included.
+function reached(names, step, depth = Infinity) {
+  const seen = new Set(names);
+  let frontier = [...names];
+  for (let level = 0; frontier.length && level < depth; level++) {
+    frontier = frontier.flatMap(step).filter((name) => NODES.has(name) && !seen.has(name));
+    frontier.forEach((name) => seen.add(name));
+  }
+  return seen;
+}
+
+const parentsOf = (name) => NODES.get(name).parents;
+const childrenOf = (name) => CHILDREN.get(name) || [];
+
+// --- columns
+
+// The columns that a column comes from, as [node, column].
+function columnParents(name, column) {
+  const node = NODES.get(name);
+  if (!node || !node.columns) return [];
+  if (node.columns.same) return node.parents.map((parent) => [parent, column]);
+  return node.columns.from[column] || [];
+}
+
+let readers = null;
+
+// The columns that come from a column, as [node, column].
+function columnChildren(name, column) {
+  if (!readers) {
+    readers = new Map();
+    for (const node of DATA.nodes) {
+      for (const own of node.columns ? node.columns.names : []) {
+        for (const parent of columnParents(node.name, own)) {
+          const key = JSON.stringify(parent);
+          if (!readers.has(key)) readers.set(key, []);
+          readers.get(key).push([node.name, own]);
+        }
+      }
+    }
+  }
+  return readers.get(JSON.stringify([name, column])) || [];
+}

@@ -1,0 +1,231 @@
+"""docs generate: the page as data, which needs no browser. What people see is in test_site_browser.py."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.project.lineage import columns_read
+from runner.site.mapping import mapping_of
+from runner.spec.formats import FormatFolders
+from tests.site.messages import write_messages
+
+ROOT = Path(__file__).parent.parent
+SHOP = Path(__file__).parent / "site" / "project"
+PAGE = Path("target/docs/index.html")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project in tests/site, not run yet."""
+    shutil.copytree(SHOP, tmp_path, dirs_exist_ok=True)
+    write_messages(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def element(page: str, name: str) -> Any:
+    """The JSON of an element of a page."""
+    (text,) = re.findall(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)
+    return json.loads(text)
+
+
+def data_of(page: Path) -> Any:
+    """All that a page shows, with its long texts."""
+    html = page.read_text(encoding="utf-8")
+    data = element(html, "data")
+    data["texts"] = json.loads(zlib.decompress(base64.b64decode(element(html, "texts")), -15))
+    return data
+
+
+def generated(runner: Callable[..., Any]) -> Any:
+    ran = runner("docs", "generate", "--no-tables")
+    assert (ran.code, ran.err) == (0, "")
+    assert Path(ran.out.strip()) == PAGE.absolute()
+    return data_of(PAGE)
+
+
+def test_the_page_has_every_node_in_the_order_of_the_data(shop: Path, runner: Callable[..., Any]) -> None:
+    data = generated(runner)
+    listed = [word.removeprefix("source:").removeprefix("exposure:") for word in runner("ls").out.split()]
+    assert [node["label"] for node in data["nodes"]] == listed
+    places = {node["name"]: number for number, node in enumerate(data["nodes"])}
+    assert all(places[parent] < places[node["name"]] for node in data["nodes"] for parent in node["parents"])
+    types = {node["label"]: node["type"] for node in data["nodes"]}
+    assert {types[name] for name in ("customers", "customers_history")} == {"mirror"}
+    assert (types["shop"], types["orders"], types["sales_board"]) == ("source", "model", "exposure")
+    assert (types["unique_orders_order_id"], types["sales_are_of_paid_orders"]) == ("test", "unit_test")
+
+
+def test_the_page_has_descriptions_source_and_compiled_sql(shop: Path, runner: Callable[..., Any]) -> None:
+    data = generated(runner)
+    orders = next(node for node in data["nodes"] if node["name"] == "orders")
+    assert orders["description"].startswith("Orders as they are now.")
+    assert orders["columns"]["about"]["customer_id"] == "who ordered"
+    texts = data["texts"]["nodes"]["orders"]
+    assert texts["source"] == (SHOP / "models/orders.sql").read_text()
+    runner("compile", "-s", "orders", "unique_orders_order_id")
+    assert texts["compiled"] == Path("target/compiled/web_shop/models/orders.sql").read_text()
+    test = data["texts"]["nodes"]["unique_orders_order_id"]
+    assert test["compiled"] == Path("target/compiled/web_shop/tests/unique_orders_order_id.sql").read_text()
+    assert data["texts"]["nodes"]["sales_are_of_paid_orders"]["expect"] == [
+        {"day": "2026-03-02", "orders": "1", "sold": "2.50"}
+    ]
+
+
+def test_columns_come_from_columns(shop: Path, runner: Callable[..., Any]) -> None:
+    columns = {node["name"]: node["columns"] for node in generated(runner)["nodes"] if node["columns"]}
+    # By hand, from the SQL of the models.
+    assert columns["daily_sales"]["from"] == {
+        "day": [["orders", "changed_at"]],
+        "orders": [],
+        "sold": [["orders", "amount"]],
+    }
+    assert columns["orders"]["from"]["amount"] == [["changelog", "after"]]
+    assert columns["order_status"]["from"]["step"] == [["changelog", "key_text"], ["changelog", "seq"]]
+    assert columns["low_stock"]["from"]["pieces"] == [["stock_to_changelog", "after"], ["stock_to_changelog", "seq"]]
+    assert columns["changelog"]["same"]
+    assert columns["shop_to_changelog"]["words"] == "from the messages, as the format canal says"
+    assert columns["customers"]["from"]["city"] == [["shop_to_changelog", "after"], ["shop_to_changelog", "before"]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("with t as (select a as x from t) select x from t", {"x": [("t", "a")]}),
+        ("select a from t union all select b from u", {"a": [("t", "a"), ("u", "b")]}),
+        ("select t.*, u.b from t join u on t.a = u.b", {"a": [("t", "a")], "b": [("u", "b")]}),
+        ("select e from t lateral view explode(a) as e", {"e": [("t", "a")]}),
+        ("select max(b) over (order by `b`) as `odd name` from u", {"odd name": [("u", "b")]}),
+        ("select * from unknown_table", None),
+        ("select * from t where (", None),
+        ("", None),
+    ],
+)
+def test_columns_of_queries(sql: str, expected: Any) -> None:
+    assert columns_read(sql, {"t": ["a"], "u": ["b"]}) == expected
+
+
+def test_where_columns_are_not_derived_the_page_says_so(shop: Path, runner: Callable[..., Any]) -> None:
+    (shop / "models" / "odd.sql").write_text("select * from parquet.`somewhere`, {{ ref('orders') }}\n")
+    odd = next(node for node in generated(runner)["nodes"] if node["name"] == "odd")
+    assert odd["columns"]["words"] == "the SQL does not tell which columns these come from"
+
+
+def test_the_last_results_are_those_of_run_results(shop: Path, runner: Callable[..., Any]) -> None:
+    assert generated(runner)["run"] is None
+    result = {"status": "fail", "execution_time": 1.5, "message": "2 rows fail", "failures": 2}
+    entries = [
+        {"unique_id": "test.web_shop.unique_orders_order_id", **result, "adapter_response": {"rows": {}}},
+        {"unique_id": "model.web_shop.gone", **result, "adapter_response": {"rows": {}}},
+    ]
+    written = {"metadata": {"generated_at": "2026-03-01T10:00:00+00:00"}, "results": entries}
+    Path("target/run_results.json").write_text(json.dumps(written))
+    assert generated(runner)["run"] == {
+        "at": "2026-03-01T10:00:00+00:00",
+        "results": {
+            "unique_orders_order_id": {
+                "status": "fail",
+                "seconds": 1.5,
+                "message": "2 rows fail",
+                "failures": 2,
+                "rows": {},
+            }
+        },
+    }
+
+
+def test_formats_show_where_in_a_message_columns_are() -> None:
+    folders = FormatFolders((ROOT / "formats",))
+    mapping = mapping_of(folders.load("canal"), folders.folders)
+    assert mapping
+    lines = mapping["message"]
+    message = json.loads("\n".join(lines))
+    found = {column["name"]: [lines[number].strip() for _, number in column["from"]] for column in mapping["columns"]}
+    assert found["table_name"] == [f'"table": "{message["table"]}",']
+    assert found["event_time"] == [f'"es": {message["es"]},']
+    assert [line[:7] for line in found["before"]] == ['"old": ', '"data":']
+    words = {column["name"]: [said for said, _ in column["from"]] for column in mapping["columns"]}
+    assert (words["event_time"], words["before"]) == (["es (epoch_ms)"], ["old", "data (the rest)"])
+
+
+def test_most_built_in_formats_have_a_picture() -> None:
+    folders = FormatFolders((ROOT / "formats",))
+    specs = [spec for name in folders.names() if (spec := folders.check(name))]
+    without = {spec.name for spec in specs if mapping_of(spec, folders.folders) is None}
+    # Rows of these are only told by a schema that a source gives, or by more than one message.
+    assert len(specs) >= 30 and len(without) <= 4
+
+
+def test_the_page_allows_its_own_scripts_alone(shop: Path, runner: Callable[..., Any]) -> None:
+    generated(runner)
+    html = PAGE.read_text(encoding="utf-8")
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    rules = dict(rule.split(" ", 1) for rule in policy.replace("&#39;", "'").split("; "))
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        texts = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+        hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        assert rules[rule].split() == [f"'sha256-{one}'" for one in hashes]
+    assert rules["default-src"] == "'none'"
+    assert not re.search(r"<(?:script|link|img)[^>]* (?:src|href)=", html)
+
+
+def test_secrets_are_not_on_the_page(
+    project: Callable[..., Path], runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASS", 'tr0ut"&gill')
+    project({"project.yml": "sources:\n  - {name: s, format: canal, files: \"in/{{ env_var('PASS') }}\"}\n"})
+    data = generated(runner)
+    assert ["messages", "in/***"] in data["nodes"][0]["facts"]
+    assert "tr0ut" not in json.dumps(data) and "tr0ut" not in PAGE.read_text()
+
+
+def test_the_page_is_always_the_same(shop: Path, runner: Callable[..., Any]) -> None:
+    generated(runner)
+    first = PAGE.read_bytes()
+    generated(runner)
+    assert PAGE.read_bytes() == first
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"metadata": {}, "results": [1]}'])
+def test_results_that_are_damaged_are_an_error(shop: Path, runner: Callable[..., Any], text: str) -> None:
+    Path("target").mkdir()
+    Path("target/run_results.json").write_text(text)
+    ran = runner("docs", "generate", "--no-tables")
+    assert ran.code == 2 and "state-unreadable" in ran.err and "run_results.json" in ran.err
+
+
+def inserted(number: int, at: int) -> str:
+    row = {"data": [{"id": str(number)}], "old": None, "type": "INSERT", "database": "d", "table": "t"}
+    return json.dumps({**row, "pkNames": ["id"], "es": at, "ts": at})
+
+
+@pytest.mark.usefixtures("spark", "lean")
+def test_what_has_landed_is_on_the_page(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
+    day, minute = 86_400_000, 60_000
+    first = 1_772_323_200_000  # 2026-03-01 00:00 UTC
+    sent = [inserted(1, first), inserted(2, first + 5 * minute), inserted(3, first + 40 * day), "{", "[]", "{}"]
+    two = "sources:\n  - {name: s, format: lean, files: in/*}\n  - {name: empty, format: lean, files: none/*}\n"
+    project({"project.yml": f"name: x\n{two}", "in/a.jsonl": "\n".join(sent)})
+    assert runner("run", "-s", "s_to_changelog").code == 0
+    ran = runner("docs", "generate")
+    assert (ran.code, ran.out.strip()) == (0, str(PAGE.absolute())), ran.err
+    data = data_of(PAGE)
+    (fresh,) = data["landed"]["freshness"]
+    assert (fresh["source"], fresh["messages"], fresh["rows"], fresh["dead_letters"]) == ("s", 6, 3, 3)
+    rows = [row for row in data["landed"]["over_time"] if row["kind"] == "row"]
+    # Forty days are shown by the day: the first two rows are of one.
+    assert [(row["op"], row["rows"], row["messages"]) for row in rows] == [("insert", 2, 2), ("insert", 1, 1)]
+    assert [row["moment"] * 1000 for row in rows] == [first, first + 40 * day]
+    dead = [row for row in data["landed"]["over_time"] if row["kind"] == "dead_letter"]
+    assert sum(row["rows"] for row in dead) == 3 and all(row["reason"] for row in dead)
+    assert data["run"]["results"]["s_to_changelog"]["rows"]["row"] == 3

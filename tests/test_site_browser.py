@@ -1,0 +1,290 @@
+"""The page of docs generate as people see it, in Chromium: every address, search, pictures, keys, hostile texts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from runner.site.gather import Tables
+from tests.browser import CHROMIUM, LAPTOP, PHONE, Browser, browser
+
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium here: the page was not looked at")
+
+HERE = Path(__file__).parent / "site"
+AXE = HERE / "axe.min.js"
+PAGES = (
+    "#/",
+    "#/node/source.shop",
+    "#/node/orders",
+    "#/format/canal",
+    "#/flow",
+    "#/column/orders/amount",
+    "#/search/paid",
+)
+MARKUP = '</script><img src=x onerror="window.hostile=1">'
+# Follows all links to pages: those that it has seen, and those that lead to nothing.
+CRAWL = """(async () => {
+  const seen = new Set(["#/"]), wrong = [];
+  for (const address of seen) {
+    history.replaceState(null, "", address);
+    await show();
+    if (["", "Not here"].includes(document.querySelector("main h1").textContent)) wrong.push(address);
+    for (const link of document.querySelectorAll('a[href^="#/"]')) seen.add(link.getAttribute("href"));
+  }
+  return [[...seen], wrong];
+})()"""
+MOMENT = 1_772_323_200
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def generate(folder: Path) -> Path:
+    """The page of the project in a folder, as if its tables had been read."""
+    rows = {"messages": 3, "rows": 3}
+    counts = {"last_event": "2026-03-01T00:00:00Z", **rows, "dead_letters": 5}
+    over_time = [
+        {"source": "shop", "kind": kind, "op": op, "reason": reason, "moment": MOMENT + day * 86_400, **rows}
+        for kind, op, reason in (("row", "insert", None), ("row", "update", None), ("dead_letter", None, "not-json"))
+        for day in range(9)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("runner.commands.docs._read", lambda *_: Tables([{"source": "shop", **counts}], over_time))
+        assert main(["--project-dir", str(folder), "docs", "generate"]) == 0
+    return folder / "target/docs/index.html"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the project in tests/site, of which one test has failed."""
+    folder = tmp_path_factory.mktemp("shop")
+    shutil.copytree(HERE / "project", folder, dirs_exist_ok=True)
+    names = {"test": "unique_orders_order_id", "model": "orders"}
+    results = [
+        {
+            "unique_id": f"{kind}.web_shop.{name}",
+            "status": "fail" if kind == "test" else "success",
+            "execution_time": 1.5,
+            "message": "2 rows fail" if kind == "test" else None,
+            "failures": 2 if kind == "test" else None,
+            "adapter_response": {"rows": {"rows": 1234}},
+        }
+        for kind, name in names.items()
+    ]
+    (folder / "target").mkdir()
+    written = {"metadata": {"generated_at": "2026-03-01T10:00:00+00:00"}, "results": results}
+    (folder / "target/run_results.json").write_text(json.dumps(written))
+    return generate(folder)
+
+
+def title(chromium: Browser) -> str:
+    return str(chromium.run("document.querySelector('main h1').textContent"))
+
+
+def test_every_link_leads_to_a_page_that_works(chromium: Browser, shop: Path) -> None:
+    chromium.window(LAPTOP)
+    chromium.open(shop)
+    seen, wrong = chromium.run(CRAWL)
+    assert len(seen) > 60 and wrong == []
+    assert chromium.complaints == []
+    assert chromium.requests == [shop.as_uri()]
+
+
+def test_an_address_of_nothing_says_so(chromium: Browser, shop: Path) -> None:
+    for address in ("#/node/gone", "#/format/gone", "#/column/orders/gone", "#/flow/gone", "#/%", "#/constructor"):
+        chromium.open(shop, address)
+        assert title(chromium) == "Not here", address
+        assert chromium.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("daily_sales", "daily_sales"),
+        ("who ordered", "orders"),  # in the description of a column
+        ("max_by pieces", "low_stock"),  # in SQL
+        ("canal flatmessage", "canal"),
+        ("try_cast amount", "orders"),
+    ],
+)
+def test_search_finds_everything(chromium: Browser, shop: Path, typed: str, first: str) -> None:
+    chromium.window(LAPTOP)
+    chromium.open(shop)
+    chromium.press("/")
+    chromium.write(typed)
+    chromium.until("!!document.querySelector('.found a')")
+    assert chromium.run("document.querySelector('.found a').textContent") == first
+    chromium.press("Enter", 13)
+    chromium.until(f"document.querySelector('main h1').textContent === {json.dumps(first)}")
+    chromium.until("document.activeElement.tagName === 'H1'")
+
+
+def test_search_says_when_there_is_nothing(chromium: Browser, shop: Path) -> None:
+    chromium.open(shop, "#/search/nothing-of-this")
+    assert chromium.run("document.querySelector('main [role=status]').textContent") == "0 found"
+
+
+def test_the_picture_can_be_clicked_zoomed_moved_and_filtered(chromium: Browser, shop: Path) -> None:
+    chromium.window(LAPTOP)
+    chromium.open(shop, "#/flow")
+    boxes = "document.querySelectorAll('.box').length"
+    assert chromium.run(boxes) == 17
+    place = "document.querySelector('.picture g').getAttribute('transform')"
+    before = chromium.run(place)
+    chromium.click('.tools [aria-label="zoom in"]')
+    assert chromium.run(place) != before
+    chromium.click('.tools [aria-label="show all"]')
+    assert chromium.run(place) == before
+    chromium.run("document.querySelector('.picture').focus()")
+    chromium.press("ArrowLeft", 37)
+    assert chromium.run(place) != before
+    chromium.run("document.querySelector('.filters .test input').click()")
+    assert chromium.run(boxes) > 17
+    chromium.run("document.querySelector('.filters input[type=search]').focus()")
+    chromium.write("orders")
+    chromium.until(f"{boxes} < 10")
+    chromium.click('.box[data-id="orders"] .title')
+    chromium.until("location.hash === '#/node/orders' && document.querySelector('main h1').textContent === 'orders'")
+
+
+def test_a_drag_moves_the_picture_and_opens_nothing(chromium: Browser, shop: Path) -> None:
+    chromium.open(shop, "#/flow")
+    x, y = chromium.run(
+        "(() => { const box = document.querySelector('.box[data-id=\"orders\"]').getBoundingClientRect();"
+        " return [box.left + 30, box.top + 10]; })()"
+    )
+    for kind, dx in (("mousePressed", 0), ("mouseMoved", 60), ("mouseMoved", 120), ("mouseReleased", 120)):
+        chromium.send("Input.dispatchMouseEvent", type=kind, x=x + dx, y=y, button="left", buttons=1, clickCount=1)
+    moved = chromium.run("document.querySelector('.box[data-id=\"orders\"]').getBoundingClientRect().left")
+    assert moved + 30 == pytest.approx(x + 120, abs=2)
+    assert chromium.run("location.hash") == "#/flow"
+
+
+def test_the_picture_works_by_keyboard(chromium: Browser, shop: Path) -> None:
+    chromium.open(shop)
+    chromium.run("document.querySelector('.box[data-id=\"daily_sales\"]').focus()")
+    lit = chromium.run("[...document.querySelectorAll('.lit .box.on')].map((box) => box.dataset.id).sort()")
+    assert "exposure.sales_board" in lit and "orders" in lit and "low_stock" not in lit
+    chromium.press("Enter", 13)
+    chromium.until("document.querySelector('main h1').textContent === 'daily_sales'")
+
+
+def test_last_results_and_what_has_landed_are_shown(chromium: Browser, shop: Path) -> None:
+    chromium.open(shop)
+    assert "unique_orders_order_id 2 rows fail" in chromium.run("document.querySelector('main').innerText")
+    chromium.open(shop, "#/node/source.shop")
+    chromium.until("document.querySelectorAll('.plot canvas').length === 3")
+    drawn = (
+        "[...document.querySelectorAll('canvas')].every((one) => one.getContext('2d')"
+        ".getImageData(0, 0, one.width, one.height).data.some((value) => value))"
+    )
+    chromium.until(drawn)
+    shown = chromium.run("[...document.querySelectorAll('.legend')].map((one) => one.innerText.replace(/\\s+/g, ' '))")
+    assert shown == ["row 54", "insert 27 update 27", "not-json 27"]
+
+
+def test_lines_join_a_message_and_its_row(chromium: Browser, shop: Path) -> None:
+    chromium.window(LAPTOP)
+    chromium.open(shop, "#/format/canal")
+    chromium.until("document.querySelectorAll('.lines path').length > 8")
+    chromium.run("[...document.querySelectorAll('.row li')].find((one) => one.innerText.startsWith('db_name')).focus()")
+    assert chromium.run("document.querySelector('.line.on').textContent").strip().startswith('"database": ')
+    assert chromium.run("document.querySelectorAll('.lines path.on').length") == 1
+    chromium.window(PHONE)
+    chromium.until("document.querySelectorAll('.lines path').length === 0")
+
+
+@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_the_page_passes_axe_and_fits(chromium: Browser, shop: Path, size: tuple[int, int], is_dark: bool) -> None:
+    chromium.window(size, is_dark)
+    found = {}
+    for address in PAGES:
+        chromium.open(shop, address)
+        chromium.run(AXE.read_text(encoding="utf-8"))
+        ran = chromium.run(
+            "axe.run(document, {resultTypes: ['violations']}).then((ran) =>"
+            " ran.violations.map((one) => [one.id, one.nodes.map((node) => node.html.slice(0, 200)).slice(0, 3)]))"
+        )
+        if ran:
+            found[address] = ran
+        assert chromium.run("document.documentElement.scrollWidth <= innerWidth"), address
+    assert found == {}
+
+
+def test_the_menu_of_a_phone_opens_and_closes(chromium: Browser, shop: Path) -> None:
+    chromium.window(PHONE)
+    chromium.open(shop)
+    shown = "getComputedStyle(document.getElementById('nav')).display !== 'none'"
+    assert not chromium.run(shown)
+    chromium.click("#menu")
+    assert chromium.run(shown)
+    chromium.click('#nav a[href="#/node/orders"]')
+    chromium.until("document.querySelector('main h1').textContent === 'orders'")
+    assert not chromium.run(shown)
+
+
+def test_hostile_names_and_descriptions_are_only_text(chromium: Browser, tmp_path: Path) -> None:
+    text = json.dumps(f"{MARKUP} \u2028 <b>bold</b> javascript:alert(1) ${{x}} {{{{ '{{{{' }}}}")
+    name = "<img src=x onerror=window.hostile=1>"
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / f"{name}.sql").write_text(f"select '{MARKUP}' as `<i>x</i>` -- <!-- {MARKUP}\n")
+    exposure = f"{{name: 'e\"><b>', url: 'javascript:window.hostile=1', description: {text}}}"
+    (tmp_path / "models/m.yml").write_text(
+        f"models:\n  - name: '{name}'\n    description: {text}\nexposures:\n  - {exposure}\n"
+    )
+    (tmp_path / "project.yml").write_text(
+        f"name: {text}\nsources:\n  - {{name: s, format: canal, files: in, description: {text}}}\n"
+    )
+    page = generate(tmp_path)
+    chromium.window(LAPTOP)
+    chromium.open(page)
+    addresses = chromium.run("[...document.querySelectorAll('#nav a')].map((one) => one.getAttribute('href'))")
+    for address in ("#/", "#/flow", "#/search/onerror", "#/node/%3Cimg%3E", *addresses):
+        chromium.run(f"location.hash = {json.dumps(address)}; show()")
+        assert (
+            chromium.run("document.querySelectorAll('main img, main b:not([class]) b, main i, main script').length")
+            == 0
+        )
+        assert chromium.run("[...document.links].filter((one) => /^javascript/i.test(one.href)).length") == 0
+    chromium.open(page, "#/node/" + chromium.run(f"encodeURIComponent({json.dumps(name)})"))
+    assert title(chromium) == name
+    assert "<b>bold</b>" in chromium.run("document.querySelector('.about').textContent")
+    assert chromium.run("window.hostile === undefined")
+    assert chromium.complaints == []
+    # What would get past all this is stopped by the policy in the file.
+    chromium.run(f"document.body.insertAdjacentHTML('beforeend', {json.dumps(MARKUP.removeprefix('</script>'))})")
+    chromium.until("true")
+    assert chromium.run("new Promise((done) => setTimeout(() => done(window.hostile === undefined), 100))")
+
+
+def test_three_hundred_models_are_small_and_fast(chromium: Browser, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    sources = "".join(f"  - {{name: s{number}, format: canal, files: in/{number}}}\n" for number in range(20))
+    (tmp_path / "project.yml").write_text(f"name: large\nsources:\n{sources}")
+    columns = ",\n  ".join(f"upper(after['column_{number}']) as column_{number}" for number in range(12))
+    for number in range(280):
+        read = f"model_{number - 20}" if number >= 20 else f"s{number}_to_changelog"
+        select = columns if number < 20 else ", ".join(f"column_{column}" for column in range(12))
+        sql = f"select\n  {select}\nfrom {{{{ ref('{read}') }}}}\n"
+        (tmp_path / "models" / f"model_{number}.sql").write_text(sql)
+    page = generate(tmp_path)
+    assert page.stat().st_size < 2_000_000
+    chromium.window(LAPTOP)
+    paints = []
+    for _ in range(3):  # the machine may be busy
+        chromium.open(page)
+        chromium.until("performance.getEntriesByName('first-contentful-paint').length > 0")
+        paints.append(chromium.run("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+    assert min(paints) < 1000
+    chromium.open(page, "#/flow")
+    assert chromium.run("document.querySelectorAll('.box').length") > 300
+    assert chromium.complaints == []
