@@ -42,7 +42,7 @@ QUICK_JAVA := JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSi
 
 test: check jars ## check, then all tests but the long ones; the sample project and every command of the README are among them
 	@bash tools/classes.sh
-	.venv/bin/python -m pytest -q -n auto -m "not spark and not soak"
+	.venv/bin/python -m pytest -q -rs -n auto -m "not spark and not soak"
 	$(QUICK_JAVA) .venv/bin/python -m pytest -q -m "spark and not soak"
 
 snapshots: setup ## rewrite the compiled SQL in tests/compiled, docs/examples.md, docs/vendors.md and the generated parts of docs/architecture.md and docs/sql.md

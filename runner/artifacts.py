@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 AGES = "sources.json"
-WRITTEN = ("compiled", "logs", MANIFEST, RESULTS, AGES)
+WRITTEN = ("compiled", "docs", "logs", MANIFEST, RESULTS, AGES)
 # What a result of a measurement is in sources.json.
 STATUSES_OF_AGES = {"fail": "error", "error": "runtime error"}
 # What is not among the nodes of a manifest, but in a list of its own.

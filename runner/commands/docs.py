@@ -52,9 +52,10 @@ def _read(workspace: Workspace, report: Report) -> Tables:
     workspace.graph = Graph({**graph.nodes, OVER_TIME: over_time})
     try:
         job = Job.of(workspace, "docs", [graph.nodes["freshness"], over_time])
-        with open_spark(workspace.project.target, spark_log(workspace.project), job.library) as spark:
+        with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
             parts = parts_of(job, spark)
-            freshness, numbers = (_rows(parts, node, report) for node in job.nodes)
+            with report.during("reading what has landed"):
+                freshness, numbers = (_rows(parts, node, report) for node in job.nodes)
     except QueryFailed as failure:
         report.warn(RunnerWarning("source-unreadable", failure.message))
         return Tables(problem=failure.message)
