@@ -162,7 +162,6 @@ COMMANDS_WITHOUT_SPARK = [
     ["check"],
     ["compile"],
     ["compile", "-q"],
-    ["docs", "generate", "--no-tables"],
     ["formats", "list"],
     ["completion", "bash"],
     ["completion", "candidates", "runner build -s ord"],
@@ -187,6 +186,11 @@ def test_no_spark_is_loaded(project, words: list[str]) -> None:
     loaded = loaded_by(project(), words)
     assert "runner.cli" in loaded
     assert {name for name in loaded if name.split(".")[0] in ("pyspark", "pandas", "pyarrow")} == set()
+
+
+def test_a_page_without_tables_loads_no_spark(project) -> None:
+    loaded = loaded_by(project(), ["docs", "generate", "--no-tables"])
+    assert "runner.site.page" in loaded and not loaded & {"pyspark", "runner.engine.session"}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["ls"], ["ls", "--output", "json"]], ids=" ".join)

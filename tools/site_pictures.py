@@ -13,12 +13,12 @@ from tests.browser import CHROMIUM, browser
 from tests.site.messages import write_messages
 
 ROOT = Path(__file__).parent.parent
-SIZE = (1200, 860)
+SIZE = (1080, 690)
 # Name of a picture -> the page, and whether it is dark.
 PICTURES = {
     "site-overview": ("#/", False),
     "site-source": ("#/node/source.shop", False),
-    "site-format": ("#/format/canal", True),
+    "site-format": ("#/format/canal", False),
 }
 
 

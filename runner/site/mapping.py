@@ -26,11 +26,11 @@ WIDTH = 66
 # Of a case, this many messages are looked at.
 MOST_MESSAGES = 20
 COMPUTED = {
-    "key_text": "the values of key, as one text",
+    "key_text": "the text of key",
     "changed": "before and after, compared",
     "before_image": "how complete before is",
     "after_image": "how complete after is",
-    "kind": "what op says the message is",
+    "kind": "as op says",
 }
 
 

@@ -32,9 +32,11 @@ function laidOut(boxes, arrows) {
   };
 }
 
-// The points of an arrow, from the right side of a box to the left side of the other.
+// The points of an arrow, from the right side of a box to the left side of the other. One that passes other boxes
+// goes around them; one that passes none has a single point in between, which would only bend it.
 function between(from, to, points) {
-  return [{ x: from.x + from.width / 2, y: from.y }, ...points.slice(1, -1), { x: to.x - to.width / 2, y: to.y }];
+  const around = points.length > 3 ? points.slice(1, -1) : [];
+  return [{ x: from.x + from.width / 2, y: from.y }, ...around, { x: to.x - to.width / 2, y: to.y }];
 }
 
 // A smooth line through points, from one box to the other.
