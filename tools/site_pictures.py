@@ -13,21 +13,21 @@ from tests.browser import CHROMIUM, browser
 from tests.site.messages import write_messages
 
 ROOT = Path(__file__).parent.parent
-SIZE = (1080, 690)
-# Name of a picture -> the page, and whether it is dark.
+# Name of a picture -> the page, the size of the window, and how far it is scrolled.
 PICTURES = {
-    "site-overview": ("#/", False),
-    "site-source": ("#/node/source.shop", False),
-    "site-format": ("#/format/canal", False),
+    "site-overview": ("#/", (1200, 860), 0),
+    "site-source": ("#/node/source.shop", (1200, 860), 0),
+    "site-format": ("#/format/canal", (1040, 560), 280),
 }
 
 
 def take(folder: Path) -> None:
     """Writes the pictures of the page of the project in a folder."""
     with browser(folder / "profile") as chromium:
-        for name, (address, is_dark) in PICTURES.items():
-            chromium.window(SIZE, is_dark)
+        for name, (address, size, scrolled) in PICTURES.items():
+            chromium.window(size)
             chromium.open(folder / "target/docs/index.html", address)
+            chromium.run(f"window.scrollTo(0, {scrolled})")
             time.sleep(1)  # charts and lines are drawn after the page
             chromium.picture(ROOT / "docs" / f"{name}.png")
 
