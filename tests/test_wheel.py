@@ -54,3 +54,12 @@ def test_a_new_project_builds(installed: Path, tmp_path: Path) -> None:
         "created",
         "cancelled",
     ]
+
+
+def test_it_writes_the_page_of_a_project(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "project.yml").write_text("sources:\n  - {name: s, format: canal, files: in}\n")
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    words = [sys.executable, "-m", "runner.cli", "docs", "generate", "--no-tables"]
+    ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "target/docs/index.html").stat().st_size > 100_000
