@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import traceback
 from argparse import ArgumentParser, Namespace
@@ -33,7 +32,8 @@ from runner.commands.arguments import (
     Selection,
     ShowArguments,
 )
-from runner.errors import RunnerError, RunnerErrors, did_you_mean, errors_in, nearest_or_all
+from runner.commands.parser import Parser
+from runner.errors import RunnerError, RunnerErrors, errors_in
 from runner.report import Report
 from runner.run.results import Result
 from runner.secrets import Secrets
@@ -89,33 +89,6 @@ def execute(argv: Sequence[str] | None, stdout: TextIO | None = None) -> Outcome
         report.close()
 
 
-class _Parser(ArgumentParser):
-    """Raises wrong arguments as RunnerError, like all other mistakes."""
-
-    def error(self, message: str) -> NoReturn:
-        choice = re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
-        if choice:
-            known = [name.strip("' ") for name in choice[3].split(",")]
-            raise RunnerError("usage", f'unknown {choice[1]} "{choice[2]}"', hint=nearest_or_all(choice[2], known))
-        number = re.fullmatch(r"argument (\S+): invalid int value: '(.*)'", message)
-        if number:
-            raise RunnerError("usage", f'"{number[1]}" must be a whole number, not "{number[2]}"')
-        raise RunnerError("usage", message, hint=f"{self.prog} --help")
-
-    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]  # argparse overloads it
-        """Refuses unknown arguments. Not left to the parser above, which does not know the flags of this command. Words
-        behind a flag belong to those before it, which argparse takes for all that there are.
-        """
-        known, unknown = super().parse_known_args(args, namespace)
-        if "words" in known and all(word == "-" or not word.startswith("-") for word in unknown):
-            known.words, unknown = [*known.words, *unknown], []
-        if unknown:
-            word = unknown[0].partition("=")[0]
-            hint = did_you_mean(word, self._option_string_actions) if word.startswith("-") else ""
-            raise RunnerError("usage", f'unknown argument "{unknown[0]}"', hint=hint or f"{self.prog} --help")
-        return known, unknown
-
-
 class _Version(argparse.Action):
     """Looks the version up only when it is asked for, because this is slow."""
 
@@ -131,7 +104,7 @@ class _Version(argparse.Action):
 
 
 def _parser() -> ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="runner",
         description="Lands vendors' change messages in one changelog on Spark, builds models on it and tests them.",
         allow_abbrev=False,
