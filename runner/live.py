@@ -73,7 +73,8 @@ class Work:
     @property
     def progress(self) -> str:
         """How far it is, in words: rows, rate and time."""
-        counts = [f"{grouped(self.measure.read)} rows read"] if self.measure.read else []
+        read = self.measure.read
+        counts = [f"{grouped(read)} row{'' if read == 1 else 's'} read"] if read else []
         counts += [f"{grouped(self.measure.written)} written"] if self.measure.written else []
         counts += [f"{grouped(self.rate)}/s"] if self.rate else []
         return ", ".join([*counts, duration(self.seconds)])

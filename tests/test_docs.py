@@ -4,6 +4,7 @@ is documented.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shlex
@@ -40,6 +41,8 @@ from runner.spec import values as spec_values
 from runner.spec import vocabulary as spec
 from runner.storage.known import STORAGES
 from tests.pages import ROOT, blocks
+
+TERMINAL = ROOT / "docs/pictures/terminal.svg"
 
 
 @pytest.fixture
@@ -116,6 +119,22 @@ def test_the_project_shown_is_a_project(
     monkeypatch.chdir(tmp_path)
     assert cli.main(["ls"]) == 0
     assert "orders_to_changelog" in capsys.readouterr().out
+
+
+def test_the_picture_of_a_terminal_shows_what_the_readme_shows() -> None:
+    lines = [html.unescape(line) for line in re.findall(r'xml:space="preserve">(.*)</text>', TERMINAL.read_text())]
+    plain = [re.sub(r"</?tspan[^>]*>", "", line) for line in lines]
+    assert [line for line in plain if line.startswith("$ ")][:2] == ["$ runner init demo && cd demo", "$ runner run"]
+    (shown,) = [text for kind, _, text in blocks(ROOT / "README.md") if kind == "text" and "status_before" in text]
+    cells = [[cell.strip() for cell in line.split("|")] for line in shown.splitlines() if line.startswith("update")]
+    drawn = [[cell.strip() for cell in line.split("|")] for line in plain if line.startswith("update")]
+    # The README has the name of the table too.
+    assert drawn == [[op, *others] for op, _, *others in cells] and len(drawn) == 3
+
+
+def test_the_picture_of_the_whole_counts_the_formats() -> None:
+    told = re.search(r"(\d+) formats are built in", (ROOT / "docs/pictures/whole.svg").read_text())
+    assert told and int(told[1]) == len(list((ROOT / "formats").glob("*.yml")))
 
 
 def test_links_lead_somewhere() -> None:

@@ -7,6 +7,7 @@ GROUPS = "give the models a tag, and select them by it"
 METRICS = "define metrics in the tool that shows them"
 VERSIONS = "give each version a model of its own"
 NEW_ROWS = "an incremental model takes what is new with new_rows('changelog')"
+OF_MATERIALIZATIONS = "only macros that make tables need it, and these are the runner's"
 TARGET = "targets in project.yml say where tables are; all of one run are in one place"
 
 # Keys of property files.
@@ -62,6 +63,15 @@ SETTINGS = {
     "merge_update_columns": "select all columns: new rows replace rows with the same key",
     "merge_exclude_columns": "select all columns: new rows replace rows with the same key",
     "freshness": "freshness belongs to sources",
+    "strategy": HISTORY,
+    "check_cols": HISTORY,
+    "updated_at": HISTORY,
+    "target_schema": HISTORY,
+    "target_database": HISTORY,
+    "dbt_valid_to_current": HISTORY,
+    "snapshot_meta_column_names": HISTORY,
+    "store_failures_as": "store_failures: true keeps them in a table",
+    "loaded_at_query": "loaded_at_field takes any expression",
 }
 
 MATERIALIZATIONS = {
@@ -101,7 +111,26 @@ NAMES = {
     "tojson": "the filter: {{ value | tojson }}",
     "toyaml": "the filter: {{ value | tojson }}",
     "zip": "loop.index0 counts along two lists",
+    "zip_strict": "loop.index0 counts along two lists",
     "set": "the filter: {{ values | unique | list }}",
+    "set_strict": "the filter: {{ values | unique | list }}",
+    "metric": METRICS,
+    "database": "target.catalog.name",
+    "thread_id": "target/logs has what ran when",
+    "invocation_args_dict": "var('...') with --vars",
+    "dbt_metadata_envs": "env_var('NAME', public=true)",
+    "env": "env_var('NAME')",
+    "adapter_macro": "models are SELECTs, and the storage is known to the runner alone",
+    "submit_python_job": "there are no models in Python",
+    **dict.fromkeys(
+        ("_sql_results", "context_macro_stack", "defer_relation", "diff_of_two_dicts", "load_agate_table", "render"),
+        OF_MATERIALIZATIONS,
+    ),
+    **dict.fromkeys(
+        ("column", "compiled_code", "sql", "sql_now", "pre_hooks", "post_hooks", "store_result", "store_raw_result"),
+        OF_MATERIALIZATIONS,
+    ),
+    **dict.fromkeys(("try_or_compiler_error", "validation", "write"), OF_MATERIALIZATIONS),
 }
 
 # Statements in templates.
