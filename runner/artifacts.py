@@ -30,7 +30,7 @@ APART = ("source", "exposure")
 
 
 def compiled_path(project: Project, node: Node) -> Path:
-    folder = "tests" if node.resource_type == "test" else "models"
+    folder = "tests" if node.resource_type in ("test", "unit_test") else "models"
     return project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
 
 

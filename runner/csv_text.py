@@ -31,11 +31,16 @@ class Csv:
 
 
 def read_csv(path: Path, delimiter: str = ",") -> Csv:
-    """The rows of a file whose first line names the columns. A value may stand in double quotes, which are doubled
+    """The rows of a file; raises `csv-columns` and `csv-line`."""
+    return csv_of(read_text(path), path, delimiter)
+
+
+def csv_of(text: str, path: Path, delimiter: str = ",") -> Csv:
+    """The rows of a text whose first line names the columns. A value may stand in double quotes, which are doubled
     within it; one that is empty, or is the word null, is None. Raises `csv-columns` and `csv-line`.
     """
     # Line ends within quotes stay as they are.
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[tuple[Value, ...]] = []
     columns: tuple[str, ...] = ()
     try:

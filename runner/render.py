@@ -137,6 +137,18 @@ class Renderer:
         """What a macro prints."""
         return str(self._guard(self.files[macro], lambda: self._macro(macro)(*arguments, **named))).strip() + "\n"
 
+    def constant(self, macro: str, text: str, where: Where | None) -> Callable[..., str]:
+        """What prints a text where a template calls a macro; raises `macro-unknown` if there is no such macro."""
+        if macro not in self.files:
+            hint = did_you_mean(macro, self.files)
+            raise RunnerError("macro-unknown", f'there is no macro "{macro}"', where, hint)
+
+        def constant(*_: Any, **__: Any) -> str:
+            return text
+
+        self.environment.callables.add(constant)
+        return constant
+
     def expand(self, text: str, where: Where, context: Mapping[str, Any] = MappingProxyType({})) -> str:
         """A text with its `{{ }}` filled in."""
         return fill(self.environment, text, where, context)

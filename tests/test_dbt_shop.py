@@ -43,6 +43,7 @@ def test_it_builds_and_its_20_tests_pass(shop: Path, spark, runner, capsys) -> N
     assert built.code == 0, built.err
     assert re.search(r"Done\. PASS=(\d+) WARN=0 ERROR=0 SKIP=0 TOTAL=\1$", built.err.strip()), built.err
     passed = re.findall(r"PASS test (\S+)", built.err)
+    assert sorted(re.findall(r"PASS unit test (\S+)", built.err)) == ["amounts_as_a_macro_says", "cents_become_dollars"]
     assert len(passed) == 20 and {"every_order_is_paid", "assert_total_amount_is_positive"} < set(passed)
     assert len(re.findall(r"OK seed (\S+)", built.err)) == 3 and len(re.findall(r"OK \w+ model", built.err)) == 5
 
@@ -83,7 +84,8 @@ def test_what_it_says_of_itself(shop: Path, runner) -> None:
     types = defaultdict(list)
     for node in nodes.values():
         types[node["resource_type"]].append(node["name"])
-    assert {kind: len(names) for kind, names in types.items()} == {"seed": 3, "model": 5, "test": 20}
+    counts = {kind: len(names) for kind, names in types.items()}
+    assert counts == {"seed": 3, "model": 5, "test": 20, "unit_test": 2}
     listed = runner("ls", "-s", "+exposure:weekly_sales", "--resource-type", "seed").out.split()
     assert sorted(listed) == ["raw_customers", "raw_orders", "raw_payments"]
     assert runner("ls", "-s", "path:seeds", "--resource-type", "seed").out.split() == listed

@@ -1041,6 +1041,45 @@ CASES = [
         "sources: [{name: crm, tables: [{name: people}]}]",
         "select * from {{ source('crm', 'peple') }}",
     ),
+    in_properties(
+        "unit-test-rows",
+        "models/m.yml:1:64",
+        'did you mean "csv"?',
+        '"cvs"',
+        "unit_tests: [{name: t, model: m, given: [], expect: {rows: [], format: cvs}}]",
+    ),
+    Case(
+        "unit-test-rows",
+        "models/m.yml:1:54",
+        'did you mean "people.csv"?',
+        '"peopel"',
+        {
+            "tests/fixtures/people.csv": "a\n1\n",
+            "models/m.sql": "select 1 as a",
+            "models/m.yml": "unit_tests: [{name: t, model: m, given: [], expect: {fixture: peopel}}]",
+        },
+    ),
+    in_properties(
+        "unit-test-overrides",
+        "models/m.yml:1:15",
+        None,
+        '"changelog"',
+        "unit_tests: [{overrides: {}, name: t, model: changelog, given: [{input: orders_to_changelog, rows: []}], "
+        "expect: {rows: []}}]",
+    ),
+    Case(
+        "macro-unknown",
+        "models/m.yml:1:14",
+        'did you mean "cents"?',
+        '"centz"',
+        {
+            "macros/cents.sql": "{% macro cents() %}1{% endmacro %}",
+            "models/m.sql": "select 1 as a",
+            "models/m.yml": "unit_tests: [{name: t, model: m, given: [], expect: {rows: []}, "
+            "overrides: {macros: {centz: a}}}]",
+        },
+        ("check",),
+    ),
     Case(
         "ref-disabled",
         "models/b.sql:1",

@@ -149,7 +149,7 @@ def _body(subject: Subject) -> Any:
             given = {name: _argument(value) for name, value in arguments.items()}
             return [kind, model, given, template_text(file.path) if file else ""]
         case UnitTest():
-            return plain(subject)
+            return plain_but(subject, "file")
         case Case(format=name, path=path):
             stem = path.name.removesuffix(".rows.yml")
             return [name, *(_content(one) for one in sorted(path.parent.glob(f"{stem}.*")))]

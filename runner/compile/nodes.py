@@ -16,7 +16,18 @@ from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, SeedFile, SourcesView, SqlFile, SqlText
+from runner.project.nodes import (
+    Case,
+    DataTest,
+    FunctionTest,
+    Model,
+    Node,
+    SeedFile,
+    SourcesView,
+    SqlFile,
+    SqlText,
+    UnitTest,
+)
 from runner.project.templates import Templates
 from runner.render import name as quoted
 from runner.spec.formats import FormatFolders
@@ -37,6 +48,9 @@ def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFo
                     compiled[node.name] = compiler.with_functions(compiler.model(model, node))
                 case DataTest() as test:
                     compiled[node.name] = compiler.with_functions(compiler.data_test(test))
+                case UnitTest(file=SqlFile(path=path), overrides=overrides):
+                    overridden = CompiledNode(templates.overridden_sql(path, overrides, node.where))
+                    compiled[node.name] = compiler.with_functions(overridden)
                 case Case() as case:
                     cases[node.name] = compiler.cases.compile(case)
                 case FunctionTest() as test:

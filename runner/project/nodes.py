@@ -145,15 +145,25 @@ class Exposure:
 
 
 @dataclass(frozen=True)
+class Overrides:
+    """Variables with other values, and macros of which a model gets a text instead of what they print."""
+
+    vars: Mapping[str, str] = field(default_factory=dict)
+    macros: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class UnitTest:
     """Rows are YAML values: text, None, lists and dicts. Of what is in `new_rows`, the model takes all given rows as
-    new.
+    new. With `overrides`, `file` is that of the model, which is rendered for the test.
     """
 
     model: str
     given: Mapping[str, list[Mapping[str, Any]]]
     expect: list[Mapping[str, Any]]
     new_rows: tuple[str, ...] = ()
+    overrides: Overrides = field(default_factory=Overrides)
+    file: SqlFile | None = None
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
     for node in _views(project.sources):
         nodes.add(node)
     described, described_seeds = (_described(files, key, problems) for key in ("models", "seeds"))
-    tests = Tests(templates, nodes.by_name, nodes.relative)
+    tests = Tests(templates, nodes.by_name, nodes.relative, project.root)
     for group, table in foreign_tables(files, problems):
         with problems.gathered():
             _add_foreign_table(nodes, tests, group, table)

@@ -16,7 +16,7 @@ COLUMN_KEYS = (
 EXPOSURE_KEYS = (
     "name", "label", "type", "url", "maturity", "description", "owner", "depends_on", "tags", "meta", "config",
 )  # fmt: skip
-UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect")
+UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect", "overrides")
 
 
 def entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Problems | None = None) -> list[Yaml]:
@@ -56,7 +56,11 @@ def data_tests(yaml: Yaml) -> tuple[Yaml, ...]:
 
 def rows(yaml: Yaml) -> list[Any]:
     """The rows of a test: mappings of columns to values."""
-    return [row.mapping().value for row in needed(yaml, "rows").list().elements()]
+    return mappings(needed(yaml, "rows"))
+
+
+def mappings(yaml: Yaml) -> list[Any]:
+    return [row.mapping().value for row in yaml.list().elements()]
 
 
 def ref_name(yaml: Yaml) -> str:

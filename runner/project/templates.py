@@ -14,7 +14,7 @@ from runner.errors import RunnerError, Where, nearest_or_all
 from runner.project import absent
 from runner.project.constant_calls import Call, constant_calls
 from runner.project.inputs import ForeignTable
-from runner.project.nodes import Project
+from runner.project.nodes import Overrides, Project
 from runner.project.settings import check_setting
 from runner.project.variables import public_env_var, secret_in_model, variable
 from runner.render import Renderer, Signature, TracingRenderer, name
@@ -46,12 +46,13 @@ class Templates:
         self.reading = Reading()
         self.building = ""
         self.is_incremental = False
+        self.overrides = Overrides()
         self.functions: dict[str, Callable[..., Any]] = {
             "ref": self._ref,
             "source": self._source,
             "new_rows": self._new_rows,
             "config": self._config,
-            "var": lambda key, default=None: variable(project.vars, key, default),
+            "var": lambda key, default=None: variable({**project.vars, **self.overrides.vars}, key, default),
             "env_var": public_env_var,
         }
         scope = {
@@ -100,6 +101,16 @@ class Templates:
         """The SQL of a model's file; with `is_incremental` the SQL that runs once its table exists."""
         self._begin(path, is_incremental)
         return self._shown(self.renderer.render(path, _context(path)), Where(path))
+
+    def overridden_sql(self, path: Path, overrides: Overrides, where: Where | None) -> str:
+        """The SQL of a model's file with other variables, and texts in place of what macros print that it calls."""
+        self.overrides = overrides
+        try:
+            self._begin(path, False)
+            texts = {macro: self.renderer.constant(macro, text, where) for macro, text in overrides.macros.items()}
+            return self._shown(self.renderer.render(path, {**_context(path), **texts}), Where(path))
+        finally:
+            self.overrides = Overrides()
 
     def trace(self, path: Path, sql: str, is_incremental: bool = False) -> Trace | None:
         """Where the SQL of a model's file comes from: in the file itself and in macros of the project. None if that

@@ -9,23 +9,30 @@ from pathlib import Path
 from runner.errors import Where, nearest_or_all
 from runner.project.data_test_calls import test_call
 from runner.project.data_test_config import settings_of, test_config
+from runner.project.given_rows import ROWS_KEYS, given_rows
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import DataTest, FunctionTest, Node, SqlFile, UnitTest
-from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref_name, rows
+from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, SqlFile, UnitTest
+from runner.project.properties import UNIT_TEST_KEYS, needed, optional_text, ref_name
 from runner.project.templates import Templates
+from runner.project.variables import texts_of
 from runner.yaml_text import Yaml, read_yaml
 
 # The data tests that are generated, for each source and for each mirror; models cannot have them.
 GENERATED = ("conserved", "fits")
+OVERRIDE_KEYS = ("vars", "macros")
 # Arguments that a test has without being given them: its model, and the query of a mirror.
 GIVEN = ("model", "query")
 
 
 class Tests:
-    """Creates the nodes of tests. `taken` are the names of nodes so far; `relative` gives paths as nodes have them."""
+    """Creates the nodes of tests. `taken` are the names of nodes so far; `relative` gives paths as nodes have them;
+    `root` is the folder of the project.
+    """
 
-    def __init__(self, templates: Templates, taken: Collection[str], relative: Callable[[Path], str]) -> None:
-        self.templates, self.taken, self.relative = templates, taken, relative
+    def __init__(
+        self, templates: Templates, taken: Collection[str], relative: Callable[[Path], str], root: Path
+    ) -> None:
+        self.templates, self.taken, self.relative, self.root = templates, taken, relative, root
         self.signatures = {kind: one for kind, one in templates.tests().items() if kind not in GENERATED}
 
     def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node | None:
@@ -111,14 +118,15 @@ class Tests:
         if model not in nodes and model in self.templates.models:
             return None
         given = {
-            ref_name(needed(one, "input")): rows(one)
+            ref_name(needed(one, "input")): given_rows(one, self.root)
             for one in entry["given"].list().elements()
-            if one.only(["input", "rows"])
+            if one.only(["input", *ROWS_KEYS])
         }
         tested = _tested(entry, model, nodes)
         _check_inputs(entry, tested, given)
         new_rows = tested.model.new_rows if tested.model else ()
-        test = UnitTest(model, given, rows(entry["expect"].only(["rows"])), new_rows)
+        expect = given_rows(entry["expect"].only(ROWS_KEYS), self.root)
+        test = UnitTest(model, given, expect, new_rows, *_overrides(entry, tested))
         path, description = self.relative(entry.where().path), optional_text(entry.get("description"))
         name = entry["name"].text()
         return Node(name, "unit_test", test, (model,), path=path, description=description, where=entry.where())
@@ -130,6 +138,17 @@ def function_tests(path: Path, relative: Callable[[Path], str]) -> Iterator[Node
     for function, tests in file["functions"].mapping().items() if file.get("functions") else ():
         test, where = FunctionTest(function, tests), tests.where()
         yield Node(f"function.{function}", "unit_test", test, path=relative(path), where=where)
+
+
+def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, SqlFile | None]:
+    """What a unit test puts in place of variables and of what macros print, and the file that then is rendered."""
+    yaml, query = entry.get("overrides"), tested.model and tested.model.query
+    if yaml is None:
+        return Overrides(), None
+    yaml.only(OVERRIDE_KEYS)
+    if not isinstance(query, SqlFile):
+        raise yaml.error("unit-test-overrides", f'"{tested.name}" is generated: it has no template')
+    return Overrides(*(texts_of(yaml.get(key)) for key in OVERRIDE_KEYS)), query
 
 
 def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:

@@ -87,7 +87,8 @@ class TestRuns:
             self.spark.given_rows(session, name, rows)
         for read in test.new_rows:
             session.view(new_rows_view(test.model, read), self.macro("all_rows", quoted(read)))
-        columns, got = session.rows(self.compiled.nodes[test.model].sql)
+        compiled = self.compiled.nodes[node.name if test.file else test.model]
+        columns, got = session.rows(compiled.sql)
         named = list(dict.fromkeys(key for row in test.expect for key in row)) or columns
         unknown = [column for column in named if column not in columns]
         if unknown:
