@@ -496,9 +496,10 @@ def test_a_stream_that_fails_is_started_again_after_longer_and_longer_pauses() -
         return result
 
     landing: Any = SimpleNamespace(start=start, explained=lambda _: nullcontext())
-    watcher: Any = SimpleNamespace(started=lambda *_: None, finished=lambda *_: None, say=lambda _: None)
+    nothing = lambda *_: None  # noqa: E731
+    watcher: Any = SimpleNamespace(opened=nothing, started=nothing, finished=nothing, say=nothing)
     alone = following(NOTHING, [], 2)
-    watched = Continuous(NOTHING, landing, NOTHING, lambda _: Path("a.sql"), alone, watcher, "1 second")
+    watched = Continuous(NOTHING, landing, NOTHING, lambda *_: "", alone, watcher, "1 second")
     watched.total, pauses = 1, []
     watched._start(NODE, SOURCE, 1)
     while watched.paused:
@@ -519,9 +520,9 @@ def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
     def result(signals: int) -> Result:
         landing = Landing(compiled=NOTHING, spark=NOTHING, tables=NOTHING, reads=dict, run_id="")
         watcher: Any = SimpleNamespace(finished=lambda *_: None)
-        alone, path = following(NOTHING, [], 2), Path("a.sql")
+        alone = following(NOTHING, [], 2)
         watched = Continuous(
-            NOTHING, landing, NOTHING, lambda _: path, alone, watcher, "1 second", running=[stream_of(Gone())]
+            NOTHING, landing, NOTHING, lambda *_: "", alone, watcher, "1 second", running=[stream_of(Gone())]
         )
         watched.total, watched.signals.count = 1, signals
         watched._look()
