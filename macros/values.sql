@@ -129,7 +129,7 @@ if({{ value }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T00:00(?::00)?)?\\z'
   and (length({{ value }}) = 10 or {{ is_possible("replace(" ~ value ~ ", 'T', ' ')") }}), left({{ value }}, 10), null)
 {%- endmacro -%}
 
-{#- Bytes in base64; the same, as one unsigned number of up to 64 bits; bytes in pairs of hexadecimal digits, which may have \x before them. -#}
+{#- Bytes in base64; the same, as one unsigned number of up to 64 bits; bytes in pairs of hexadecimal digits, which may have \x before them, or with `hex_0x` have 0x. -#}
 {%- macro read_base64(value, zone) -%} if({{ is_base64(value) }}, base64(unbase64({{ value }})), null) {%- endmacro -%}
 {%- macro read_base64_text(value, zone) -%}
 if({{ is_base64(value) }} and is_valid_utf8(cast(unbase64({{ value }}) as string)), cast(unbase64({{ value }}) as string), null)
@@ -139,7 +139,10 @@ if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ v
 {%- endmacro -%}
 {%- macro is_base64(value) -%} {{ value }} rlike '^[A-Za-z0-9+/]*+={0,2}\\z' and length({{ value }}) % 4 = 0 {%- endmacro -%}
 {%- macro read_hex(value, zone) -%}
-if({{ value }} rlike '^(?:\\\\x|0x)?[0-9A-Fa-f]*+\\z' and length({{ value }}) % 2 = 0, base64(unhex(regexp_replace({{ value }}, '^(?:\\\\x|0x)', ''))), null)
+if({{ value }} rlike '^(?:\\\\x)?[0-9A-Fa-f]*+\\z' and length({{ value }}) % 2 = 0, base64(unhex(ltrim('\\\\x', {{ value }}))), null)
+{%- endmacro -%}
+{%- macro read_hex_0x(value, zone) -%}
+if({{ value }} rlike '^0x[0-9A-Fa-f]*+\\z' and length({{ value }}) % 2 = 0, base64(unhex(substr({{ value }}, 3))), null)
 {%- endmacro -%}
 
 {#- Bits that begin with the lowest: bytes in base64 in the order from the last to the first. -#}

@@ -18,7 +18,9 @@ from runner.yaml_text import Yaml
 WITH_TYPE = frozenset({"label", "labels", "ordinal", "mask", "unscaled"})
 PYTHON_READERS = ("java_bytes", "escaped_bytes")
 # Kinds of reading that take the bytes out of a text: nothing but a text can be such an encoding.
-BYTES = frozenset({"base64", "base64_bits", "base64_text", "hex", "hex_bits", "latin1", "java_bytes", "escaped_bytes"})
+BYTES = frozenset(
+    {"base64", "base64_bits", "base64_text", "hex", "hex_0x", "hex_bits", "latin1", "java_bytes", "escaped_bytes"}
+)
 # Kinds of reading that write an exponent out.
 EXPONENTS = frozenset({"decimal", "number"})
 # Kinds that read a zone behind a wall clock.

@@ -9,8 +9,9 @@ from typing import Any
 
 from runner.compile.compiled import Compiled
 from runner.files import read_text
+from runner.project.freshness import Freshness
 from runner.project.graph import Graph
-from runner.project.inputs import Source
+from runner.project.inputs import ForeignTable, Source
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, Exposure, Model, Node, Project, SqlFile, UnitTest
 from runner.project.state import RESULTS, read_artifact, unreadable
@@ -96,7 +97,12 @@ def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
     """What is worth knowing of a node beside its texts."""
     yield "file", node.path
     match node.subject:
-        case Source(messages=messages, zone=zone, generation=generation, tables=tables):
+        case ForeignTable(place=place, folder=folder, loaded_at=loaded_at, freshness=freshness):
+            yield "table", folder.removeprefix(f"{root}/") or ".".join(place)
+            yield "loaded at", loaded_at
+            yield from _thresholds(freshness)
+        case Source(messages=messages, zone=zone, generation=generation, tables=tables, freshness=freshness):
+            yield from _thresholds(freshness)
             yield "messages", messages.path.removeprefix("file://").removeprefix(f"{root}/")
             yield "kind", messages.kind.replace("_", " ")
             yield "zone", zone
@@ -119,6 +125,12 @@ def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
         case Exposure(properties=properties):
             yield from ((name, properties.get(name)) for name in ("type", "url", "maturity"))
     yield "tags", ", ".join(sorted(node.tags))
+
+
+def _thresholds(freshness: Freshness) -> Iterator[tuple[str, object]]:
+    """How old its newest row may be."""
+    for name, age in (("warning after", freshness.warn_after), ("error after", freshness.error_after)):
+        yield name, str(age) if age else ""
 
 
 def _texts(node: Node, compiled: Compiled) -> dict[str, Any]:

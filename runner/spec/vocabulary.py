@@ -17,8 +17,8 @@ CLASSES = (
 VALUE_READERS = (
     "as_sent", "number", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t",
     "epoch_days", "clock_ms", "clock_us", "clock_ns", "day_ms", "day_us", "day_ns",
-    "base64", "base64_little_endian", "hex", "latin1", "java_bytes", "escaped_bytes", "unscaled", "variable_scale",
-    "labels", "ordinal", "mask",
+    "base64", "base64_little_endian", "hex", "hex_0x", "latin1", "java_bytes", "escaped_bytes",
+    "unscaled", "variable_scale", "labels", "ordinal", "mask",
 )  # fmt: skip
 TIME_READERS = ("epoch_s", "epoch_ms", "epoch_us", "epoch_ns", "zoned", "local")
 ORDER_READERS = ("numbers", "last_numbers", "lsn", "second", "within_second", *TIME_READERS)
