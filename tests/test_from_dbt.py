@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from runner import cli
 from runner.project import absent, data_test_config, foreign, settings
 from runner.project.select import LOOKED_UP, METHODS
 from tests.pages import ROOT
@@ -36,20 +36,41 @@ def test_the_page_has_all_of_it() -> None:
     assert missing == []
 
 
+def test_a_project_of_dbt_lacks_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dbt_project.yml").write_text("name: shop\n")
+    ran = runner("build")
+    assert ran.code == 2 and "hint: write one beside dbt_project.yml, with name: NAME" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("--models", "-s, --select"), ("--profiles-dir", "targets in project.yml"), ("-m", "-s, --select")],
+)
+def test_flags(word: str, hint: str, project, runner) -> None:
+    project()
+    ran = runner("run", word, "x")
+    assert ran.code == 2 and f'unknown argument "{word}"' in ran.err and f"hint: {hint}" in ran.err
+
+
 @pytest.mark.parametrize(("name", "verdict"), [(name, one[0]) for name, one in rows("Commands").items()])
 def test_commands(name: str, verdict: str, runner) -> None:
-    known = {command[0] for command in cli.COMMANDS}
     word, *rest = name.split()
     ran = runner(word, *rest, "--help")
     if verdict == "same":
         assert ran.code == 0
-    elif name != "init" and name != "parse":
-        assert word not in known or runner(word, *rest).code == 2
+    elif name not in ("init", "parse"):
+        ran = runner(word, *rest)
+        assert ran.code == 2 and f"hint: {absent.COMMANDS[(rest or [word])[0]]}" in ran.err
 
 
 @pytest.mark.parametrize(("name", "verdict"), [(name, one[0]) for name, one in rows("Selectors").items()])
-def test_methods(name: str, verdict: str) -> None:
+def test_methods(name: str, verdict: str, project, runner) -> None:
     assert (name in (*METHODS, *LOOKED_UP, "config")) == (verdict == "same")
+    if verdict != "same":
+        project()
+        ran = runner("ls", "-s", f"{name}:x")
+        assert ran.code == 2 and f"hint: {absent.METHODS[name]}" in ran.err
 
 
 @pytest.mark.parametrize(("name", "verdict"), [(name, one[0]) for name, one in rows("Settings").items()])

@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from typing import NoReturn
 
 from runner.errors import RunnerError, did_you_mean, nearest_or_all
+from runner.project import absent
 
 
 class Parser(ArgumentParser):
@@ -16,7 +17,8 @@ class Parser(ArgumentParser):
         choice = re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
         if choice:
             known = [name.strip("' ") for name in choice[3].split(",")]
-            raise RunnerError("usage", f'unknown {choice[1]} "{choice[2]}"', hint=nearest_or_all(choice[2], known))
+            hint = absent.COMMANDS.get(choice[2]) or nearest_or_all(choice[2], known)
+            raise RunnerError("usage", f'unknown {choice[1].lower()} "{choice[2]}"', hint=hint)
         number = re.fullmatch(r"argument (\S+): invalid int value: '(.*)'", message)
         if number:
             raise RunnerError("usage", f'"{number[1]}" must be a whole number, not "{number[2]}"')
@@ -31,6 +33,7 @@ class Parser(ArgumentParser):
             known.words, unknown = [*known.words, *unknown], []
         if unknown:
             word = unknown[0].partition("=")[0]
-            hint = did_you_mean(word, self._option_string_actions) if word.startswith("-") else ""
+            hint = absent.FLAGS.get(word, "")
+            hint = hint or (did_you_mean(word, self._option_string_actions) if word.startswith("-") else "")
             raise RunnerError("usage", f'unknown argument "{unknown[0]}"', hint=hint or f"{self.prog} --help")
         return known, unknown

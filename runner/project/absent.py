@@ -10,6 +10,48 @@ NEW_ROWS = "an incremental model takes what is new with new_rows('changelog')"
 OF_MATERIALIZATIONS = "only macros that make tables need it, and these are the runner's"
 TARGET = "targets in project.yml say where tables are; all of one run are in one place"
 
+# Commands, and words behind them.
+COMMANDS = {
+    "list": "runner ls",
+    "deps": "there are no packages: copy the macros that you need into macros/",
+    "snapshot": HISTORY,
+    "clone": "--defer --state reads the tables of another target without copying them",
+    "run-operation": "a macro gives text and runs nothing: a pre_hook or post_hook runs statements",
+    "serve": "open target/docs/index.html: it needs no server",
+    "snapshot-freshness": "runner source freshness",
+}
+
+# Flags of commands.
+FLAGS = {
+    "-m": "-s, --select",
+    "--model": "-s, --select",
+    "--models": "-s, --select",
+    "--profile": TARGET,
+    "--profiles-dir": TARGET,
+    "--store-failures": "of a test: config: {store_failures: true}",
+    "--exclude-resource-type": "--exclude resource_type:test",
+    "--indirect-selection": "the tests of what is selected run; --exclude leaves some out",
+    "--log-level": "-d prints more, -q less",
+    "--favor-state": "--defer reads what is not in this target where --state has it",
+    "--sample": "--empty builds all without rows",
+    "--static": "target/docs/index.html is one file",
+}
+
+# Methods of selectors.
+METHODS = {
+    "fqn": "without the method: staging.orders",
+    "package": "there are no packages",
+    "group": GROUPS,
+    "access": GROUPS,
+    "metric": METRICS,
+    "saved_query": METRICS,
+    "semantic_model": METRICS,
+    "test_name": "the name of the test: not_null_*",
+    "test_type": "runner test --data, runner test --unit",
+    "unit_test": "its name, or resource_type:unit_test",
+    "version": VERSIONS,
+}
+
 # Keys of property files.
 KEYS = {
     "snapshots": HISTORY,

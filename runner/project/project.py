@@ -28,11 +28,11 @@ def find_project(start: Path) -> Path:
     for folder in (start.absolute(), *start.absolute().parents):
         if (folder / "project.yml").is_file():
             return folder
-    raise RunnerError(
-        "project-missing",
-        f'no project.yml in "{start.absolute()}" or above it',
-        hint="start one with: runner init NAME",
+    is_of_dbt = (start / "dbt_project.yml").is_file()
+    hint = (
+        "write one with a name beside dbt_project.yml: name: shop" if is_of_dbt else "start one with: runner init NAME"
     )
+    raise RunnerError("project-missing", f'no project.yml in "{start.absolute()}" or above it', hint=hint)
 
 
 def read_project(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 
 from runner.errors import RunnerError, did_you_mean, nearest_or_all
+from runner.project import absent
 from runner.project.graph import Graph
 from runner.project.nodes import Node
 from runner.yaml_text import whole_number
@@ -140,6 +141,6 @@ def _method(method: str) -> Callable[[Node, str], bool]:
         raise RunnerError(
             "selector-method",
             f'there is no selector method "{method}"',
-            hint=nearest_or_all(method, [*METHODS, *LOOKED_UP, "config.NAME"]),
+            hint=absent.METHODS.get(method) or nearest_or_all(method, [*METHODS, *LOOKED_UP, "config.NAME"]),
         )
     return METHODS[method]
