@@ -29,9 +29,7 @@ def find_project(start: Path) -> Path:
         if (folder / "project.yml").is_file():
             return folder
     is_of_dbt = (start / "dbt_project.yml").is_file()
-    hint = (
-        "write one with a name beside dbt_project.yml: name: shop" if is_of_dbt else "start one with: runner init NAME"
-    )
+    hint = "write one beside dbt_project.yml, with name: NAME" if is_of_dbt else "start one with: runner init NAME"
     raise RunnerError("project-missing", f'no project.yml in "{start.absolute()}" or above it', hint=hint)
 
 
