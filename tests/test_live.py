@@ -13,11 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from runner import live
+from runner.engine.measures import Measures
 from runner.errors import RunnerError
 from runner.live import Measure
 from runner.project.inputs import Messages
@@ -252,3 +253,14 @@ def test_a_run_says_how_far_its_nodes_are(project, runner: Callable[..., Ran]) -
     assert reads == sorted(reads) and reads[-1] >= 3000
     assert 0.9 <= told[-1]["share"] <= 1
     assert events[-1]["event"] == "done"
+
+
+def test_measuring_ends_with_the_jvm_and_says_nothing_of_it() -> None:
+    class Gone:
+        @property
+        def sparkContext(self) -> object:
+            raise ConnectionRefusedError
+
+    gone: Any = Gone()
+    with Measures(gone, is_remote=False).of("orders"):
+        pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,11 +70,14 @@ class Measures:
         if not self.session:
             yield
             return
-        self.session.sparkContext.addJobTag(task.tag)
+        # The JVM may have ended: what works with it says so, and not what measures that.
+        with suppress(Py4JError, OSError):
+            self.session.sparkContext.addJobTag(task.tag)
         try:
             yield
         finally:
-            self.session.sparkContext.removeJobTag(task.tag)
+            with suppress(Py4JError, OSError):
+                self.session.sparkContext.removeJobTag(task.tag)
 
     def expect(self, name: str, bytes: int | None = None, rows: float | None = None) -> None:
         """What the work of this name will read in all, if it is measured."""
