@@ -73,7 +73,7 @@ def check(arguments: ProjectArguments, report: Report) -> int:
     with problems.gathered():
         project = read_project_of(arguments)
         files = read_properties(project, problems)
-        templates = read_templates(project, files)
+        templates = read_templates(project, files, problems)
         nodes = parse(project, files, templates, problems)
         library = Library(templates.renderer)
         with problems.gathered():

@@ -42,7 +42,7 @@ class Workspace:
         problems = Problems()
         self.project = read_project_of(arguments)
         files = read_properties(self.project, problems)
-        self.templates = read_templates(self.project, files)
+        self.templates = read_templates(self.project, files, problems)
         nodes = parse(self.project, files, self.templates, problems)
         problems.raise_if_any()
         self.graph = Graph(nodes)

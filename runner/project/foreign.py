@@ -9,8 +9,9 @@ from runner.files import is_uri
 from runner.patterns import escaped
 from runner.project.freshness import read_freshness
 from runner.project.inputs import ForeignTable
+from runner.project.models import relative_to
 from runner.project.nodes import Node, Project
-from runner.project.properties import COLUMN_KEYS, entries, optional_text
+from runner.project.properties import described_columns, entries, optional_text
 from runner.project.settings import as_tuple
 from runner.yaml_text import Yaml
 
@@ -23,8 +24,10 @@ EXTERNAL_KEYS = ("location", "using")
 STORAGES = ("delta", "parquet", "orc", "json", "avro")
 
 
-def foreign_tables(files: Iterable[Yaml], problems: Problems) -> Iterator[tuple[Yaml, Yaml]]:
-    """Each table in property files that is enabled, after the group that it is in."""
+def foreign_tables(project: Project, files: Iterable[Yaml], problems: Problems) -> Iterator[tuple[Node, Yaml]]:
+    """The node of each table in property files that is enabled, and how it is written. Mistakes are added to
+    `problems`, and tables with mistakes are left out.
+    """
     for group in (group for file in files for group in entries(file, "sources", GROUP_KEYS, problems)):
         for table in entries(group, "tables", TABLE_KEYS, problems):
             with problems.gathered():
@@ -32,33 +35,31 @@ def foreign_tables(files: Iterable[Yaml], problems: Problems) -> Iterator[tuple[
                     if one.get("config"):
                         one["config"].only(CONFIG_KEYS)
                 if "false" not in {str(_said(one, "enabled").value).lower() for one in (group, table)}:
-                    yield group, table
+                    yield _node(project, group, table), table
 
 
-def table_name(group: Yaml, table: Yaml) -> tuple[str, str]:
-    """What `source` calls a table."""
-    return group["name"].text(), table["name"].text()
-
-
-def foreign_node(project: Project, path: str, group: Yaml, table: Yaml) -> Node:
-    """The node of a table."""
-    name = table_name(group, table)
+def _node(project: Project, group: Yaml, table: Yaml) -> Node:
     loaded_at = _said(table, "loaded_at_field").value or _said(group, "loaded_at_field").value
     freshness = _said(table, "freshness") if _says(table, "freshness") else _said(group, "freshness")
     folder, storage = _external(project, table["external"]) if table.get("external") else ("", "")
     subject = ForeignTable(
-        *name, _place(group, table), folder, storage, str(loaded_at or ""), read_freshness(freshness)
+        group["name"].text(),
+        table["name"].text(),
+        _place(group, table),
+        folder,
+        storage,
+        str(loaded_at or ""),
+        read_freshness(freshness),
     )
-    columns = entries(table, "columns", COLUMN_KEYS)
     tags = (tag for one in (group, table) for tag in as_tuple(_said(one, "tags").value))
     return Node(
         f"source.{subject.label}",
         "source",
         subject,
         tags=frozenset(tags),
-        path=path,
+        path=relative_to(project, table.where().path),
         description=optional_text(table.get("description")),
-        columns={column["name"].text(): optional_text(column.get("description")) for column in columns},
+        columns=described_columns(table),
         where=table.where(),
     )
 

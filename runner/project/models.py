@@ -11,7 +11,7 @@ from runner.errors import RunnerError, Where, nearest_or_all
 from runner.project.contracts import Contract, is_enforced, read_contract
 from runner.project.inputs import Source
 from runner.project.nodes import Model, Node, Project, SqlFile
-from runner.project.properties import COLUMN_KEYS, entries, optional_text
+from runner.project.properties import COLUMN_KEYS, described_columns, entries, optional_text
 from runner.project.settings import as_tuple, check_together, folder_settings, hooks, is_enabled, read_settings
 from runner.project.table_settings import LAYOUTS, SETTINGS, check_storage, layout_of
 from runner.project.templates import Templates
@@ -32,9 +32,8 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
         return None
     if config.get("materialized", "view") == "view":
         _check_view({**own, **reading.config}, path)
-    columns = entries(properties, "columns", COLUMN_KEYS)
     description = optional_text(properties.get("description")) if properties else ""
-    described = {column["name"].text(): optional_text(column.get("description")) for column in columns}
+    described = described_columns(properties)
     layout = _checked(path, lambda: _layout(project, config, reading.new_rows, description, described))
     model = replace(_model(path, config, reading.new_rows), layout=layout, contract=_contract(config, properties, path))
     of_hooks = templates.read_by_hooks(path, (*model.pre_hook, *model.post_hook))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean
 from runner.project import absent
 from runner.project.doc_blocks import doc_blocks, with_docs
-from runner.project.foreign import foreign_node, foreign_tables, table_name
-from runner.project.inputs import ForeignTable, Source
+from runner.project.foreign import foreign_tables
+from runner.project.inputs import Source
 from runner.project.mirrors import MIRROR_KEYS, fits_test, mirror_names, mirror_nodes, mirror_tests
 from runner.project.models import check_new_rows, model_node, relative_to, with_properties
 from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Model, Node, Project, SourcesView
@@ -51,20 +51,14 @@ def read_properties(project: Project, problems: Problems) -> list[Yaml]:
     return [with_docs(file, blocks, problems) for file in read]
 
 
-def read_templates(project: Project, properties: Iterable[Yaml]) -> Templates:
-    """The project's templates, which know the names of all its models; raises mistakes in its macros."""
+def read_templates(project: Project, properties: list[Yaml], problems: Problems) -> Templates:
+    """The project's templates, which know the names of all its models and the tables that others make; raises mistakes
+    in its macros. Mistakes in these tables are added to `problems`.
+    """
     files = (path.stem for path in (*_model_files(project), *seed_files(project)))
     mirrors = (name for file in properties for name in mirror_names(file))
     models = {*VIEWS, *(source.model for source in project.sources), *files, *mirrors}
-    # Mistakes in them are said when they are parsed.
-    tables = list(foreign_tables(properties, Problems()))
-    return Templates(project, models, {table_name(*one): _foreign_table(project, *one) for one in tables})
-
-
-def _foreign_table(project: Project, group: Yaml, table: Yaml) -> ForeignTable:
-    subject = foreign_node(project, "", group, table).subject
-    assert isinstance(subject, ForeignTable)
-    return subject
+    return Templates(project, models, foreign_tables(project, properties, problems))
 
 
 def parse(project: Project, files: list[Yaml], templates: Templates, problems: Problems) -> dict[str, Node]:
@@ -79,9 +73,10 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
         nodes.add(node)
     described, described_seeds = (_described(files, key, problems) for key in ("models", "seeds"))
     tests = Tests(templates, nodes.by_name, nodes.relative, project.root)
-    for group, table in foreign_tables(files, problems):
+    for node, written in templates.foreign.values():
+        nodes.add(node)
         with problems.gathered():
-            _add_foreign_table(nodes, tests, group, table)
+            _add_data_tests(nodes, tests, node, written)
     for entry in (entry for file in files for entry in entries(file, "mirrors", MIRROR_KEYS, problems)):
         with problems.gathered():
             _add_mirror(nodes, tests, entry)
@@ -284,13 +279,6 @@ def _exposure(entry: Yaml, nodes: Nodes) -> Node:
     )
 
 
-def _add_foreign_table(nodes: Nodes, tests: Tests, group: Yaml, table: Yaml) -> None:
-    """Adds a table that the runner does not make, and its data tests."""
-    node = foreign_node(nodes.project, nodes.relative(table.where().path), group, table)
-    nodes.add(node)
-    _add_data_tests(nodes, tests, node, table)
-
-
 # --- mirrors
 
 
@@ -317,16 +305,9 @@ def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
 
 def _add_seeds(nodes: Nodes, templates: Templates, tests: Tests, described: dict[str, Yaml]) -> None:
     """Adds the seeds of files, and their data tests."""
-    for path in seed_files(nodes.project):
-        properties = described.pop(path.stem, None)
-        with nodes.problems.gathered():
-            if (node := seed_node(nodes.project, templates, path, properties)) is None:
-                nodes.disabled.add(path.stem)
-                continue
-            nodes.add(node)
-            if properties:
-                _add_data_tests(nodes, tests, node, properties)
-    seeds = [path.stem for path in seed_files(nodes.project)]
+    files = seed_files(nodes.project)
+    _add_files(nodes, tests, files, described, lambda *of: seed_node(nodes.project, templates, *of))
+    seeds = [path.stem for path in files]
     for name, properties in described.items():
         message, hint = f'there is no seed "{name}"', did_you_mean(name, seeds)
         nodes.problems.add(properties["name"].error("seed-unknown", message, hint))
@@ -334,15 +315,8 @@ def _add_seeds(nodes: Nodes, templates: Templates, tests: Tests, described: dict
 
 def _add_models(nodes: Nodes, templates: Templates, tests: Tests, described: dict[str, Yaml]) -> None:
     """Adds the models of files and the data tests of all models; gives generated models their properties."""
-    for path in _model_files(nodes.project):
-        properties = described.pop(path.stem, None)
-        with nodes.problems.gathered():
-            if (node := model_node(nodes.project, templates, path, properties)) is None:
-                nodes.disabled.add(path.stem)
-                continue
-            nodes.add(node)
-            if properties:
-                _add_data_tests(nodes, tests, node, properties)
+    files = _model_files(nodes.project)
+    _add_files(nodes, tests, files, described, lambda *of: model_node(nodes.project, templates, *of))
     for name in [name for name in described if name in nodes.by_name]:
         properties = described.pop(name)
         with nodes.problems.gathered():
@@ -352,6 +326,25 @@ def _add_models(nodes: Nodes, templates: Templates, tests: Tests, described: dic
     for name, properties in described.items():
         hint = did_you_mean(name, models)
         nodes.problems.add(properties["name"].error("model-unknown", f'there is no model "{name}"', hint))
+
+
+def _add_files(
+    nodes: Nodes,
+    tests: Tests,
+    files: Iterable[Path],
+    described: dict[str, Yaml],
+    node_of: Callable[[Path, Yaml | None], Node | None],
+) -> None:
+    """Adds the node of each file and its data tests, and takes its properties out of `described`."""
+    for path in files:
+        properties = described.pop(path.stem, None)
+        with nodes.problems.gathered():
+            if (node := node_of(path, properties)) is None:
+                nodes.disabled.add(path.stem)
+                continue
+            nodes.add(node)
+            if properties:
+                _add_data_tests(nodes, tests, node, properties)
 
 
 def _add_data_tests(nodes: Nodes, tests: Tests, node: Node, properties: Yaml) -> None:

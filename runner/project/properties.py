@@ -36,6 +36,12 @@ def entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Probl
     return out
 
 
+def described_columns(yaml: Yaml | None) -> dict[str, str]:
+    """The columns under `columns`, with their descriptions."""
+    columns = entries(yaml, "columns", COLUMN_KEYS)
+    return {column["name"].text(): optional_text(column.get("description")) for column in columns}
+
+
 def optional_text(yaml: Yaml | None) -> str:
     return yaml.text() if yaml else ""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.errors import Where
 from runner.project.models import meta, relative_to
 from runner.project.nodes import SEED, Model, Node, Project, SeedFile
-from runner.project.properties import COLUMN_KEYS, entries, optional_text
+from runner.project.properties import described_columns, optional_text
 from runner.project.settings import SEED_SETTINGS, as_tuple, folder_settings, hooks, is_enabled, read_settings
 from runner.project.templates import Templates
 from runner.yaml_text import Yaml
@@ -23,7 +23,6 @@ def seed_node(project: Project, templates: Templates, path: Path, properties: Ya
     config = {**folder_settings(project.seed_config, path.relative_to(project.root)), **own}
     if not is_enabled(config):
         return None
-    columns = entries(properties, "columns", COLUMN_KEYS)
     before, after = hooks(config.get("pre_hook")), hooks(config.get("post_hook"))
     file = SeedFile(path, config.get("delimiter", ","), config.get("column_types", {}))
     return Node(
@@ -35,6 +34,6 @@ def seed_node(project: Project, templates: Templates, path: Path, properties: Ya
         relative_to(project, path),
         optional_text(properties.get("description")) if properties else "",
         {"materialized": SEED, "meta": meta(properties, config)},
-        {column["name"].text(): optional_text(column.get("description")) for column in columns},
+        described_columns(properties),
         where=Where(path, 1),
     )

@@ -13,13 +13,13 @@ from runner.contract import MACRO_GLOBALS
 from runner.errors import RunnerError, Where, nearest_or_all
 from runner.project import absent
 from runner.project.constant_calls import Call, constant_calls
-from runner.project.inputs import ForeignTable
-from runner.project.nodes import Overrides, Project
+from runner.project.nodes import Node, Overrides, Project
 from runner.project.settings import check_setting
 from runner.project.variables import public_env_var, secret_in_model, variable
 from runner.render import Renderer, Signature, TracingRenderer, name
 from runner.storage.known import STORAGES
 from runner.tracing import Trace
+from runner.yaml_text import Yaml
 
 
 @dataclass
@@ -37,12 +37,11 @@ class Reading:
 class Templates:
     """Models and macros of a project. Not safe for several threads, except for macros that name no models."""
 
-    def __init__(
-        self, project: Project, models: Iterable[str], foreign: Mapping[tuple[str, str], ForeignTable] = {}
-    ) -> None:
+    def __init__(self, project: Project, models: Iterable[str], foreign: Iterable[tuple[Node, Yaml]] = ()) -> None:
         self.models, self.secrets, self.target = set(models), project.secrets, project.target
         self.project, self.sources = project.name, [source.name for source in project.sources]
-        self.foreign = foreign
+        # Node of a table that the runner does not make -> the node, and how it is written.
+        self.foreign = {node.name: (node, written) for node, written in foreign}
         self.reading = Reading()
         self.building = ""
         self.is_incremental = False
@@ -137,9 +136,10 @@ class Templates:
         return self._shown(self.renderer.call(f"test_{kind}", model=rows, **arguments))
 
     def _table_named(self, node: str) -> str:
-        """What SQL calls what a test looks at: a model, or a table that the runner does not make."""
-        foreign = (one for one in self.foreign.values() if f"source.{one.label}" == node)
-        return next((self.relation(one) for one in foreign), name(node))
+        """What SQL calls a model, or a table that the runner does not make."""
+        if node not in self.foreign:
+            return name(node)
+        return self.call("foreign_table", self.foreign[node][0].subject).strip()
 
     def singular_test_sql(self, path: Path) -> str:
         """The query of the rows that fail the test of a file."""
@@ -201,7 +201,7 @@ class Templates:
 
     def _source(self, *names: Any) -> str:
         if len(names) == 2:
-            return self._foreign(str(names[0]), str(names[1]))
+            return self._foreign(f"{names[0]}.{names[1]}")
         source = _one_name("source", names)
         if source not in self.sources:
             hint = nearest_or_all(source, self.sources)
@@ -209,18 +209,14 @@ class Templates:
         self.reading.parents.append(f"source.{source}")
         return name(f"{source}_messages")
 
-    def _foreign(self, group: str, table: str) -> str:
-        if (group, table) not in self.foreign:
-            known = [one.label for one in self.foreign.values()]
-            hint = nearest_or_all(f"{group}.{table}", known) or "a YAML file in models/ declares it under sources"
-            raise RunnerError("source-unknown", f'there is no source "{group}.{table}"', hint=hint)
-        found = self.foreign[group, table]
-        self.reading.parents.append(f"source.{found.label}")
-        return self.relation(found)
-
-    def relation(self, table: ForeignTable) -> str:
-        """What SQL calls a table that the runner does not make."""
-        return self.call("foreign_table", table).strip()
+    def _foreign(self, label: str) -> str:
+        name = f"source.{label}"
+        if name not in self.foreign:
+            known = [node.label for node, _ in self.foreign.values()]
+            hint = nearest_or_all(label, known) or "a YAML file in models/ declares it under sources"
+            raise RunnerError("source-unknown", f'there is no source "{label}"', hint=hint)
+        self.reading.parents.append(name)
+        return self._table_named(name)
 
     def _config(self, *unnamed: Any, **settings: Any) -> str:
         if unnamed:
