@@ -13,8 +13,8 @@ from runner.files import write_whole
 from runner.project.freshness import ANY_AGE
 from runner.project.graph import Graph
 from runner.project.inputs import ForeignTable, Source, Target
-from runner.project.nodes import Node, Project, UnitTest
-from runner.project.state import MANIFEST, RESULTS, Contents
+from runner.project.nodes import DECLARED, Node, Project, UnitTest
+from runner.project.state import MANIFEST, RESULTS, Contents, unique_id
 from runner.run.results import Result
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ AGES = "sources.json"
 WRITTEN = ("compiled", "docs", "logs", MANIFEST, RESULTS, AGES)
 # What a result of a measurement is in sources.json.
 STATUSES_OF_AGES = {"fail": "error", "error": "runtime error"}
-# What is not among the nodes of a manifest, but in a list of its own.
-APART = ("source", "exposure")
 
 
 def compiled_path(project: Project, node: Node) -> Path:
@@ -80,7 +78,8 @@ def write_manifest(project: Project, graph: Graph, compiled: Compiled, contents_
             entry["format"] = node.format
         elif node.resource_type != "exposure":
             entry |= _of_node(node, compiled)
-        nodes[f"{node.resource_type}s" if node.resource_type in APART else "nodes"][unique_id(project, node)] = entry
+        # What is declared has a list of its own.
+        nodes[f"{node.resource_type}s" if node.resource_type in DECLARED else "nodes"][unique_id(project, node)] = entry
     metadata = {"schema_version": SCHEMA_VERSION, "project_name": project.name, "target": _place(project.target)}
     _write(project, project.target_path / MANIFEST, _json({"metadata": metadata, **nodes}))
 
@@ -158,11 +157,6 @@ def _of_node(node: Node, compiled: Compiled) -> dict[str, Any]:
     if node.name in compiled.nodes:
         out["compiled_code"] = compiled.nodes[node.name].sql
     return out
-
-
-def unique_id(project: Project, node: Node) -> str:
-    """The name of a node in artifacts."""
-    return f"{node.resource_type}.{project.name}.{node.label}"
 
 
 def _json(value: Any) -> str:

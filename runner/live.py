@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from runner.counts import counted, grouped
 from runner.grid import shortened
 
 # On a terminal, lines are drawn this often; what was done is asked for more rarely, because Spark answers it.
@@ -73,8 +74,7 @@ class Work:
     @property
     def progress(self) -> str:
         """How far it is, in words: rows, rate and time."""
-        read = self.measure.read
-        counts = [f"{grouped(read)} row{'' if read == 1 else 's'} read"] if read else []
+        counts = [f"{counted(self.measure.read, 'row')} read"] if self.measure.read else []
         counts += [f"{grouped(self.measure.written)} written"] if self.measure.written else []
         counts += [f"{grouped(self.rate)}/s"] if self.rate else []
         return ", ".join([*counts, duration(self.seconds)])
@@ -223,11 +223,3 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60}m {whole % 60:02d}s"
     return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
-
-
-def grouped(count: int) -> str:
-    """
-    >>> grouped(1234567)
-    '1 234 567'
-    """
-    return f"{count:,}".replace(",", " ")

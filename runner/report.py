@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TextIO
 
+from runner.counts import counted, grouped
 from runner.errors import BUG, RunnerError, RunnerWarning
 from runner.grid import grid, json_text
-from runner.live import Live, Measured, Work, grouped
+from runner.live import Live, Measured, Work
 from runner.project.nodes import Node
 from runner.run.results import Batch, Result, most_frequent
 from runner.secrets import Secrets
@@ -258,14 +259,6 @@ class Report:
 
 def _worst(bad: int, warned: int) -> str:
     return "ERROR" if bad else "WARN" if warned else "OK"
-
-
-def counted(count: int, what: str) -> str:
-    """
-    >>> counted(1, "format"), counted(0, "format")
-    ('1 format', '0 formats')
-    """
-    return f"{grouped(count)} {what}{'' if count == 1 else 's'}"
 
 
 def _behind(count: int | None) -> str:

@@ -35,6 +35,7 @@ BASE = (
     "sql_text",
     "sql_layout",
     "csv_text",
+    "counts",
     "grid",
     "live",
 )

@@ -18,10 +18,11 @@ from runner.commands.arguments import DebugArguments
 from runner.commands.installed import packages
 from runner.commands.job import open_spark, spark_log
 from runner.commands.workspace import Workspace, read_project_of
+from runner.counts import counted
 from runner.errors import RunnerError, RunnerErrors, errors_in
 from runner.project.inputs import Source, Target
 from runner.project.nodes import Project
-from runner.report import Report, counted
+from runner.report import Report
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark

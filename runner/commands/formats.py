@@ -5,9 +5,10 @@ from __future__ import annotations
 from runner.commands.arguments import FormatsArguments, ProjectArguments
 from runner.commands.workspace import folders_of, format_renderer
 from runner.compile.query import Print, compile_format
+from runner.counts import counted
 from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.grid import json_text
-from runner.report import Report, counted
+from runner.report import Report
 from runner.spec.formats import FormatFolders
 from runner.spec.json_schema import spec_schema
 from runner.yaml_text import Yaml

@@ -12,13 +12,14 @@ from runner.commands.fitting import Look, look_at
 from runner.commands.messages import Messages, read_file
 from runner.commands.parse import parse_with
 from runner.commands.workspace import folders_of, root_of
+from runner.counts import counted
 from runner.errors import RunnerError, from_here
 from runner.files import write_whole
 from runner.infer.candidates import differences
 from runner.infer.draft import Nothing, draft_of
 from runner.infer.samples import json_documents
 from runner.project.project import find_project
-from runner.report import Report, counted
+from runner.report import Report
 from runner.run.results import most_frequent
 from runner.spec.formats import FormatFolders, read_type_table
 from runner.spec.schemas import schemas_at

@@ -9,14 +9,15 @@ from pathlib import Path
 from runner import artifacts
 from runner.commands.arguments import CompileArguments, ListArguments, ProjectArguments
 from runner.commands.workspace import Workspace, format_renderer, read_project_of, saved_selectors
+from runner.counts import counted
 from runner.errors import Problems, Where
 from runner.grid import json_text
 from runner.project.graph import Graph
-from runner.project.nodes import Case, DataTest, Model, Node
+from runner.project.nodes import DECLARED, Case, DataTest, Model, Node
 from runner.project.parse import parse, read_properties, read_templates
 from runner.project.templates import Templates
 from runner.project.unread import unread
-from runner.report import Report, counted
+from runner.report import Report
 from runner.spec.formats import FormatFolders
 
 
@@ -36,7 +37,7 @@ def ls(arguments: ListArguments, report: Report) -> int:
 
 
 def _line(node: Node, output: str, changes: Callable[[Node], Sequence[str] | None]) -> str:
-    is_named_by_type = node.resource_type in ("source", "exposure")
+    is_named_by_type = node.resource_type in DECLARED
     name = f"{node.resource_type}:{node.label}" if is_named_by_type else node.name
     match output:
         case "json":

@@ -19,10 +19,11 @@ from runner.compile.library import Library
 from runner.compile.query import Print, compile_format
 from runner.compile.unknown_types import unknown_types
 from runner.contract import COLUMNS, RUN_COLUMNS
+from runner.counts import counted
 from runner.engine.landed import Landed, landed_of
 from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.inputs import Target
-from runner.report import Report, counted
+from runner.report import Report
 from runner.run.case_files import case_text
 from runner.run.results import most_frequent
 from runner.run.silences import silences

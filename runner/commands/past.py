@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from runner.artifacts import unique_id
 from runner.errors import RunnerError
 from runner.project.graph import Graph
 from runner.project.nodes import Project
@@ -20,6 +19,7 @@ from runner.project.state import (
     landed_in,
     statuses_in,
     target_in,
+    unique_id,
 )
 from runner.render import Renderer
 

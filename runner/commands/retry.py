@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from runner.artifacts import unique_id
 from runner.commands import run
 from runner.commands.arguments import ProjectArguments, RunArguments
 from runner.commands.repeat import repeated
 from runner.commands.workspace import Workspace
+from runner.counts import counted
 from runner.errors import RunnerError
-from runner.project.state import RESULTS, read_artifact, statuses_in, unreadable
-from runner.report import Report, counted
+from runner.project.state import RESULTS, read_artifact, statuses_in, unique_id, unreadable
+from runner.report import Report
 
 COMMANDS: Mapping[str, Callable[[RunArguments, Report], int]] = {
     "run": run.run,

@@ -13,7 +13,7 @@ from runner.commands.repeat import repeatable
 from runner.commands.workspace import NOTHING, Wanted, Workspace
 from runner.errors import RunnerError
 from runner.project.inputs import Elsewhere
-from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
+from runner.project.nodes import DECLARED, Case, DataTest, FunctionTest, Node, UnitTest
 from runner.project.state import given_state, target_in
 from runner.project.unread import unread
 from runner.report import Report
@@ -60,7 +60,7 @@ def test(arguments: RunArguments, report: Report) -> int:
 
 def build(arguments: RunArguments, report: Report) -> int:
     """Loads seeds, lands new messages, builds models and runs tests, in order."""
-    return _execute("build", arguments, report, lambda node: node.resource_type not in ("source", "exposure"))
+    return _execute("build", arguments, report, lambda node: node.resource_type not in DECLARED)
 
 
 def _execute(command: str, arguments: RunArguments, report: Report, wanted: Wanted) -> int:

@@ -6,13 +6,13 @@ import os
 import tempfile
 from pathlib import Path
 
+from runner.counts import counted
 from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.files import files_of
 from runner.engine.kafka import topics_now
 from runner.engine.messages import STORED_AS
 from runner.engine.session import Spark
 from runner.files import is_uri
-from runner.live import grouped
 from runner.patterns import matching
 from runner.project.inputs import Catalog, Messages
 
@@ -23,16 +23,16 @@ def messages_found(spark: Spark, messages: Messages) -> str:
         now = topics_now(spark, messages.topics, ())
         if not now:
             return "not looked for: only the server of Spark Connect can reach Kafka"
-        return f"{_counted(len(now.ids), 'topic')}, {_counted(now.left({}), 'message')}"
+        return f"{counted(len(now.ids), 'topic')}, {counted(now.left({}), 'message')}"
     if pattern := messages.local_pattern:
         files = [path for path in matching(pattern) if os.access(path, os.R_OK)]
         if not files:
             raise QueryFailed(f'nothing that can be read matches "{messages.path}"')
-        return _counted(len(files), "file")
+        return counted(len(files), "file")
     with query_errors():
         # Listing the files is all that this does.
         frame = spark.session.read.format(STORED_AS[messages.kind]).load(messages.path)
-        return _counted(len(frame.inputFiles()), "file")
+        return counted(len(frame.inputFiles()), "file")
 
 
 def tables_found(spark: Spark) -> str:
@@ -55,7 +55,3 @@ def schema_found(spark: Spark, catalog: Catalog) -> str:
     with query_errors():
         is_there = spark.session.catalog.databaseExists(f"`{catalog.name}`.`{catalog.schema}`")
     return "there" if is_there else "will be created"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{grouped(count)} {what}{'' if count == 1 else 's'}"

@@ -19,6 +19,8 @@ from runner.yaml_text import Yaml
 MATERIALIZATIONS = ("view", "table", "incremental")
 STREAMING = "streaming"
 SEED = "seed"
+# Types of nodes that are only declared: they are named together with their type, and nothing of them runs.
+DECLARED = ("source", "exposure")
 SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 

@@ -10,17 +10,14 @@ from pathlib import PurePosixPath
 from runner.errors import RunnerError, did_you_mean, nearest_or_all
 from runner.project import absent
 from runner.project.graph import Graph
-from runner.project.nodes import Node
+from runner.project.nodes import DECLARED, Node
 from runner.yaml_text import whole_number
 
 TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d*)\+)?(?:(?P<method>[\w.]+):)?(?P<value>[^+]+?)(?:\+(?P<down>\d*))?")
 
-# Types of nodes that are named only together with their type.
-NAMED_BY_TYPE = ("source", "exposure")
-
 METHODS: dict[str, Callable[[Node, str], bool]] = {
     "name": lambda node, value: (
-        node.resource_type not in NAMED_BY_TYPE and (fnmatch.fnmatchcase(node.name, value) or _in_folder(node, value))
+        node.resource_type not in DECLARED and (fnmatch.fnmatchcase(node.name, value) or _in_folder(node, value))
     ),
     "file": lambda node, value: fnmatch.fnmatchcase(PurePosixPath(node.path).name, value),
     "tag": lambda node, value: any(fnmatch.fnmatchcase(tag, value) for tag in node.tags),
@@ -33,7 +30,7 @@ METHODS: dict[str, Callable[[Node, str], bool]] = {
 
 # Method -> the values of a node that it compares. If nothing matches, the hint suggests the nearest of them.
 COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
-    "name": lambda node: [node.name] if node.resource_type not in NAMED_BY_TYPE else [],
+    "name": lambda node: [node.name] if node.resource_type not in DECLARED else [],
     "file": lambda node: [PurePosixPath(node.path).name],
     "tag": lambda node: node.tags,
     "path": lambda node: [node.path, *map(str, PurePosixPath(node.path).parents)],

@@ -9,6 +9,7 @@ from typing import Any
 
 from runner.errors import RunnerError, Where, nearest_or_all
 from runner.project.inputs import Catalog, Target
+from runner.project.nodes import DECLARED, Node, Project
 
 MANIFEST, RESULTS = "manifest.json", "run_results.json"
 WRITES = {
@@ -75,6 +76,11 @@ def target_in(folder: Path) -> Target:
         raise unreadable(folder / MANIFEST, "it does not say where the tables are") from None
 
 
+def unique_id(project: Project, node: Node) -> str:
+    """The name of a node in artifacts."""
+    return f"{node.resource_type}.{project.name}.{node.label}"
+
+
 def name_in(entry: Mapping[str, Any]) -> str:
     """The name of the node of an entry in a manifest.
 
@@ -82,7 +88,7 @@ def name_in(entry: Mapping[str, Any]) -> str:
     ('source.shop', 'orders')
     """
     kind, name = entry["resource_type"], entry["name"]
-    return f"{kind}.{name}" if kind in ("source", "exposure") else str(name)
+    return f"{kind}.{name}" if kind in DECLARED else str(name)
 
 
 def statuses_in(folder: Path) -> dict[str, str]:

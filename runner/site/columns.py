@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runner.compile.compiled import Compiled
 from runner.contract import COLUMNS
-from runner.files import read_text
+from runner.csv_text import read_csv
 from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.lineage import columns_read
@@ -44,7 +43,7 @@ def _columns(node: Node, model: Model, compiled: Compiled, known: Mapping[str, C
             images = [[parent, image] for parent in mirror.models for image in ("after", "before")]
             return {"names": list(columns), "from": {name: images for name in columns if name in own}, "words": ""}
         case SeedFile() as file:
-            return _in_words(_header(file), f"from the file {node.path}")
+            return _in_words(read_csv(file.path, file.delimiter).columns, f"from the file {node.path}")
     sql = compiled.nodes[node.name].sql
     tables = {parent: known[parent]["names"] for parent in node.parents if known.get(parent, {}).get("names")}
     read = columns_read(sql, tables) if len(sql) <= LONGEST else None
@@ -59,7 +58,3 @@ def _columns(node: Node, model: Model, compiled: Compiled, known: Mapping[str, C
 
 def _in_words(names: Iterable[str], words: str, same: bool = False) -> Columns:
     return {"names": list(names), "from": {}, "words": words, **({"same": True} if same else {})}
-
-
-def _header(file: SeedFile) -> list[str]:
-    return next(csv.reader(read_text(file.path).splitlines(), delimiter=file.delimiter), [])

@@ -14,7 +14,7 @@ from runner.project.graph import Graph
 from runner.project.inputs import ForeignTable, Source
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, Exposure, Model, Node, Project, SqlFile, UnitTest
-from runner.project.state import RESULTS, read_artifact, unreadable
+from runner.project.state import RESULTS, read_artifact, unique_id, unreadable
 from runner.site.columns import columns_of_models
 from runner.site.mapping import mapping_of
 from runner.spec.formats import FormatFolders
@@ -179,7 +179,7 @@ def _last_run(project: Project, graph: Graph) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     written = read_artifact(project.target_path, RESULTS)
-    names = {f"{node.resource_type}.{project.name}.{node.label}": name for name, node in graph.nodes.items()}
+    names = {unique_id(project, node): name for name, node in graph.nodes.items()}
     try:
         results = {names[one["unique_id"]]: _result(one) for one in written["results"] if one["unique_id"] in names}
         return {"at": written["metadata"]["generated_at"], "results": results}
