@@ -86,6 +86,15 @@ class Problems:
             raise RunnerErrors(self.errors)
 
 
+@contextmanager
+def placed(where: Where) -> Iterator[None]:
+    """A mistake that the block raises without a place is one of this place."""
+    try:
+        yield
+    except RunnerError as e:
+        raise RunnerError(e.code, e.message, e.where or where, e.hint) from None
+
+
 # What the system refuses -> what is wrong with "{}", and what to do.
 REFUSED = {
     errno.ENOSPC: ('no space is left on the disk of "{}"', "make space there, then run again"),

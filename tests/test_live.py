@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runner import live
+from runner.engine.checkpoint import Checkpoint
+from runner.engine.files import LocalFiles
 from runner.engine.measures import Measures
 from runner.errors import RunnerError
 from runner.live import Measure
@@ -201,19 +203,17 @@ def test_colours_can_be_declined(terminal, monkeypatch: pytest.MonkeyPatch, vari
 
 
 def test_how_many_lines_there_are_is_judged_by_the_first_file(tmp_path: Path) -> None:
-    class Read:
+    class Read(Checkpoint):
         def committed_files(self) -> dict[str, int]:
             return {f"file:{tmp_path}/a.jsonl": 0}
 
     for name, lines in (("a", 1000), ("b", 100), ("c", 300)):
         (tmp_path / f"{name}.jsonl").write_text("123456789\n" * lines)
-    files = SourceFiles.found(Messages("files", str(tmp_path / "*")), Read())  # type: ignore[arg-type]
+    files = SourceFiles.found(Messages("files", str(tmp_path / "*")), Read(LocalFiles(), ""))
     assert files.to_read() == (4000, 400.0)
 
 
 def test_rows_of_jobs_are_counted_while_they_run_for_the_work_that_started_them(spark: Spark, tmp_path: Path) -> None:
-    from runner.engine.measures import Measures
-
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.txt").write_text("x\n" * 1000)
     measures, session = Measures(spark.session, False), spark.session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import cached_property
 from pathlib import Path
 
 from runner.commands.arguments import ProjectArguments, Selection
@@ -62,9 +63,9 @@ class Workspace:
 
     def selected(self, selection: Selection) -> set[str]:
         """The names of the selected nodes: without any selector, those of the default selector, or all."""
-        self.past = self._past(selection.state)
-        saved = saved_selectors(self.project)
-        past = self.past
+        if selection.state != self.past.folder:
+            self.past = self._past(selection.state)
+        past, saved = self.past, self.saved_selectors
         asked: dict[str, Lookup] = {"state": past.in_state, "result": past.with_result}
         asked["source_status"] = past.with_source_status
         asked["selector"] = lambda name: saved.select(name, self.graph, asked)
@@ -72,6 +73,10 @@ class Workspace:
         if not (name or selection.select or selection.exclude):
             name = saved.default
         return asked["selector"](name) if name else select(self.graph, selection.select, selection.exclude, asked)
+
+    @cached_property
+    def saved_selectors(self) -> SavedSelectors:
+        return saved_selectors(self.project)
 
     def _past(self, folder: Path | None) -> Past:
         return Past(self.project, self.graph, self.templates.renderer, folder)

@@ -11,6 +11,7 @@ from typing import Any
 
 from runner.engine.offsets import Offsets
 from runner.files import Damaged, from_json, json_lines, mapping
+from runner.functions.avro.files import plain_path
 from runner.storage.session import FileSystem
 
 FINGERPRINT = "_format.json"
@@ -155,6 +156,10 @@ class Checkpoint:
             if entry["batchId"] <= newest
         }
         return {path: read[path] for path in sorted(read)}
+
+    def paths_read(self) -> set[str]:
+        """The files that committed batches have read, as paths of this machine."""
+        return {plain_path(file) for file in self.committed_files()}
 
     def first_offsets(self) -> Offsets:
         """Where reading began; without partitions that were added later."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from runner.engine.errors import QueryFailed
+from runner.engine.errors import QueryFailed, explained
 from runner.engine.increment import as_written
 from runner.errors import nearest_or_all
 from runner.storage.data import Layout, Part
@@ -30,16 +30,9 @@ def check_contract(name: str, promised: Mapping[str, str], found: Mapping[str, s
         raise QueryFailed("\n  ".join([f'the contract of "{name}" is broken:', *differences]))
 
 
-@contextmanager
-def broken_contract_explained() -> Iterator[None]:
+def broken_contract_explained() -> AbstractContextManager[None]:
     """Shortens an error about nulls to what the user needs."""
-    try:
-        yield
-    except QueryFailed as failure:
-        found = BROKEN.search(failure.message)
-        if not found:
-            raise
-        raise QueryFailed(f"{found[0]}: nothing was written") from failure
+    return explained(BROKEN, "nothing was written")
 
 
 def layout_of_columns(name: str, layout: Layout, columns: Collection[str]) -> Layout:

@@ -48,6 +48,18 @@ class QueryFailed(Exception):
         return any(remedy in self.message for _, remedy in DISK_REMEDIES)
 
 
+@contextmanager
+def explained(pattern: re.Pattern[str], why: str) -> Iterator[None]:
+    """Shortens an error in which the pattern is found to what that is, and why it is one."""
+    try:
+        yield
+    except QueryFailed as failure:
+        found = pattern.search(failure.message)
+        if not found:
+            raise
+        raise QueryFailed(f"{found[0]}: {why}") from failure
+
+
 class SparkGone(QueryFailed):
     """The JVM has ended, by itself or by a signal."""
 

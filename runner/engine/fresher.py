@@ -9,7 +9,6 @@ from typing import Any
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
 from runner.files import is_uri
-from runner.functions.avro.files import plain_path
 from runner.patterns import matching
 from runner.project.inputs import Messages, Source, Target
 
@@ -34,7 +33,7 @@ def is_fresher(source: Source, target: Target, recorded: Mapping[str, Any] | Non
     if recorded is None or pattern is None or is_uri(target.path):
         return True
     checkpoint = _checkpoint(target, source)
-    read = {plain_path(file) for file in checkpoint.committed_files()}
+    read = checkpoint.paths_read()
     return _landed(checkpoint) != dict(recorded) or any(str(file) not in read for file in _files(source.messages))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 
-from runner.engine.errors import QueryFailed
+from runner.engine.errors import QueryFailed, explained
 
 TWO_ROWS_OF_ONE_KEY = re.compile(r"two new rows of .* have one key: .*?(?= SQLSTATE|\n|$)")
 
@@ -46,13 +46,6 @@ def as_written(column: str, others: Iterable[str]) -> str:
     return next((other for other in others if other.lower() == column.lower()), column)
 
 
-@contextmanager
-def duplicate_keys_explained() -> Iterator[None]:
+def duplicate_keys_explained() -> AbstractContextManager[None]:
     """Shortens an error about two rows with one key to what the user needs."""
-    try:
-        yield
-    except QueryFailed as failure:
-        found = TWO_ROWS_OF_ONE_KEY.search(failure.message)
-        if not found:
-            raise
-        raise QueryFailed(f"{found[0]}: a unique key must tell the rows of one run apart") from failure
+    return explained(TWO_ROWS_OF_ONE_KEY, "a unique key must tell the rows of one run apart")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.errors import Problems, nearest_or_all, placed
 from runner.project.inputs import Source, Target
 from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
@@ -120,11 +120,9 @@ def _layout(
 ) -> Layout:
     """How the table of a mirror's rows is kept."""
     at = yaml.get("config") or yaml
-    try:
+    with placed(at.where()):
         layout = layout_of(config, optional_text(yaml.get("description")), columns)
         check_storage(layout, target)
-    except RunnerError as e:
-        raise at.error(e.code, e.message, e.hint) from None
     has = [column.lower() for column in query.columns]
     for column in layout.columns:
         if column.lower() not in has:

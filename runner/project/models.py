@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from runner.errors import RunnerError, Where, nearest_or_all
+from runner.errors import RunnerError, Where, nearest_or_all, placed
 from runner.project.contracts import Contract, is_enforced, read_contract
 from runner.project.inputs import Source
 from runner.project.nodes import Model, Node, Project, SqlFile
@@ -17,8 +17,6 @@ from runner.project.table_settings import LAYOUTS, SETTINGS, check_storage, layo
 from runner.project.templates import Templates
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml
-
-Found = TypeVar("Found")
 
 
 def model_node(project: Project, templates: Templates, path: Path, properties: Yaml | None) -> Node | None:
@@ -34,7 +32,8 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
         _check_view({**own, **reading.config}, path)
     description = optional_text(properties.get("description")) if properties else ""
     described = described_columns(properties)
-    layout = _checked(path, lambda: _layout(project, config, reading.new_rows, description, described))
+    with placed(Where(path, 1)):
+        layout = _layout(project, config, reading.new_rows, description, described)
     model = replace(_model(path, config, reading.new_rows), layout=layout, contract=_contract(config, properties, path))
     of_hooks = templates.read_by_hooks(path, (*model.pre_hook, *model.post_hook))
     return Node(
@@ -88,7 +87,8 @@ def _contract(config: Mapping[str, Any], properties: Yaml | None, path: Path) ->
     if not is_enforced(config.get("contract") or {}):
         return None
     columns = entries(properties, "columns", COLUMN_KEYS)
-    contract = _checked(path, lambda: read_contract(columns))
+    with placed(Where(path, 1)):
+        contract = read_contract(columns)
     if contract.not_null and config.get("materialized", "view") == "view":
         message = f'nothing keeps "{contract.not_null[0]}" of a view from being null'
         hint = "materialized: table, or the data test not_null"
@@ -105,14 +105,6 @@ def meta(properties: Yaml | None, config: Mapping[str, Any]) -> Mapping[str, Any
     """What people note of a model, under `meta` or under `config`."""
     beside = properties["meta"].mapping().value if properties and properties.get("meta") else {}
     return {**beside, **config.get("meta", {})}
-
-
-def _checked(path: Path, action: Callable[[], Found]) -> Found:
-    """What an action returns; its mistakes are those of a file, unless they have a place."""
-    try:
-        return action()
-    except RunnerError as e:
-        raise RunnerError(e.code, e.message, e.where or Where(path, 1), e.hint) from None
 
 
 def check_new_rows(node: Node, by_name: dict[str, Node]) -> None:

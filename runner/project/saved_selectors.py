@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.errors import Problems, RunnerError, Where, nearest_or_all
+from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project.graph import Graph
 from runner.project.select import Lookup, select
 from runner.project.variables import Filler
@@ -139,10 +139,8 @@ def _depth(yaml: Yaml | None) -> str:
 
 def _selected(definition: Definition, graph: Graph, lookups: Mapping[str, Lookup]) -> set[str]:
     if isinstance(definition, Term):
-        try:
+        with placed(definition.where):
             return select(graph, [definition.text], (), lookups)
-        except RunnerError as e:
-            raise RunnerError(e.code, e.message, e.where or definition.where, e.hint) from None
     sets = [_selected(part, graph, lookups) for part in definition.parts]
     excluded = [_selected(part, graph, lookups) for part in definition.excluded]
     return (set.intersection(*sets) if definition.of_all else set.union(*sets)).difference(*excluded)

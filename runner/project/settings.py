@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.errors import Problems, RunnerError, nearest_or_all, placed
 from runner.project import absent, table_settings
 from runner.project.nodes import MATERIALIZATIONS, SCHEMA_CHANGES
 from runner.yaml_text import Yaml
@@ -137,7 +137,5 @@ def folder_settings(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _check_at(yaml: Yaml, name: str, known: Collection[str]) -> None:
-    try:
+    with placed(yaml.where()):
         check_setting(name, yaml.value, known)
-    except RunnerError as e:
-        raise yaml.error(e.code, e.message, e.hint) from None

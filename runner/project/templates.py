@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.contract import MACRO_GLOBALS
-from runner.errors import RunnerError, Where, nearest_or_all
+from runner.errors import RunnerError, Where, nearest_or_all, placed
 from runner.project import absent
 from runner.project.constant_calls import Call, constant_calls
 from runner.project.nodes import Node, Overrides, Project
@@ -84,10 +84,8 @@ class Templates:
         return Reading(False, [*first.parents, *later.parents], [*first.new_rows, *later.new_rows], first.config)
 
     def _call(self, call: Call, path: Path) -> None:
-        try:
+        with placed(Where(path, call.line)):
             self.functions[call.function](*call.arguments, **call.named)
-        except RunnerError as e:
-            raise RunnerError(e.code, e.message, Where(path, call.line), e.hint) from None
 
     def read_test(self, kind: str, model: str, arguments: Mapping[str, Any]) -> Reading:
         """What a data test reads besides its model."""

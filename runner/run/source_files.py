@@ -61,14 +61,14 @@ class SourceFiles:
         """The files that were there and that Spark has not read, though it has read all that it finds."""
         if not self.messages.kind.endswith("files"):
             return []
-        read = {plain_path(file) for file in self.checkpoint.committed_files()}
+        read = self.checkpoint.paths_read()
         return [shown(path) for path in self.there if str(path) not in read and os.path.exists(path)]
 
     def to_read(self) -> tuple[int, float | None]:
         """The size of the files that were not read yet; and how many lines they have, judged by the first of them, None
         if they have no lines.
         """
-        read = {plain_path(file) for file in self.checkpoint.committed_files()}
+        read = self.checkpoint.paths_read()
         files = [path for path in self.there if str(path) not in read]
         size = sum(map(_size, files))
         length = _length_of_a_line(files[0]) if files and self.messages.kind == "files" else None
