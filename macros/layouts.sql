@@ -61,11 +61,6 @@ select {{ as_sent(columns, sent, 'new') }} from {{ new }} as new
 select {% if columns %}{% for column, kind in columns.items() %}cast({{ name(column) }} as {{ kind }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}{% else %}*{% endif %} from {{ table }}
 {%- endmacro -%}
 
-{#- No rows, with the columns of a contract. -#}
-{%- macro promised_types(types) -%}
-select {% for column, kind in types.items() %}cast(null as {{ kind }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} where false
-{%- endmacro -%}
-
 {#- The rows of a view; raises an error that names the columns that are null and must not be. -#}
 {%- macro promised_rows(model, view, columns) -%}
 select * from {{ name(view) }}

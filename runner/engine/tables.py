@@ -185,7 +185,7 @@ class Tables:
             return sql
         rows, types = f"{name}__promised", f"{name}__contract"
         self.view(rows, sql)
-        self.view(types, self.macro("promised_types", contract.types))
+        self.view(types, self.macro("no_rows", contract.types))
         found = self.spark.column_types(quoted(rows), {})
         check_contract(name, self.spark.column_types(quoted(types), {}), found)
         not_null = [as_written(column, found) for column in contract.not_null]
