@@ -133,10 +133,14 @@ def test_hostile_messages_land(tmp_path: Path, spark: object, capsys: Any, monke
 def test_many_damaged_messages_land(
     tmp_path: Path, spark: object, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_landed(tmp_path, capsys, monkeypatch, damaged_ones=int(os.environ.get("HOSTILE", "10000")))
+    landed = check_landed(tmp_path, capsys, monkeypatch, damaged_ones=int(os.environ.get("HOSTILE", "10000")))
+    with capsys.disabled():
+        for row in landed:
+            print(f"\n{row['source']}: {row['messages']} messages -> {row['good']} good, {row['dead']} dead letters")
 
 
-def check_landed(folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, damaged_ones: int) -> None:
+def check_landed(folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, damaged_ones: int) -> list[dict[str, Any]]:
+    """What landed of each source, counted."""
     monkeypatch.chdir(folder)
     (folder / "project.yml").write_text(PROJECT)
     counts = {}
@@ -149,6 +153,7 @@ def check_landed(folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, dam
     assert {row["source"]: row["messages"] for row in landed} == counts
     assert {row["source"]: row["usual"] for row in landed} == {name: ["1001", "1002"] for name in SCHEMAS}
     assert set().union(*(row["reasons"] for row in landed)) <= KNOWN_REASONS
+    return landed
 
 
 KNOWN_REASONS = {
@@ -156,7 +161,8 @@ KNOWN_REASONS = {
     "row-not-an-object", "uneven-rows",
 }  # fmt: skip
 LANDED = " union all ".join(
-    f"""select source, count_if(seq.row = 0) as messages, collect_set(reason) as reasons,
+    f"""select source, count_if(seq.row = 0) as messages,
+  count_if(reason is null) as good, count(reason) as dead, collect_set(reason) as reasons,
   sort_array(collect_set(if(kind = 'row' and op = 'update' and key['id'] like '100_', key['id'], null))) as usual
 from {name}_to_changelog group by source"""
     for name in SCHEMAS
