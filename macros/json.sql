@@ -111,6 +111,9 @@ map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen'
 {%- for path in plan.json.value_lists %}
   or coalesce(exists(m{{ member(path) }}, v -> v rlike {{ is_no_text_in_list() }}), false)
 {%- endfor -%}
+{%- for path, value, is_list in plan.json.shallow_objects %}
+  or coalesce(exists({% if is_list %}m{{ member(path) }}{% else %}map_values(m{{ member(path) }}){% endif %}, o -> startswith(o.{{ name(value) }}, '{') or startswith(o.{{ name(value) }}, '[')), false)
+{%- endfor -%}
 {%- for path, kind in plan.json.shallow -%}
 {%- set value = 'm' ~ member(path) %}
   or coalesce({% if kind == 'string' -%} startswith({{ value }}, '{') or startswith({{ value }}, '[')
@@ -219,8 +222,8 @@ named_struct(
 {%- if kind == 'string' -%} {{ unmarked(name(texts_of(above)) ~ '.' ~ name(part)) }}
 {%- elif kind == 'array<map<string,string>>' -%} transform({{ found }}, r -> {{ members_unmarked('r') }})
 {%- elif kind == 'map<string,string>' -%} {{ members_unmarked(found) }}
-{%- elif kind == 'array<string>' -%} transform({{ found }}, v -> {{ unmarked('v') }})
-{%- else -%} from_json(replace(replace(to_json({{ found }}), replace(mark, ';', ':'), ''), mark, ''), '{{ kind | sql_inner }}', {{ json_options() }})
+{%- elif kind == 'array<string>' -%} transform({{ found }}, v -> {{ nested_unmarked('v') if above + [part] in plan.json.value_lists | map('list') | list else unmarked('v') }})
+{%- else -%} from_json({{ json_unmarked('to_json(' ~ found ~ ')') }}, '{{ kind | sql_inner }}', {{ json_options() }})
 {%- endif -%}
 {%- endmacro -%}
 
@@ -232,14 +235,25 @@ transform_keys(transform_values({{ members }}, (c, v) -> {{ nested_unmarked('v')
 
 {%- macro numbers_unmarked(text) -%} regexp_replace({{ text }}, marked, '$1') {%- endmacro -%}
 
-{#- The same for a value that may be nested JSON: there the parser writes characters beyond U+FFFF as escapes. Where a text has such an escape
-    itself, its backslash is marked. -#}
-{%- macro nested_unmarked(value) -%}
-{%- set part -%} '(?s)\\\\uD[89AB][0-9A-F]{2}\\\\uD[C-F][0-9A-F]{2}|(?:(?!\\\\uD[89AB]).)++|.' {%- endset -%}
-replace(if(contains({{ value }}, '\\uD'),
-    array_join(transform(regexp_extract_all({{ numbers_unmarked(value) }}, {{ part }}, 0),
-      part -> if(part rlike '^\\\\uD[89AB]', decode(unhex(concat(substr(part, 3, 4), substr(part, 9, 4))), 'UTF-16BE'), part)), ''),
-    {{ numbers_unmarked(value) }}), mark, '')
+{#- The same for a value that may be nested JSON. -#}
+{%- macro nested_unmarked(value) -%} replace({{ with_characters(value, numbers_unmarked(value)) }}, mark, '') {%- endmacro -%}
+
+{#- The same for the text of lists and objects whose values may be nested JSON: there quotes and backslashes have a backslash before them. -#}
+{%- macro json_unmarked(json) -%}
+{%- set colon -%} replace(mark, ';', ':') {%- endset -%}
+{%- set nested -%} regexp_replace({{ json }}, concat('\\\\"', {{ colon }}, '([^"\\\\]++)\\\\"'), '$1') {%- endset -%}
+replace(replace({{ with_characters(json, nested, 2) }}, {{ colon }}, ''), mark, '')
+{%- endmacro -%}
+
+{#- The text that `found` is, of a value that may be nested JSON: there the parser writes characters beyond U+FFFF as escapes, here with so many
+    backslashes. Where a text has such an escape itself, its backslash is marked. -#}
+{%- macro with_characters(value, found, backslashes=1) -%}
+{%- set escape = '\\\\\\\\' * backslashes ~ 'uD' -%}
+{%- set part = '(?s)' ~ escape ~ '[89AB][0-9A-F]{2}' ~ escape ~ '[C-F][0-9A-F]{2}|(?:(?!' ~ escape ~ '[89AB]).)++|.' -%}
+if(contains({{ value }}, '\\uD'),
+    array_join(transform(regexp_extract_all({{ found }}, '{{ part }}', 0),
+      part -> if(part rlike '^{{ escape }}[89AB]', decode(unhex(concat(substr(part, {{ backslashes + 2 }}, 4), substr(part, {{ 2 * backslashes + 7 }}, 4))), 'UTF-16BE'), part)), ''),
+    {{ found }})
 {%- endmacro -%}
 
 {#- A bare object counts as a list of one row. -#}

@@ -105,6 +105,76 @@ def test_a_dialect_of_another_format(
     assert rows[3]["before"] == {"id": "2"}
 
 
+LAID_OVER = """
+op: {by: op, cases: {I: insert, U: update, D: delete}}
+before: {at: old, over: new}
+after: new
+table_name: t
+"""
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("in_lists", [False, True])
+def test_an_image_over_one_that_a_change_does_not_have_stands_alone(project, runner, in_lists: bool) -> None:
+    old, new = {"id": "1", "v": "a"}, {"id": "1", "v": "b"}
+    images = [
+        ("I", {}, new), ("U", {"v": "a"}, new), ("U", {}, new), ("D", old, {}), ("D", {"id": "1"}, new), ("D", {}, {}),
+        ("D", {}, new),
+    ]  # fmt: skip
+    messages = [
+        {"op": op, "t": "x", "old": [before] if in_lists else before, "new": [after] if in_lists else after}
+        for op, before, after in images
+    ]
+    spec = f"each: [old, new]\n{LAID_OVER}" if in_lists else LAID_OVER
+    project({"formats/acme.yml": spec, "in/1.jsonl": "\n".join(map(json.dumps, messages))})
+    rows = [json.loads(line) for line in runner("parse", "acme", "in/1.jsonl").out.splitlines()]
+    assert [tuple(row[name] for name in ("before", "before_image", "after", "reason")) for row in rows] == [
+        (None, "none", new, None),
+        (old, "full", new, None),
+        (new, "full", new, None),
+        (old, "partial", None, None),
+        ({"id": "1"}, "partial", None, None),
+        (None, None, None, "no-row-image"),
+        (None, None, None, "no-row-image"),
+    ]
+
+
+# How a row may be written that is no object with a member for each column: the spec of its image, and a row.
+WRITTEN = {
+    "list of objects": ("{at: new, name: n, value: v}", '[{"n": "x", "v": %s}, {"n": "y", "v": 1.20}]'),
+    "object of objects": ("{at: new, value: v}", '{"x": {"v": %s}, "y": {"v": 1.20}}'),
+    "list of values": ("{at: new, names: names}", "[%s, 1.20]"),
+}
+# Values as they are sent, and their texts.
+NESTED = {
+    '{"a": 1.50, "b": [1.0, -0, 1e3], "c": "1.50", "d": {"e": 9.90}}':
+        '{"a":1.50,"b":[1.0,-0,1e3],"c":"1.50","d":{"e":9.90}}',
+    "[1.50]": "[1.50]",
+    "1.50": "1.50",
+    '"1.50"': "1.50",
+    '{"s": "\\ud83d\\ude00", "t": 1.0}': '{"s":"😀","t":1.0}',
+    '{"s": "😀"}': '{"s":"😀"}',
+    '{"s": "\\\\uD83D\\\\uDE00"}': '{"s":"\\\\uD83D\\\\uDE00"}',
+    '{"q": "\\"1.5\\"", "t": -1.5e400}': '{"q":"\\"1.5\\"","t":-1.5e400}',
+    '"{\\"a\\": 1.50}"': '{"a": 1.50}',
+    "[]": "[]",
+    "true": "true",
+    "null": None,
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("table_name", ["t", "other.places.lie.deeper"])
+@pytest.mark.parametrize("written", WRITTEN)
+def test_nested_values_keep_their_digits_and_characters(project, runner, written: str, table_name: str) -> None:
+    image, row = WRITTEN[written]
+    spec = f"op: {{by: op, cases: {{I: insert}}}}\nafter: {image}\ntable_name: {table_name}\n"
+    lines = [f'{{"op": "I", "t": "t", "names": ["x", "y"], "new": {row % value}}}' for value in NESTED]
+    project({"formats/acme.yml": spec, "in/1.jsonl": "\n".join(lines)})
+    rows = [json.loads(line) for line in runner("parse", "acme", "in/1.jsonl").out.splitlines()]
+    assert [row["after"] for row in rows] == [{"x": text, "y": "1.20"} for text in NESTED.values()]
+
+
 def test_an_envelope_without_lists(
     tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

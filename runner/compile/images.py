@@ -265,7 +265,7 @@ def _removed(line: Line) -> Removed:
 
 
 def _change(line: Line, own: Image, find: Callable[[Image], RowImage]) -> RowChange:
-    before = line.before if line.op == "update" and line.after else None
+    before = line.before if line.has_both else None
     return RowChange(line.verdict, find(own), find(before) if before else None)
 
 
@@ -273,21 +273,27 @@ def _side(name: str, lines: Mapping[str, Line], find: Callable[[Image], RowImage
     given = {verdict: line.before if name == "before" else line.after for verdict, line in lines.items()}
     images = {verdict: image for verdict, image in given.items() if image}
     places = {verdict: find(image) for verdict, image in images.items()}
+    claims = {verdict: _claim(lines[verdict], image) for verdict, image in images.items()}
     incomplete = {
         word: verdicts
         for word in ("key", "patch", "partial")
-        if (verdicts := tuple(verdict for verdict, image in images.items() if image.completeness == word))
+        if (verdicts := tuple(verdict for verdict, claim in claims.items() if claim == word))
     }
     return Side(
         name,
         places,
         {verdict: place.text_column for verdict, place in places.items() if place.text_column},
         tuple(verdict for verdict, line in lines.items() if line.own_side == name),
-        tuple(verdict for verdict, image in images.items() if image.over),
+        tuple(verdict for verdict, image in images.items() if image.over and lines[verdict].has_both),
         incomplete,
         tuple(verdict for verdict in incomplete.get("key", ()) if not images[verdict].text),
         tuple(verdict for verdict, image in images.items() if image.completeness == "without_nulls"),
     )
+
+
+def _claim(line: Line, image: Image) -> str:
+    """The most that an image of a change holds: what is laid over another image lacks columns where there is none."""
+    return "partial" if image.over and not line.has_both and image.completeness == "full" else image.completeness
 
 
 def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> Iterator[OtherImage]:

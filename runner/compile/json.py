@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runner.compile.images import grouped
-from runner.compile.paths import MAP, MAPS, TEXT, TEXTS, Tree, depth, image_kinds, json_fields, leaves, plant
+from runner.compile.paths import MAP, MAPS, TEXT, TEXTS, Tree, depth, image_kinds, json_fields, leaves, object_images, plant
 from runner.errors import RunnerError
 from runner.spec.vocabulary import ABOVE_ROOT, OTHERS, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
 from runner.spec.words import FieldPath, Format
@@ -31,7 +31,8 @@ class JsonReading:
     """`exact`: whether numbers are put in quotes to keep their digits. `fields` is the tree of what is read,
     `sealed_fields` the same with the fields that are ours. `usual_depth` is how deep lists and objects lie in each
     other if all values are plain; `shallow` are the paths and types of texts and images that could hold more without
-    being deeper. `texts` has the path of each object with the names of its fields that are texts, `others` all other
+    being deeper, `shallow_objects` the paths of images of objects that could, with the member that holds a value, and
+    whether they are a list. `texts` has the path of each object with the names of its fields that are texts, `others` all other
     fields with their types, `images` the places of images, `value_lists` the paths of those that are lists of values.
     `is_flat`: whether the whole message is a row.
     """
@@ -41,6 +42,7 @@ class JsonReading:
     sealed_fields: Tree
     usual_depth: int
     shallow: list[tuple[tuple[str, ...], str]]
+    shallow_objects: list[tuple[FieldPath, str, bool]]
     texts: dict[tuple[str, ...], list[str]]
     others: list[tuple[tuple[str, ...], str]]
     images: list[ImagePlace]
@@ -87,6 +89,12 @@ def json_reading(spec: Format) -> JsonReading:
         usual_depth=deepest,
         shallow=[
             (path, kind) for path, kind in found if (kind == TEXT or path in rows) and depth(path, kind) < deepest
+        ],
+        shallow_objects=[
+            (place, str(image.value), bool(image.name))
+            for path, image in object_images(spec).items()
+            for place in _places(path, spec)
+            if depth(place, kinds[path]) < deepest
         ],
         texts=dict(grouped((path[:-1], path[-1]) for path, kind in found if kind == TEXT)),
         others=[(path, kind) for path, kind in found if kind != TEXT],

@@ -164,6 +164,11 @@ def image_paths(spec: Format) -> list[FieldPath]:
     return list(dict.fromkeys(path for image in _images(spec) for path in image.at))
 
 
+def object_images(spec: Format) -> dict[FieldPath, Image]:
+    """The images that are objects, or lists, of objects with a column's value each, by path."""
+    return {path: image for image in _images(spec) if image.value and not image.names for path in image.at}
+
+
 def _images(spec: Format) -> list[Image]:
     images: Iterable[Image | None] = (image for line in spec.op.lines() for image in (line.before, line.after))
     return [image for image in images if image and not image.text]
