@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -27,6 +28,7 @@ from tests.encoders import (
     joined,
     json_text,
     message,
+    null_if_empty,
     padded,
     plain_decimal,
     postgresql_type,
@@ -323,6 +325,219 @@ def postgresql_source(change: Any) -> dict[str, Any]:
     }
 
 
+# --- Debezium from Oracle, SQL Server and Db2
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Connector:
+    """A connector to a database: the schema that its tables are in, how it writes values and names their types, the
+    tables that it cannot have, what the place of an event in the log is called, and whether it tells statements.
+    """
+
+    name: str
+    schema: str
+    writers: Writers
+    type_name: TypeName
+    has_none: tuple[str, ...]
+    place: Callable[[Any], dict[str, Any]]
+    has_statements: bool = False
+
+
+def connector_records(change: Any, connector: Connector) -> list[Record]:
+    """Changes of tables are in the topic for them, with the table as it is then; indexes are none. Of truncated tables
+    only one connector could tell, and by default it does not.
+    """
+    if change.op == "heartbeat":
+        return [heartbeat(change)]
+    if change.op in ("index", "truncate") or change.table.name in connector.has_none:
+        return []
+    if change.kind == "ddl":
+        names = {"databaseName": change.table.database, "schemaName": connector.schema}
+        table = {"type": "ALTER", "id": change.table.name, "table": {"columns": [{"name": "id", "length": 10}]}}
+        statement = change.statement if connector.has_statements else None
+        body = {"source": connector_source(change, connector), "ts_ms": change.written, **names, "ddl": statement}
+        value = {"payload": {**body, "tableChanges": [table]}}
+        return [record({"payload": {"databaseName": change.table.database}}, value)]
+    return [one for event in events(change) for one in with_tombstone(event, connector_event(event, connector))]
+
+
+def connector_event(change: Any, connector: Connector) -> Record:
+    before, after = (image(change, row, connector.writers) for row in (change.before, change.after))
+    source, op = connector_source(change, connector), DEBEZIUM_OPS[change.op]
+    schema = envelope_schema(fields_of(change, connector.writers, connector.type_name))
+    payload = {"before": before, "after": after, "source": source, "op": op, "ts_ms": change.written}
+    return record(key_of(change, connector.writers, connector.type_name), {"schema": schema, "payload": payload})
+
+
+def connector_source(change: Any, connector: Connector) -> dict[str, Any]:
+    return {
+        "version": "2.5.0.Final",
+        "connector": connector.name,
+        "name": "shop_server",
+        "snapshot": "true" if change.op == "snapshot" else "false",
+        "db": change.table.database,
+        "schema": connector.schema,
+        "table": change.table.name,
+        **connector.place(change),
+    }
+
+
+def exceeds_int64(column: Any) -> bool:
+    """Of these databases, whose types have other bounds, a wide enough decimal holds the largest numbers."""
+    return column.kind == "integer" and column.type.startswith("bigint")
+
+
+def whole_decimal(column: Any, value: int) -> str:
+    return whole_bytes(value) if exceeds_int64(column) else digits(column, value)
+
+
+def decimal_type(scale: int) -> dict[str, Any]:
+    return {"type": "bytes", "name": CONNECT_DECIMAL, "parameters": {"scale": str(scale)}}
+
+
+def oracle_semantic_type(column: Any) -> dict[str, Any]:
+    """Labels and documents are texts; a DATE has a time of day."""
+    if exceeds_int64(column):
+        return decimal_type(0)
+    match column.kind:
+        case "integer":
+            return {"type": "int32"}
+        case "boolean":
+            return {"type": "int8"}
+        case "date":
+            return {"type": "int64", "name": "io.debezium.time.Timestamp"}
+        case "enum" | "set" | "json":
+            return {"type": "string"}
+    return semantic_type(column)
+
+
+def oracle_place(change: Any) -> dict[str, Any]:
+    """System change numbers are texts. A time in the log is a whole second."""
+    is_snapshot = change.op == "snapshot"
+    return {
+        "ts_ms": change.instant // 1000 * 1000,
+        "txId": None if is_snapshot else f"6.28.{change.order}",
+        "scn": str(2_122_000 + 2 * change.order),
+        "commit_scn": None if is_snapshot else str(2_122_001 + 2 * change.order),
+        "rs_id": None if is_snapshot else "001234.00012345.0124",
+        "ssn": 0,
+        "redo_thread": None if is_snapshot else 1,
+    }
+
+
+ORACLE = Connector(
+    "oracle",
+    "SHOP",
+    {
+        "integer": whole_decimal,
+        "boolean": digits,
+        "decimal": unscaled,
+        **dict.fromkeys(("float", "double"), bare_float),
+        **dict.fromkeys(("string", "enum", "json"), lambda column, value: null_if_empty(value)),
+        "set": lambda column, value: null_if_empty(joined(column, value)),
+        "binary": lambda column, value: null_if_empty(base64_of_bytes(column, value)),
+        "date": lambda column, value: days(column, value) * 86_400_000,
+        "datetime": clock,
+        "timestamp": zoned,
+    },
+    oracle_semantic_type,
+    ("wide_decimals", *DEBEZIUM_HAS_NONE),
+    oracle_place,
+    has_statements=True,
+)
+
+
+def sqlserver_semantic_type(column: Any) -> dict[str, Any]:
+    if exceeds_int64(column):
+        return decimal_type(0)
+    match column.kind:
+        case "boolean":
+            return {"type": "boolean"}
+        case "enum" | "set" | "json":
+            return {"type": "string"}
+    return semantic_type(column)
+
+
+def log_number(number: int, part: int) -> str:
+    """A number in the log: three numbers in hexadecimal digits."""
+    return f"00000027:{number:08x}:{part:04x}"
+
+
+def sqlserver_place(change: Any) -> dict[str, Any]:
+    return {
+        "ts_ms": change.instant,
+        "change_lsn": None if change.op == "snapshot" else log_number(change.order, 2),
+        "commit_lsn": log_number(change.order, 5),
+        "event_serial_no": None if change.op == "snapshot" else 1 + (change.op == "update"),
+    }
+
+
+SQLSERVER = Connector(
+    "sqlserver",
+    "dbo",
+    {
+        "integer": whole_decimal,
+        "boolean": lambda column, value: bool(value),
+        "decimal": unscaled,
+        **dict.fromkeys(("float", "double"), bare_float),
+        **dict.fromkeys(("string", "enum", "json"), text),
+        "set": joined,
+        "binary": base64_of_bytes,
+        "date": days,
+        "time": micros_of_day,
+        "datetime": clock,
+        "timestamp": zoned,
+    },
+    sqlserver_semantic_type,
+    ("wide_decimals", *POSTGRESQL_HAS_NONE),
+    sqlserver_place,
+)
+
+
+def db2_semantic_type(column: Any) -> dict[str, Any]:
+    match column.kind:
+        case "boolean":
+            return {"type": "int16"}
+        case "time":
+            return {"type": "int32", "name": "io.debezium.time.Time"}
+        case "datetime":
+            return {"type": "int64", "name": "io.debezium.time.MicroTimestamp"}
+    return sqlserver_semantic_type(column)
+
+
+def db2_place(change: Any) -> dict[str, Any]:
+    place = sqlserver_place(change)
+    return {name: place[name] for name in ("ts_ms", "change_lsn", "commit_lsn")}
+
+
+DB2 = Connector(
+    "db2",
+    "DB2INST1",
+    {
+        **{kind: writer for kind, writer in SQLSERVER.writers.items() if kind != "timestamp"},
+        "boolean": digits,
+        "time": lambda column, value: micros_of_day(column, value) // 1_000_000 * 1000,
+        "datetime": lambda column, value: clock_micros(value),
+    },
+    db2_semantic_type,
+    ("wide_decimals", *POSTGRESQL_HAS_NONE),
+    db2_place,
+)
+
+
+def debezium_oracle(change: Any) -> list[Record]:
+    return connector_records(change, ORACLE)
+
+
+def debezium_sqlserver(change: Any) -> list[Record]:
+    return connector_records(change, SQLSERVER)
+
+
+def debezium_db2(change: Any) -> list[Record]:
+    return connector_records(change, DB2)
+
+
 # --- Debezium from MongoDB
 # ----------------------------------------------------------------------------------------------------------------------
 
@@ -463,6 +678,9 @@ def oms_debezium_smt(change: Any) -> list[Record]:
 
 DEBEZIUM_ENCODERS: dict[str, Callable[[Any], list[Record]]] = {
     "debezium": debezium,
+    "debezium_oracle": debezium_oracle,
+    "debezium_sqlserver": debezium_sqlserver,
+    "debezium_db2": debezium_db2,
     "debezium_flat": debezium_flat,
     "debezium_postgresql": debezium_postgresql,
     "debezium_mongodb": debezium_mongodb,

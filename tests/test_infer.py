@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import io
 import json
 import random
 import string
@@ -11,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 
 from runner.commands.infer import type_tables
-from runner.functions.avro.files import FileMessage
-from runner.infer.candidates import fits_of
+from runner.functions.avro.files import FileMessage, TopicRecord
+from runner.infer.candidates import avro_documents, fits_of
 from runner.infer.draft import Draft, Nothing, draft_of
 from runner.infer.fits import Fit, best
-from runner.infer.samples import json_documents
+from runner.infer.samples import documents_of, json_documents
 from runner.infer.times import time_reader
 from runner.infer.understanding import Reading
 from runner.run.documents import messages_of
@@ -26,6 +28,7 @@ from runner.spec.formats import FormatFolders
 from runner.spec.schemas import Schemas
 from runner.spec.words import Format
 from runner.yaml_text import yaml_of
+from tests.avro_cases import encoded
 from tests.encoders import ENCODERS
 from tests.logical_changes import CHANGES
 from tests.pages import ROOT
@@ -144,6 +147,29 @@ def test_text_that_is_no_json_has_no_draft() -> None:
 
 def test_bytes_that_are_no_avro_fit_nothing() -> None:
     assert not best(fits([FileMessage(0, 0, base64.b64decode("AgQGCAo="))], "avro"))
+
+
+FRAME = {"key_base64": b"\0\0\0\0\0\0\0\1", "value_base64": b""}
+EVENTS = [
+    ({"ts": n, "scm": "shop", "tbl": "t", "t": 1}, {"u": {"id": {"t": 3, "h": True, "f": 11, "v": n}}})
+    for n in range(1, 4)
+]
+
+
+def test_records_of_frames_of_bytes_are_recognised() -> None:
+    """A line of a file has the bytes of key and value in base64; in each, lengths of 8 bytes stand before texts."""
+    parts = dict(FRAME)
+    for event in EVENTS:
+        for name, document in zip(parts, event):
+            text = json.dumps(document).encode()
+            parts[name] += len(text).to_bytes(8, "big") + text
+    (found,) = best(fits_of_json([line_of_bytes(parts)]))
+    assert (found.name, str(found.understood)) == ("ticdc_open", "3 of 3")
+    assert not best(fits_of_json([line_of_bytes({**parts, "value_base64": parts["value_base64"][:-1]})]))
+
+
+def line_of_bytes(parts: Mapping[str, bytes]) -> bytes:
+    return json.dumps({name: base64.b64encode(part).decode() for name, part in parts.items()}).encode()
 
 
 # --- drafts
@@ -376,6 +402,122 @@ def test_times_by_their_digits() -> None:
         "epoch_s", None, None, None,
     ]  # fmt: skip
     assert time_reader(["1714557600", "1714557600000"]) is None
+
+
+# --- drafts of records of topics, and of records in Avro
+
+
+def topic_records(topic: str, key: Any) -> list[FileMessage]:
+    """The messages of a dialect, which say neither which table nor which key."""
+    record = TopicRecord(json.dumps(key), topic, (("sent-by", "a"),))
+    lines = [{"op": op, "row": {"id": 7, "status": f"s{n}", "amount": n}} for n, op in enumerate(["I", "U", "D"] * 4)]
+    return [FileMessage(0, 0, json.dumps(line).encode(), record=record) for line in lines]
+
+
+def test_a_draft_takes_the_key_and_the_table_from_what_comes_beside_a_message() -> None:
+    spec = drafted(documents_of(topic_records("shop.orders", {"id": 7})))
+    assert [key.members for key in spec.key] == [("$key",)]
+    assert [(one.path, one.pattern is not None) for one in spec.columns["table_name"]] == [(("$topic",), True)]
+    assert {path for line in spec.op.lines() for image in (line.before, line.after) if image for path in image.at} == {
+        ("row",)
+    }
+    other = text_of_draft(documents_of(topic_records("shop.orders", {"id": 8})))
+    assert "key: no field names the key" in other and "$headers.sent-by: not used; a (12)" in other
+
+
+def test_records_without_a_value_are_no_messages_to_look_at() -> None:
+    record = TopicRecord('{"id": 1}', "t", ())
+    sent = [*topic_records("shop.orders", {"id": 7}), *(FileMessage(0, 0, b"", record=record) for _ in range(40))]
+    assert len(documents_of(sent)) == 12 and drafted(documents_of(sent)).key
+
+
+ROW = {
+    "type": "record",
+    "name": "Row",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "status", "type": ["null", "string"]},
+        {"name": "photo", "type": "bytes"},
+    ],
+}
+AVRO_SCHEMA = {
+    "type": "record",
+    "name": "Change",
+    "fields": [
+        {"name": "op", "type": {"type": "enum", "name": "Op", "symbols": ["INS", "UPD", "DEL"]}},
+        {"name": "tbl", "type": "string"},
+        {"name": "old", "type": ["null", ROW]},
+        {"name": "new", "type": ["null", "Row"]},
+        {"name": "pk", "type": {"type": "array", "items": "string"}},
+    ],
+}
+CREATED, PAID = ({"id": 1, "status": status, "photo": b"\xff"} for status in ("created", "paid"))
+AVRO_RECORDS = [
+    {"op": op, "tbl": "shop.orders", "old": old, "new": new, "pk": ["id"]}
+    for op, old, new in [("INS", None, CREATED), ("UPD", CREATED, PAID), ("DEL", PAID, None)] * 3
+]
+
+
+def avro_bytes(before: bytes = b"") -> list[bytes]:
+    schema = fastavro.parse_schema(json.loads(json.dumps(AVRO_SCHEMA)))
+    return [before + encoded(schema, record) for record in AVRO_RECORDS]
+
+
+def avro_lines(messages: Sequence[bytes]) -> str:
+    return "".join(base64.b64encode(one).decode() + "\n" for one in messages)
+
+
+def avro_container() -> bytes:
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(json.loads(json.dumps(AVRO_SCHEMA))), AVRO_RECORDS)
+    return out.getvalue()
+
+
+def write_avro(root: Path) -> None:
+    (root / "in/c.avro").write_bytes(avro_container())
+
+
+AVRO_FILES = {
+    "schemas/change.avsc": json.dumps(AVRO_SCHEMA),
+    "numbered/7.avsc": json.dumps(AVRO_SCHEMA),
+    "in/a.base64": avro_lines(avro_bytes()),
+    "in/n.base64": avro_lines(avro_bytes(b"\0" + (7).to_bytes(4, "big"))),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "schema", "message"),
+    [
+        ("a.base64", "schemas/change.avsc", "{encoding: avro, schema: '../schemas/change.avsc'}"),
+        ("n.base64", "numbered", "{encoding: avro, framing: schema_number}"),
+        ("c.avro", None, "{encoding: avro, schema: acme.avsc}"),
+    ],
+)
+def test_a_draft_of_avro(project, runner, file: str, schema: str | None, message: str) -> None:
+    root = project(AVRO_FILES)
+    write_avro(root)
+    flags = ["--schema", schema] if schema else []
+    ran = runner("formats", "infer", f"in/{file}", "--name", "acme", *flags)
+    assert ran.code == 0, ran.err
+    assert f"  message: {message}" in ran.out
+    assert runner("formats", "check", "acme").code == 0
+    spec = FormatFolders((Path("formats"), *FOLDERS.folders)).check("acme")
+    assert spec
+    (read,) = avro_documents([FileMessage(0, 0, avro_bytes()[1])], Schemas((json.dumps(AVRO_SCHEMA),)), 0)
+    assert told(spec, read)[:4] == ["row", "update", [PAID], True]
+    assert [key.names for key in spec.key] == [(("pk",),)]
+    assert Path("formats/acme.avsc").exists() == (schema is None)
+
+
+def test_avro_without_its_schema_is_said_to_be_that(project, runner) -> None:
+    project(AVRO_FILES)
+    ran = runner("formats", "infer", "in/a.base64")
+    assert ran.code == 2 and "error[infer-none]" in ran.err and "without a schema" in ran.err
+    assert "dts_avro, oceanbase_avro" in ran.err
+    other = {**AVRO_SCHEMA, "fields": [{"name": "op", "type": "double"}]}
+    Path("other.avsc").write_text(json.dumps(other))
+    ran = runner("formats", "infer", "in/a.base64", "--schema", "other.avsc")
+    assert ran.code == 2 and "9 of 9 messages of a.base64 are no records of the schema" in ran.err
 
 
 # --- the command

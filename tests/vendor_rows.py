@@ -24,6 +24,7 @@ SOURCES = {
     **dict.fromkeys(("drs_sql_postgresql", "drs_sql_oracle", "drs_sql_sqlserver"), "drs_sql"),
     "oms_default_extend_oracle": "oms_default_extend",
     "oceanbase_canal_oracle": "oceanbase_canal",
+    **dict.fromkeys(("debezium_oracle", "debezium_sqlserver", "debezium_db2"), "debezium"),
     "debezium_mongodb_patches": "debezium_mongodb",
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.commands.arguments import InferArguments, MessagesArguments
@@ -15,14 +17,15 @@ from runner.commands.workspace import folders_of, root_of
 from runner.counts import counted
 from runner.errors import RunnerError, from_here
 from runner.files import write_whole
-from runner.infer.candidates import differences
+from runner.infer.candidates import avro_documents, differences
 from runner.infer.draft import Nothing, draft_of
-from runner.infer.samples import json_documents
+from runner.infer.fields import scalar
+from runner.infer.samples import ABSENT, Document, documents_of
 from runner.project.project import find_project
 from runner.report import Report
 from runner.run.results import most_frequent
 from runner.spec.formats import FormatFolders, read_type_table
-from runner.spec.schemas import schemas_at
+from runner.spec.schemas import Schemas, schemas_at
 from runner.spec.words import TypeTable
 from runner.yaml_text import read_yaml
 
@@ -43,7 +46,7 @@ def infer(arguments: InferArguments, report: Report) -> int:
         for line in _tried(arguments, look, fit.name, report):
             report.payload(line)
     if arguments.name or not look.best:
-        _write_draft(arguments, look, report)
+        _write_draft(arguments, look, schemas, report)
     return 0
 
 
@@ -74,7 +77,11 @@ def _tried(arguments: InferArguments, look: Look, name: str, report: Report) -> 
     """What a format makes of the messages, row by row."""
     messages = MessagesArguments(arguments.project, name, look.name, arguments.zone, arguments.schemas)
     numbers = list(range(1, len(look.messages) + 1))
-    parsed = parse_with(messages, report, lambda encoding: Messages(list(look.messages), numbers, False))
+    try:
+        parsed = parse_with(messages, report, lambda encoding: Messages(list(look.messages), numbers, False))
+    except RunnerError as error:
+        yield f"rows with {name}: not tried, since {error.message}"
+        return
     reasons = f" ({most_frequent(parsed.landed.reasons)})" if parsed.landed.reasons else ""
     yield f"rows with {name}: {parsed.summary}{reasons}"
     as_sent = sum("as_sent" in (row["meta"] or {}) for row in parsed.rows)
@@ -87,28 +94,69 @@ def _tried(arguments: InferArguments, look: Look, name: str, report: Report) -> 
 # --- a draft
 
 
-def _write_draft(arguments: InferArguments, look: Look, report: Report) -> None:
-    """Writes the draft of a format into the project; raises `infer-nothing` if there are no changes in the messages."""
-    if look.encoding == "avro":
-        hint = "--schema FILE.avsc gives the schema of the messages; docs/formats.md says how to write a format"
-        raise RunnerError("infer-none", f"no known format fits {look.name}, and of Avro there is no draft", hint=hint)
+@dataclass(frozen=True)
+class Material:
+    """What a draft is made of: a document for each message that has one, what the spec says of the messages as a whole,
+    and the schema that stands in their file.
+    """
+
+    documents: list[Document]
+    message: str = ""
+    schema: str | None = None
+
+
+def _write_draft(arguments: InferArguments, look: Look, schemas: Schemas, report: Report) -> None:
+    """Writes the draft of a format into the project; raises `infer-nothing` if there are no changes in the messages,
+    and `infer-none` if they are Avro of an unknown schema.
+    """
     folders = FormatFolders(folders_of(arguments.project, "formats"))
-    documents = json_documents([one.raw for one in look.messages])
-    draft = draft_of(documents, type_tables(folders), look.name, editor_line("format", "../"))
+    name = arguments.name or _name_of(arguments.files[0])
+    material = _material(arguments, look, schemas, name)
+    draft = draft_of(
+        material.documents, type_tables(folders), look.name, editor_line("format", "../"), material.message
+    )
     if isinstance(draft, Nothing):
         hint = "if they are changes of a kind that is not recognised, write the format by hand: docs/formats.md"
         raise RunnerError("infer-nothing", f"these are no change messages: {draft.why}", hint=hint)
     root = root_of(arguments.project) or find_project(Path.cwd())
-    name = arguments.name or _name_of(arguments.files[0])
     path = root / "formats" / f"{name}.yml"
     if path.exists() or name in folders.names():
         what = f'"{from_here(path)}" exists' if path.exists() else f'there is a format "{name}" already'
         raise RunnerError("infer-exists", what, hint="choose another name with --name")
     write_schemas(root)
+    if material.schema:
+        write_whole(path.with_suffix(".avsc"), material.schema)
     write_whole(path, draft.text)
     for line in draft.text.splitlines()[1:]:
         report.payload(f"  {line}".rstrip())
-    report.payload(f"wrote {from_here(path)}: look at it, then runner parse {name} {arguments.files[0]}")
+    flags = "".join(f" --schema {from_here(one)}" for one in arguments.schemas if one.is_dir())
+    report.payload(f"wrote {from_here(path)}: look at it, then runner parse {name} {arguments.files[0]}{flags}")
+
+
+def _material(arguments: InferArguments, look: Look, schemas: Schemas, name: str) -> Material:
+    if look.encoding == "json":
+        return Material(documents_of(look.messages))
+    own = next((one.schema for one in look.messages if one.schema), None)
+    if not schemas and not own:
+        known = ", ".join(fit.name for fit in look.fits) or "no format"
+        what = f"no known format fits {look.name}: without a schema, messages in Avro can only be compared with {known}"
+        hint = "--schema FILE.avsc gives their schema, or a folder of files NUMBER.avsc; see docs/formats.md"
+        raise RunnerError("infer-none", what, hint=hint)
+    documents = [one for one in avro_documents(look.messages, schemas, 0) if one is not ABSENT]
+    if 2 * len(documents) < len(look.messages):
+        wrong = len(look.messages) - len(documents)
+        what = f"{wrong} of {counted(len(look.messages), 'message')} of {look.name} are no records of the schema"
+        raise RunnerError("infer-none", what, hint="--schema gives another schema; bytes before a record are not known")
+    if not schemas:
+        return Material(documents, f"message: {{encoding: avro, schema: {name}.avsc}}", own)
+    if schemas.known:
+        return Material(
+            documents, "message: {encoding: avro, framing: schema_number}    # the source names the schemas"
+        )
+    formats = (root_of(arguments.project) or Path.cwd()) / "formats"
+    places = [scalar(os.path.relpath(path, formats)) for path in arguments.schemas]
+    written = places[0] if len(places) == 1 else f"[{', '.join(places)}]"
+    return Material(documents, f"message: {{encoding: avro, schema: {written}}}")
 
 
 def type_tables(folders: FormatFolders) -> dict[str, TypeTable]:

@@ -265,8 +265,13 @@ def _removed(line: Line) -> Removed:
 
 
 def _change(line: Line, own: Image, find: Callable[[Image], RowImage]) -> RowChange:
-    before = line.before if line.has_both else None
+    before = line.before if _has_both(line) else None
     return RowChange(line.verdict, find(own), find(before) if before else None)
+
+
+def _has_both(line: Line) -> bool:
+    """Whether a change has an image on each side."""
+    return bool(line.before and line.after)
 
 
 def _side(name: str, lines: Mapping[str, Line], find: Callable[[Image], RowImage]) -> Side:
@@ -284,7 +289,7 @@ def _side(name: str, lines: Mapping[str, Line], find: Callable[[Image], RowImage
         places,
         {verdict: place.text_column for verdict, place in places.items() if place.text_column},
         tuple(verdict for verdict, line in lines.items() if line.own_side == name),
-        tuple(verdict for verdict, image in images.items() if image.over and lines[verdict].has_both),
+        tuple(verdict for verdict, image in images.items() if image.over and _has_both(lines[verdict])),
         incomplete,
         tuple(verdict for verdict in incomplete.get("key", ()) if not images[verdict].text),
         tuple(verdict for verdict, image in images.items() if image.completeness == "without_nulls"),
@@ -293,7 +298,7 @@ def _side(name: str, lines: Mapping[str, Line], find: Callable[[Image], RowImage
 
 def _claim(line: Line, image: Image) -> str:
     """The most that an image of a change holds: what is laid over another image lacks columns where there is none."""
-    return "partial" if image.over and not line.has_both and image.completeness == "full" else image.completeness
+    return "partial" if image.over and not _has_both(line) and image.completeness == "full" else image.completeness
 
 
 def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> Iterator[OtherImage]:

@@ -6,7 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runner.compile.images import grouped
-from runner.compile.paths import MAP, MAPS, TEXT, TEXTS, Tree, depth, image_kinds, json_fields, leaves, object_images, plant
+from runner.compile.paths import (
+    MAP,
+    MAPS,
+    TEXT,
+    TEXTS,
+    Tree,
+    depth,
+    image_kinds,
+    json_fields,
+    leaves,
+    object_images,
+    plant,
+)
 from runner.errors import RunnerError
 from runner.spec.vocabulary import ABOVE_ROOT, OTHERS, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
 from runner.spec.words import FieldPath, Format
@@ -32,9 +44,9 @@ class JsonReading:
     `sealed_fields` the same with the fields that are ours. `usual_depth` is how deep lists and objects lie in each
     other if all values are plain; `shallow` are the paths and types of texts and images that could hold more without
     being deeper, `shallow_objects` the paths of images of objects that could, with the member that holds a value, and
-    whether they are a list. `texts` has the path of each object with the names of its fields that are texts, `others` all other
-    fields with their types, `images` the places of images, `value_lists` the paths of those that are lists of values.
-    `is_flat`: whether the whole message is a row.
+    whether they are a list. `texts` has the path of each object with the names of its fields that are texts, `others`
+    all other fields with their types, `images` the places of images, `value_lists` the paths of those that are lists of
+    values. `is_flat`: whether the whole message is a row.
     """
 
     exact: bool

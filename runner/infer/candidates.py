@@ -8,8 +8,10 @@ from dataclasses import replace
 from runner.functions.avro.files import FileMessage
 from runner.functions.avro.reader import Malformed, Read, plain
 from runner.functions.avro.schema import SchemaError, parse_record, parse_schema
+from runner.functions.frames import FrameLayout, framed_events
 from runner.infer.fits import Fit, fit_of
 from runner.infer.samples import ABSENT, Document, json_documents
+from runner.spec.frames import Frames
 from runner.spec.schemas import Schemas
 from runner.spec.vocabulary import MERGED
 from runner.spec.words import Format
@@ -32,12 +34,23 @@ def fits_of(specs: Mapping[str, Format], messages: Sequence[FileMessage], encodi
     documents = json_documents([one.raw for one in messages]) if encoding == "json" else []
     for name, spec in specs.items():
         if spec.message.encoding == encoding == "json":
-            found.append(replace(fit_of(spec, documents, [one.record for one in messages]), name=name))
+            frames = spec.message.frames
+            told = framed_documents(messages, frames) if frames else documents
+            found.append(replace(fit_of(spec, told, () if frames else [one.record for one in messages]), name=name))
         elif spec.message.encoding == encoding and (given or spec.message.schemas or has_own):
             schemas = given or Schemas(spec.message.schemas)
             read = avro_documents(messages, schemas, spec.message.skip_bytes)
             found.append(replace(fit_of(spec, read), name=name))
     return sorted(found, key=lambda fit: (-fit.score, fit.name))
+
+
+def framed_documents(messages: Sequence[FileMessage], frames: Frames) -> list[Document]:
+    """The documents of events that are frames of the bytes of records; ABSENT for damaged ones."""
+    layout = FrameLayout(*frames)
+    events = [
+        event for one in messages for event in framed_events(one.raw, one.record.key if one.record else None, layout)
+    ]
+    return json_documents([event.text.encode() if event.text and not event.damage else b"" for event in events])
 
 
 def avro_documents(messages: Sequence[FileMessage], given: Schemas, skip_bytes: int) -> list[Document]:

@@ -72,9 +72,12 @@ class _Guesses:
     unused: Sequence[tuple[Parts, str]]
 
 
-def draft_of(documents: Sequence[Document], tables: Mapping[str, TypeTable], source: str, head: str) -> Draft | Nothing:
+def draft_of(
+    documents: Sequence[Document], tables: Mapping[str, TypeTable], source: str, head: str, message: str = ""
+) -> Draft | Nothing:
     """A draft of a spec for documents, one for each message, or why there is none. `tables` are the known tables of
-    types; `source` says where the messages are from, `head` is the line that the text begins with.
+    types; `source` says where the messages are from, `head` is the line that the text begins with, `message` what the
+    spec says of the messages as a whole.
     """
     objects = [document for document in documents if isinstance(document, dict)]
     if 2 * len(objects) < len(documents) or not objects:
@@ -92,6 +95,7 @@ def draft_of(documents: Sequence[Document], tables: Mapping[str, TypeTable], sou
     head_lines = [
         head,
         f"about: {scalar(f'A draft from {len(documents)} messages of {source}')}",
+        *([message] if message else []),
     ]
     lines = [*head_lines, *_lines(guesses, left_out)]
     return Draft(re.sub("\n{3,}", "\n\n", "\n".join(lines) + "\n"), left_out)

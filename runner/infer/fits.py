@@ -12,8 +12,8 @@ from typing import Any
 from runner.compile.paths import conditions, header_paths, image_paths
 from runner.compile.readers import bare_type
 from runner.functions.avro.files import TopicRecord
-from runner.infer.samples import ABSENT, Document, text_of, value_at
-from runner.infer.understanding import OUTSIDE, Reading, parts
+from runner.infer.samples import ABSENT, BESIDE, Document, text_of, value_at
+from runner.infer.understanding import Reading, parts
 from runner.spec.vocabulary import OTHERS, WHOLE
 from runner.spec.words import FieldPath, Format, Line, Value, fields_of
 
@@ -171,7 +171,7 @@ def fit_of(spec: Format, documents: Sequence[Document], records: Sequence[TopicR
 
 def _missing_words(spec: Format, readings: Sequence[Reading]) -> tuple[tuple[str, ...], int]:
     """The words of a spec that lead nowhere in any document, and how many words lead somewhere or could."""
-    words = {word: paths for word, paths in _words(spec) if any(path[:1] and path[0] not in OUTSIDE for path in paths)}
+    words = {word: paths for word, paths in _words(spec) if any(path[:1] and path[0] not in BESIDE for path in paths)}
     missing = [
         word
         for word, paths in words.items()

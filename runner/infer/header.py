@@ -11,6 +11,7 @@ from typing import Any
 from runner.compile.readers import bare_type
 from runner.infer.fields import Fields, Parts, is_below, listed
 from runner.infer.images import ALWAYS, Images
+from runner.spec.vocabulary import RECORD_TOPIC
 from runner.spec.words import TypeTable
 
 NAME = re.compile(r'["`\[]?[^\W\d][\w$# -]*["`\]]?(\.["`\[]?[^\W\d][\w$# -]*["`\]]?){0,3}')
@@ -106,6 +107,8 @@ def _tables(header: Header) -> Iterator[tuple[float, Found]]:
             score, why = score + 2, [*why, "the name of the field"]
         if all("." in text for text in distinct):
             score, why = score + 1, [*why, "with dots"]
+        if path == (RECORD_TOPIC,):
+            score, why = score + 0.5, [*why, "the topic of the records"]
         if _is_in_statements(header, path):
             score, why = score + 1, [*why, "statements have the same name"]
         yield score - 0.01 * len(path), Found(path, "; ".join(why))

@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.infer.fields import Fields, Parts, is_below, rows_in
 from runner.infer.operations import ROW_MEANINGS, Operation
-from runner.infer.samples import text_of
+from runner.infer.samples import BESIDE, text_of
 
 # Words in the names of fields: they decide only where the data does not.
 BEFORE = re.compile(r"before|old|orig|prev|pre(?=[A-Z_]|$)", re.IGNORECASE)
@@ -18,6 +18,7 @@ AFTER = re.compile(r"after|new|curr|post|data|row|value|record|image", re.IGNORE
 ALWAYS, NEVER = 0.9, 0.1
 # Members that two images must share, as a part of those of the smaller one.
 SHARED = 0.5
+BESIDE_ROWS = [(name,) for name in BESIDE]
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ def find_images(fields: Fields, operation: Operation) -> Images | None:
     places = [place for place in _places(fields, operation) if place.rows]
     changes = _clear_changes(operation)
     rows = [number for meaning, numbers in changes.items() if meaning in ROW_MEANINGS for number in numbers]
-    ranked = sorted(places, key=lambda place: _rank(place, places, changes, rows), reverse=True)
+    inside = [place for place in places if not is_below(place.path, BESIDE_ROWS)]
+    ranked = sorted(inside, key=lambda place: _rank(place, inside, changes, rows), reverse=True)
     if not ranked or not ranked[0].share(rows):
         return None
     first = ranked[0]

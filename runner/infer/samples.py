@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from runner.compile.paths import CHOSEN
+from runner.functions.avro.files import FileMessage, TopicRecord
+from runner.spec.vocabulary import RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC
 
 One = TypeVar("One")
 
@@ -29,6 +31,9 @@ ABSENT: Final = _Absent()
 Document = Any
 """A message as Python has JSON; ABSENT for one that is not JSON."""
 
+# What a record has beside its value, which is no part of a row.
+BESIDE = (RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS)
+
 
 def spread(messages: Sequence[One], most: int = MOST) -> list[One]:
     """At most so many of the messages, in their order.
@@ -47,6 +52,28 @@ def json_documents(messages: Iterable[bytes]) -> list[Document]:
     [{'a': None}, ABSENT, [1]]
     """
     return [_json_document(message) for message in messages]
+
+
+def documents_of(messages: Iterable[FileMessage]) -> list[Document]:
+    """The documents of messages in JSON. One that is a record of a topic has its key, topic and headers as members, by
+    the names that a spec has for them; records without a value are left out.
+
+    >>> record = TopicRecord('{"id": 1}', "shop.t", ())
+    >>> documents_of([FileMessage(0, 0, b'{"op": "c"}', record=record), FileMessage(0, 0, b"", record=record)])
+    [{'op': 'c', '$key': {'id': 1}, '$topic': 'shop.t'}]
+    """
+    return [_with_record(_json_document(one.raw), one.record) for one in messages if one.raw or not one.record]
+
+
+def _with_record(document: Document, record: TopicRecord | None) -> Document:
+    return {**document, **beside(record)} if record and isinstance(document, dict) else document
+
+
+def beside(record: TopicRecord) -> dict[str, Any]:
+    """What a record has beside its value, by the names that a spec has for it."""
+    key = _json_document(record.key.encode()) if record.key else ABSENT
+    parts = {RECORD_KEY: key, RECORD_TOPIC: record.topic, RECORD_HEADERS: dict(record.headers)}
+    return {name: part for name, part in parts.items() if part is not ABSENT and part not in (None, {})}
 
 
 def _json_document(message: bytes) -> Document:

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.functions.avro.files import TopicRecord
-from runner.infer.samples import ABSENT, Document, json_documents, text_of, value_at
-from runner.spec.vocabulary import ABOVE_ROOT, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
+from runner.infer.samples import ABSENT, BESIDE, Document, beside, text_of, value_at
+from runner.spec.vocabulary import ABOVE_ROOT, WHOLE
 from runner.spec.words import Condition, Field, FieldPath, Format, Image, Line, Value
-
-# Paths that begin with these do not lead into the message itself.
-OUTSIDE = (RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS)
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Reading:
     def at(self, path: FieldPath) -> Any:
         """What is at a path of the spec; ABSENT if nothing is."""
         first = path[0] if path else WHOLE
-        if first in OUTSIDE:
+        if first in BESIDE:
             return value_at(self._beside, path)
         if first == ABOVE_ROOT:
             return value_at(self.document, path[1:])
@@ -52,10 +49,7 @@ class Reading:
     @property
     def _beside(self) -> dict[str, Any]:
         """What a record has beside its value."""
-        if not self.record:
-            return {}
-        keys = json_documents([self.record.key.encode()]) if self.record.key else [ABSENT]
-        return {RECORD_KEY: keys[0], RECORD_TOPIC: self.record.topic, RECORD_HEADERS: dict(self.record.headers)}
+        return beside(self.record) if self.record else {}
 
     def text(self, value: Value) -> str | None:
         """The text of the first place of a value that has one."""

@@ -11,8 +11,8 @@ from typing import Any
 from runner.compile.paths import CHOSEN
 from runner.contract import COLUMNS
 from runner.functions.avro.files import TopicRecord
-from runner.infer.samples import json_documents
-from runner.infer.understanding import OUTSIDE, Reading
+from runner.infer.samples import BESIDE, json_documents
+from runner.infer.understanding import Reading
 from runner.spec.vocabulary import ABOVE_ROOT, WHOLE
 from runner.spec.words import Condition, Field, FieldPath, Format, Image, Key, Line, Types, Value, fields_of
 from runner.yaml_text import read_yaml
@@ -217,7 +217,7 @@ def _place(example: Example, path: FieldPath) -> Place:
     start: Place = ("value",) if example.is_record else ()
     document = example.reading.document
     first = path[0] if path else WHOLE
-    if first in OUTSIDE:
+    if first in BESIDE:
         return _followed(example.shown, (first[1:], *path[1:]), ())
     if first == ABOVE_ROOT:
         return _followed(document, path[1:], start)

@@ -188,11 +188,6 @@ class Line:
         return self.before if self.own_side == "before" else self.after
 
     @property
-    def has_both(self) -> bool:
-        """Whether the change has an image on each side."""
-        return bool(self.before and self.after)
-
-    @property
     def verdict(self) -> str:
         """The line in words, as compiled SQL carries it: kind, op, half and label."""
         return " ".join(word for word in (self.kind, self.op or BY_STATEMENT, self.half, self.label) if word)

@@ -15,7 +15,7 @@ decoded as (
             `lsn` string, `connector` string, `name` string, `version` string, `snapshot` string>,
           `transaction` struct<`id` string, `total_order` string>, `ddl` string, `ts_us` string, `ts_ms` string,
           `message` struct<`prefix` string, `content` string>, `id` string, `databaseName` string, `schemaName` string,
-          `status` string, `after` map<string,string>, `before` map<string,string>>,
+          `status` string, `after` map<string,string>, `before` map<string,string>, `tableChanges` string>,
         `op` string,
         `source` struct<
           `db` string, `schema` string, `table` string, `txId` string, `ts_us` string, `ts_ms` string, `sequence` string,
@@ -26,7 +26,7 @@ decoded as (
         `schema` struct<
           `fields` array<struct<
             `field`:string,`fields`:array<struct<`field`:string,`name`:string,`type`:string,`parameters`:struct<`scale`:string>>>>>>,
-        `_seal` string, `_corrupt_record` string>',
+        `tableChanges` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '7')) as document
   from `debezium_postgresql_messages`
@@ -46,7 +46,7 @@ placed as (
   select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`) as m
   from (select *, coalesce(m.`payload`,
     struct(m.`op`, m.`source`, m.`transaction`, m.`ddl`, m.`ts_us`, m.`ts_ms`, m.`message`, m.`id`, m.`databaseName`, m.`schemaName`,
-    m.`status`, m.`after`, m.`before`)) as found from parsed)
+    m.`status`, m.`after`, m.`before`, m.`tableChanges`)) as found from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -64,6 +64,7 @@ classified as (
       when m.`op` is null and m.`status` = 'BEGIN' then 'control begin'
       when m.`op` is null and m.`status` = 'END' then 'control commit'
       when m.`op` is null and m.`ddl` is not null then 'ddl by_statement'
+      when m.`op` is null and m.`tableChanges` is not null then 'ddl other'
       when m.`op` is null and m.`ts_ms` is not null and m.`source` is null then 'control heartbeat' end as verdict
   from placed
 ),
@@ -154,8 +155,9 @@ keyed as (
 -- The columns of the contract, in its order.
 select
   kind, 'debezium_postgresql' as source, 'debezium_postgresql' as format, op, cast(null as string) as tenant,
-  case when verdict = 'ddl by_statement' then nullif(m.`databaseName`, '') else nullif(m.`source`.`db`, '') end as db_name,
-  case when verdict = 'ddl by_statement' then nullif(m.`schemaName`, '') else nullif(m.`source`.`schema`, '') end as schema_name,
+  case when verdict in ('ddl by_statement', 'ddl other') then nullif(m.`databaseName`, '') else nullif(m.`source`.`db`, '') end as db_name,
+  case when verdict in ('ddl by_statement', 'ddl other') then nullif(m.`schemaName`, '') else nullif(m.`source`.`schema`, '')
+    end as schema_name,
   nullif(m.`source`.`table`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
