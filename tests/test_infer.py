@@ -281,6 +281,20 @@ def test_words_for_operations_are_known_in_any_case_of_letters(words: tuple[str,
     assert [lines[0].op for lines in (spec.op.cases[word] for word in words)] == ["insert", "update", "delete"]
 
 
+def test_messages_of_one_operation_are_told_by_the_name_of_its_field() -> None:
+    """Values of columns may be words for operations too."""
+    states = ("created", "created", "paid", "created")
+    updates = [
+        {**one, "row": {"new": {**one["row"]["new"], "status": f"s{n}"}, "orig": {"status": states[n]}}}
+        for n, one in enumerate(OWN[1::3])
+    ]
+    text = text_of_draft(updates)
+    assert "by: hdr.act" in text and "M: {row: update, before: {at: row.orig, over: row.new}}" in text
+    empty = {"hdr": updates[0]["hdr"], "row": {"new": {}, "orig": {}}, "pk": "id"}
+    found = draft_of([empty], tables(), "x", "#")
+    assert isinstance(found, Nothing) and "hdr.act" in found.why and "could be a row" in found.why
+
+
 def test_a_draft_finds_every_part_of_a_dialect() -> None:
     spec = drafted(dialect({"insert": "A", "update": "M", "delete": "R"}))
     update, delete = spec.op.cases["M"][0], spec.op.cases["R"][0]
@@ -557,6 +571,15 @@ def test_what_was_drafted_is_known_from_then_on(project, runner) -> None:
     }
     (fit,) = fits_of(specs, [FileMessage(0, 0, line.encode()) for line in LINES.splitlines()], "json", Schemas())
     assert fit.fits and fit.understood.ratio == 1
+
+
+def test_a_list_of_messages_is_a_batch(project, runner) -> None:
+    project({"in/list.json": json.dumps(OWN)})
+    ran = runner("formats", "infer", "in/list.json")
+    assert ran.code == 0 and "  message: {batch: .}" in ran.out, ran.err
+    assert runner("formats", "check", "list").code == 0
+    spec = FormatFolders((Path("formats"), *FOLDERS.folders)).check("list")
+    assert spec and told(spec, OWN[2])[:2] == ["row", "delete"]
 
 
 def test_several_files_are_looked_at_together(project, runner) -> None:

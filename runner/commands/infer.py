@@ -135,7 +135,10 @@ def _write_draft(arguments: InferArguments, look: Look, schemas: Schemas, report
 
 def _material(arguments: InferArguments, look: Look, schemas: Schemas, name: str) -> Material:
     if look.encoding == "json":
-        return Material(documents_of(look.messages))
+        documents = documents_of(look.messages)
+        if documents and all(isinstance(one, list) for one in documents):
+            return Material([element for one in documents for element in one], "message: {batch: .}")
+        return Material(documents)
     own = next((one.schema for one in look.messages if one.schema), None)
     if not schemas and not own:
         known = ", ".join(fit.name for fit in look.fits) or "no format"

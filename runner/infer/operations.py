@@ -36,7 +36,7 @@ ROW_MEANINGS = ("insert", "update", "delete", "snapshot", "update_before", "upda
 CHANGES = frozenset(ROW_MEANINGS) - {"snapshot"}
 # A field with more texts names no operation.
 MOST_TEXTS = 30
-# Names that fields of operations have: they decide only between fields with the same words.
+# Names that fields of operations have: they decide only between fields with the same words, and what one letter is.
 NAMES = re.compile(
     r"(^|_)(op|ops|opt|optype|operation|operationtype|action|act|event|eventtype|type|kind|dml|verb|change)(_|$)"
 )
@@ -83,9 +83,9 @@ def _ranked(fields: Fields) -> Iterator[tuple[tuple[float, ...], Operation]]:
         known = sum(bool(meanings_of(text)) for text in texts.values())
         found = {meaning for text in distinct for meaning in meanings_of(text)[:1]}
         changes = {"insert" if one == "snapshot" else one for one in found & (CHANGES | {"snapshot"})}
-        # One letter that never changes may stand for anything.
-        if len(distinct) == 1 and max(map(len, distinct)) < 3:
+        named = bool(NAMES.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path[-1]).lower()))
+        # One letter that never changes may stand for anything, but in a field that is called like an operation.
+        if len(distinct) == 1 and max(map(len, distinct)) < 3 and not named:
             continue
         if found & CHANGES and known >= LEAST_KNOWN * len(texts) and 2 * len(texts) >= len(fields.documents):
-            named = bool(NAMES.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path[-1]).lower()))
             yield (len(changes), known / len(fields.documents), float(named), -len(path)), Operation(path, texts)
