@@ -47,6 +47,8 @@ def test_it_builds_and_its_20_tests_pass(shop: Path, spark, runner, capsys) -> N
     assert len(passed) == 20 and {"every_order_is_paid", "assert_total_amount_is_positive"} < set(passed)
     assert len(re.findall(r"OK seed (\S+)", built.err)) == 3 and len(re.findall(r"OK \w+ model", built.err)) == 5
 
+    assert Path("warehouse/customer_totals").is_dir() and not Path("warehouse/customers").exists()
+
     spent, orders = spent_by_order(), seed("raw_orders")
     customers = {row["customer_id"]: row for row in rows(capsys, "select * from {{ ref('customers') }}")}
     for person in seed("raw_customers"):

@@ -116,11 +116,7 @@ def compile_(arguments: CompileArguments, report: Report) -> int:
     artifacts.write_manifest(workspace.project, workspace.graph, compiled, contents_of)
     for node in nodes:
         if arguments.runnable:
-            report.payload(
-                runnable(
-                    macro, node.name, compiled.nodes[node.name], node.model.new_rows if node.model else ()
-                ).rstrip()
-            )
+            report.payload(runnable(macro, workspace.graph, node.name, compiled.nodes[node.name]).rstrip())
         elif arguments.print_sql:
             report.payload(compiled.nodes[node.name].sql.rstrip())
         else:

@@ -70,7 +70,7 @@ class Job:
     @property
     def tables(self) -> list[str]:
         """The names of the tables that it writes: those of models, and of tests that keep the rows that fail."""
-        return [node.name for node in self.nodes if node.writes_table]
+        return [node.relation for node in self.nodes if node.writes_table]
 
     @property
     def growing(self) -> list[str]:
@@ -80,7 +80,7 @@ class Job:
             for node in self.nodes
             if node.model and (node.model.source or node.model.is_incremental or node.model.mirror or node.model.seed)
         ]
-        return [node.name for node in models]
+        return [node.relation for node in models]
 
     @property
     def functions_file(self) -> str:

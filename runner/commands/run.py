@@ -141,7 +141,10 @@ def _elsewhere(workspace: Workspace, nodes: list[Node], folder: Path | None) -> 
             f'the tables of the state are in {target.storage}, and those of the target "{own.name}" in {own.storage}',
             hint="compare with a run into the same storage",
         )
-    return Elsewhere(target, frozenset(workspace.graph.nodes) - {node.name for node in nodes})
+    run = {node.name for node in nodes}
+    return Elsewhere(
+        target, frozenset(node.relation for name, node in workspace.graph.nodes.items() if name not in run)
+    )
 
 
 def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:

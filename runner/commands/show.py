@@ -29,7 +29,7 @@ def show(arguments: ShowArguments, report: Report) -> int:
                 for note in parts.views.prepare(node.name):
                     report.warn(RunnerWarning("source-unreadable", note))
                 parts.views.make(node)
-                columns, rows = spark.rows(f"select * from {quoted(node.name)}", arguments.limit)
+                columns, rows = spark.rows(f"select * from {quoted(node.relation)}", arguments.limit)
         except QueryFailed as failure:
             report.query_failed(f"{failure.message}{job.places.of(node, failure)}")
             return 1
@@ -61,7 +61,8 @@ def _has_rows(node: Node) -> bool:
 def _inline(workspace: Workspace, text: str) -> Node:
     """The query of --inline as a model of the graph, which reads the models that it names with or without ref()."""
     sql, reading = workspace.templates.expand(text, Where(Path("--inline")))
-    read = tables_read(sql, [name for name, node in workspace.graph.nodes.items() if node.model])
+    nodes = {node.relation: name for name, node in workspace.graph.nodes.items() if node.model}
+    read = (nodes[relation] for relation in tables_read(sql, nodes))
     node = Node("inline", "model", Model(SqlText(sql), "view"), tuple(dict.fromkeys([*reading.parents, *read])))
     workspace.graph = Graph({**workspace.graph.nodes, node.name: node})
     return node

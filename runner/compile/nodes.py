@@ -120,7 +120,7 @@ class Compiler:
 
     def _statements(self, templates: Iterable[str], model: Model, node: Node) -> tuple[str, ...]:
         """The statements of a hook, without those that are empty. What they call their table is known to others too."""
-        this = self.templates.table(node.name) if model.is_table else quoted(node.name)
+        this = self.templates.table(node.relation) if model.is_table else quoted(node.relation)
         texts = (self.templates.expand(text, node.where or Where(Path(node.path)), this)[0] for text in templates)
         return tuple(text for text in texts if text.strip())
 

@@ -8,15 +8,17 @@ from runner.compile.compiled import Compiled, CompiledNode
 from runner.compile.query import Print
 from runner.functions.avro.layout import AvroFunction
 from runner.functions.signatures import PYTHON_FUNCTIONS, PythonFunction
+from runner.project.graph import Graph
 from runner.project.templates import new_rows_view
 from runner.sql_text import names_called
 
 
-def runnable(macro: Print, name: str, node: CompiledNode, new_rows: Iterable[str] = ()) -> str:
+def runnable(macro: Print, graph: Graph, name: str, node: CompiledNode) -> str:
     """The SQL of a model after the settings and the functions that it needs; a comment says how to get those that are
-    in Python. All rows of `new_rows` are new.
+    in Python. Of what it reads only the new rows of, all rows are new.
     """
-    views = {new_rows_view(name, read): read for read in new_rows}
+    model = graph.nodes[name].model
+    views = {new_rows_view(name, read): graph.nodes[read].relation for read in (model.new_rows if model else ())}
     return macro("runnable", name, node.sql_functions, _in_python([node]), views, node.sql.rstrip())
 
 

@@ -75,7 +75,6 @@ KEYS = {
 
 # Settings of models.
 SETTINGS = {
-    "alias": "the name of a model's file is the name of its table: rename the file, or add a view with the other name",
     "schema": TARGET,
     "database": TARGET,
     "catalog": TARGET,

@@ -13,7 +13,7 @@ from runner.project.inputs import Source, Target
 from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
 from runner.project.properties import data_tests, optional_text
-from runner.project.settings import folder_settings, read_settings, setting_name
+from runner.project.settings import TABLE_NAME, TABLE_NAME_HINT, folder_settings, read_settings, setting_name
 from runner.project.sources import read_table_name
 from runner.project.table_settings import LAYOUTS, check_storage, layout_of
 from runner.spec.values import one_of, texts
@@ -49,7 +49,6 @@ TYPES = (
     *("string", "boolean", "tinyint", "smallint", "int", "bigint", "decimal(10,2)", "float", "double"),
     *("date", "timestamp", "timestamp_ntz", "binary"),
 )
-NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MOST_DIGITS = 38
 # Columns of the tables beside those of mirrors, and of steps on the way to a mirror.
@@ -169,9 +168,8 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
 
 
 def _check_name(yaml: Yaml) -> None:
-    if not NAME.fullmatch(yaml.text()):
-        hint = "use only letters from a to z, digits and _: it becomes the name of a table"
-        raise yaml.error("mirror-name", f'"{yaml.text()}" cannot be the name of a mirror', hint)
+    if not TABLE_NAME.fullmatch(yaml.text()):
+        raise yaml.error("mirror-name", f'"{yaml.text()}" cannot be the name of a mirror', TABLE_NAME_HINT)
 
 
 def _needed(yaml: Yaml, key: str) -> Yaml:

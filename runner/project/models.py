@@ -44,7 +44,7 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
         frozenset(as_tuple(config.get("tags"))),
         relative_to(project, path),
         description,
-        {"materialized": model.materialized, "meta": meta(properties, config), **_shown(config)},
+        {"materialized": model.materialized, "meta": meta(properties, config), **shown(config)},
         described,
         where=Where(path, 1),
     )
@@ -60,6 +60,7 @@ def _model(path: Path, config: Mapping[str, Any], new_rows: list[str]) -> Model:
         hooks(config.get("pre_hook")),
         hooks(config.get("post_hook")),
         replaces_partitions=config.get("incremental_strategy") == "insert_overwrite",
+        alias=config.get("alias") or "",
     )
 
 
@@ -96,9 +97,9 @@ def _contract(config: Mapping[str, Any], properties: Yaml | None, path: Path) ->
     return contract
 
 
-def _shown(config: Mapping[str, Any]) -> dict[str, Any]:
+def shown(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of its table, as they are written."""
-    return {name: config[name] for name in SETTINGS if name in config}
+    return {name: config[name] for name in ("alias", *SETTINGS) if name in config}
 
 
 def meta(properties: Yaml | None, config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -75,7 +75,8 @@ class Model:
     `on_schema_change` says what happens when its columns have changed. `new_rows` are the nodes of which it reads, in
     each run, only the rows that it has not read yet. `pre_hook` and `post_hook` are templates of statements that run
     before and after it is built. `layout` is how its table is kept, `contract` what it promises of its columns; an
-    incremental model that `replaces_partitions` puts new rows in place of all rows of their partitions.
+    incremental model that `replaces_partitions` puts new rows in place of all rows of their partitions. `alias` is what
+    its table or view is called, if that is not its name.
     """
 
     query: Source | SqlFile | SqlText | SeedFile | SourcesView | MirrorQuery
@@ -88,6 +89,7 @@ class Model:
     layout: Layout = field(default_factory=Layout)
     contract: Contract | None = None
     replaces_partitions: bool = False
+    alias: str = ""
 
     @property
     def source(self) -> Source | None:
@@ -216,14 +218,19 @@ class Node:
         return self.subject if isinstance(self.subject, Model) else None
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Its name, and that of the table beside it."""
+    def relation(self) -> str:
+        """What its table or view is called, and what is kept of a table: its folder, its lock, its checkpoint."""
+        return (self.model and self.model.alias) or self.name
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """What its table or view is called, and the table beside it."""
         query = self.model and self.model.query
-        return (self.name, query.beside) if isinstance(query, MirrorQuery) else (self.name,)
+        return (self.relation, query.beside) if isinstance(query, MirrorQuery) else (self.relation,)
 
     @property
     def writes_table(self) -> bool:
-        """Whether running it writes a table with its name."""
+        """Whether running it writes a table."""
         if isinstance(self.subject, DataTest):
             return self.subject.config.store_failures
         return bool(self.model and self.model.is_table)

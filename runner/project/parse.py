@@ -63,7 +63,7 @@ def read_templates(project: Project, properties: list[Yaml], problems: Problems)
 
 def parse(project: Project, files: list[Yaml], templates: Templates, problems: Problems) -> dict[str, Node]:
     """All nodes of the project, whose property files are `files`, by name. Mistakes are added to `problems`, and nodes
-    with mistakes are left out.
+    with mistakes are left out. From then on the templates know what the tables and views of nodes are called.
     """
     nodes = Nodes(project, problems)
     for source in project.sources:
@@ -90,6 +90,7 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
             nodes.add(_exposure(entry, nodes))
     _add_tests(nodes, tests, files)
     _check_parents(nodes)
+    templates.relations = {name: node.relation for name, node in nodes.by_name.items()}
     if not project.sources:
         _leave_out_unread_views(nodes)
     return nodes.by_name
@@ -117,23 +118,22 @@ def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
 
 
 class Nodes:
-    """The nodes found so far. `tables` are those that have a table of a name, their own or one beside it; `disabled`
-    the names of models that are not enabled.
+    """The nodes found so far. `by_relation` are those that have a table or view of a name, their own or one beside it;
+    `disabled` the names of models that are not enabled.
     """
 
     def __init__(self, project: Project, problems: Problems) -> None:
         self.project, self.problems = project, problems
         self.by_name: dict[str, Node] = {}
-        self.tables: dict[str, Node] = {}
+        self.by_relation: dict[str, Node] = {}
         self.disabled: set[str] = set()
 
     def add(self, node: Node) -> None:
-        self.by_name.setdefault(node.name, node)
-        for name in node.names:
-            taken = self.tables.setdefault(name, node)
-            if taken is not node:
-                message, by = f'the name "{name}" is taken', f"by {taken.resource_type} {taken.path}"
-                self.problems.add(RunnerError("name-taken", message, node.where, by))
+        owners = [(node.name, self.by_name.setdefault(node.name, node))]
+        owners += [(name, self.by_relation.setdefault(name, node)) for name in node.relations]
+        for name, owner in {name: owner for name, owner in owners if owner is not node}.items():
+            message, by = f'the name "{name}" is taken', f"by {owner.resource_type} {owner.path}"
+            self.problems.add(RunnerError("name-taken", message, node.where, by))
 
     def relative(self, path: Path) -> str:
         """A path as nodes have it: relative to the project's folder."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.errors import Where
-from runner.project.models import meta, relative_to
+from runner.project.models import meta, relative_to, shown
 from runner.project.nodes import SEED, Model, Node, Project, SeedFile
 from runner.project.properties import described_columns, optional_text
 from runner.project.settings import SEED_SETTINGS, as_tuple, folder_settings, hooks, is_enabled, read_settings
@@ -28,12 +28,12 @@ def seed_node(project: Project, templates: Templates, path: Path, properties: Ya
     return Node(
         path.stem,
         "seed",
-        Model(file, SEED, pre_hook=before, post_hook=after),
+        Model(file, SEED, pre_hook=before, post_hook=after, alias=config.get("alias") or ""),
         templates.read_by_hooks(path, (*before, *after)),
         frozenset(as_tuple(config.get("tags"))),
         relative_to(project, path),
         optional_text(properties.get("description")) if properties else "",
-        {"materialized": SEED, "meta": meta(properties, config)},
+        {"materialized": SEED, "meta": meta(properties, config), **shown(config)},
         described_columns(properties),
         where=Where(path, 1),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,23 @@ from runner.project.nodes import MATERIALIZATIONS, SCHEMA_CHANGES
 from runner.yaml_text import Yaml
 
 SETTINGS = (
-    *("materialized", "tags", "meta", "enabled", "pre_hook", "post_hook", "unique_key", "on_schema_change"),
+    *("materialized", "alias", "tags", "meta", "enabled", "pre_hook", "post_hook", "unique_key", "on_schema_change"),
     *table_settings.SETTINGS,
 )
-SEED_SETTINGS = ("column_types", "delimiter", "quote_columns", "tags", "meta", "enabled", "pre_hook", "post_hook")
+SEED_SETTINGS = (
+    "column_types",
+    "delimiter",
+    "quote_columns",
+    "alias",
+    "tags",
+    "meta",
+    "enabled",
+    "pre_hook",
+    "post_hook",
+)
+# What can be the name of a table in every storage and catalog.
+TABLE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+TABLE_NAME_HINT = "use only letters from a to z, digits and _: it becomes the name of a table"
 HOOKS = ("pre_hook", "post_hook")
 INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change", "incremental_strategy", "new_rows")
 
@@ -32,6 +46,8 @@ def check_setting(name: str, value: Any, known: Collection[str] = SETTINGS) -> N
         raise RunnerError("materialization-unknown", f'unknown materialisation "{value}"', hint=hint)
     if name == "enabled" and str(value).lower() not in ("true", "false"):
         raise RunnerError("setting-value", f'"enabled" is true or false, not "{value}"')
+    if name == "alias" and value is not None and not TABLE_NAME.fullmatch(str(value)):
+        raise RunnerError("setting-value", f'"{value}" cannot be an alias', hint=TABLE_NAME_HINT)
     if name == "delimiter" and not (isinstance(value, str) and len(value) == 1):
         raise RunnerError("setting-value", f'"delimiter" is one character, not "{value}"', hint='delimiter: ";"')
     if name == "column_types" and not (isinstance(value, dict) and all(isinstance(one, str) for one in value.values())):

@@ -42,6 +42,8 @@ class Templates:
         self.project, self.sources = project.name, [source.name for source in project.sources]
         # Node of a table that the runner does not make -> the node, and how it is written.
         self.foreign = {node.name: (node, written) for node, written in foreign}
+        # Node -> what its table or view is called; empty while nodes are read.
+        self.relations: Mapping[str, str] = {}
         self.reading = Reading()
         self.building = ""
         self.is_incremental = False
@@ -97,7 +99,7 @@ class Templates:
     def sql(self, path: Path, is_incremental: bool = False) -> str:
         """The SQL of a model's file; with `is_incremental` the SQL that runs once its table exists."""
         self._begin(path, is_incremental)
-        return self._shown(self.renderer.render(path, _context(path)), Where(path))
+        return self._shown(self.renderer.render(path, self._context(path)), Where(path))
 
     def overridden_sql(self, path: Path, overrides: Overrides, where: Where | None) -> str:
         """The SQL of a model's file with other variables, and texts in place of what macros print that it calls."""
@@ -105,7 +107,7 @@ class Templates:
         try:
             self._begin(path, False)
             texts = {macro: self.renderer.constant(macro, text, where) for macro, text in overrides.macros.items()}
-            return self._shown(self.renderer.render(path, {**_context(path), **texts}), Where(path))
+            return self._shown(self.renderer.render(path, {**self._context(path), **texts}), Where(path))
         finally:
             self.overrides = Overrides()
 
@@ -118,7 +120,7 @@ class Templates:
             marked = partial(_is_in, [path, *folders])
             with suppress(RunnerError):
                 self._begin(path, is_incremental)
-                trace = TracingRenderer(self.folders, self.scope, marked).trace(path, _context(path))
+                trace = TracingRenderer(self.folders, self.scope, marked).trace(path, self._context(path))
                 if trace.text == sql.strip():
                     return trace
         return None
@@ -136,7 +138,7 @@ class Templates:
     def _table_named(self, node: str) -> str:
         """What SQL calls a model, or a table that the runner does not make."""
         if node not in self.foreign:
-            return name(node)
+            return name(self._relation(node))
         return self.call("foreign_table", self.foreign[node][0].subject).strip()
 
     def singular_test_sql(self, path: Path) -> str:
@@ -159,9 +161,17 @@ class Templates:
         this = name(path.stem)
         return tuple(parent for sql in hooks for parent in self.expand(sql, Where(path, 1), this)[1].parents)
 
-    def table(self, model: str) -> str:
-        """What SQL calls the table of a model outside of this session."""
-        return STORAGES[self.target.storage].table_of(self.target, self.call, model)
+    def table(self, relation: str) -> str:
+        """What SQL calls a table outside of this session."""
+        return STORAGES[self.target.storage].table_of(self.target, self.call, relation)
+
+    def _relation(self, node: str) -> str:
+        """What the table or view of a node is called."""
+        return self.relations.get(node, node)
+
+    def _context(self, path: Path) -> dict[str, str]:
+        """What only one model's template sees."""
+        return {"this": name(self._relation(path.stem))}
 
     def _shown(self, sql: str, where: Where | None = None) -> str:
         """SQL that holds no secret; raises `secret-in-model`."""
@@ -188,7 +198,7 @@ class Templates:
         if model not in self.models:
             raise RunnerError("ref-unknown", f'there is no model "{model}"', hint=nearest_or_all(model, self.models))
         self.reading.parents.append(model)
-        return name(model)
+        return name(self._relation(model))
 
     def _new_rows(self, *names: Any) -> str:
         self._ref(*names)
@@ -226,11 +236,6 @@ class Templates:
                 check_setting(key, value)
         self.reading.config |= settings
         return ""
-
-
-def _context(path: Path) -> dict[str, str]:
-    """What only one model's template sees."""
-    return {"this": name(path.stem)}
 
 
 def _is_in(places: Iterable[Path], path: Path) -> bool:

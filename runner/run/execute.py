@@ -52,7 +52,7 @@ def maintained(node: Node, maintenance: Maintenance, place_of: PlaceOf) -> Resul
     """Maintains the table of a model."""
 
     def maintain(node: Node) -> Result:
-        notes = maintenance.maintain(node.name, bool(node.model and node.model.source))
+        notes = maintenance.maintain(node.relation, bool(node.model and node.model.source))
         return Result(node.name, "model", "success", notes=notes)
 
     return timed(node, maintain, place_of)

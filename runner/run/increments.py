@@ -9,7 +9,7 @@ from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions
 from runner.engine.tables import Tables
-from runner.project.nodes import Model
+from runner.project.nodes import Model, Node
 from runner.run.landing import finishes
 from runner.run.reading import Reading, landed_again, reading_until
 
@@ -23,17 +23,17 @@ class Increments:
     tables: Tables
     run_id: str
 
-    def build(self, name: str, model: Model) -> tuple[int, tuple[str, ...]]:
+    def build(self, node: Node, model: Model) -> tuple[int, tuple[str, ...]]:
         """Builds the table or adds what is new to it; returns the number of its rows, and notes for the user. Raises
         QueryFailed.
         """
-        compiled, seen = self.compiled.nodes[name], self.reading.changelogs(name)
+        name, compiled, seen = node.relation, self.compiled.nodes[node.name], self.reading.changelogs(node.name)
         refreshes, progress = self.tables.refreshes, self.tables.progress(name)
         self.tables.storage.recover(name)
         begun = refreshes.unfinished(name)
         if begun or not self.tables.table_view(name):
             until = reading_until(seen, {})
-            self.reading.show_new_rows(name, model.new_rows, {}, until)
+            self.reading.show_new_rows(node.name, model.new_rows, {}, until)
             with progress.writing(until):
                 # Before the table: a table that is there and was to be replaced is built again by the next run.
                 if self.tables.mark(name) != model.layout.order:
@@ -42,10 +42,10 @@ class Increments:
                 count = self.tables.replace(name, promised, model.layout)
             refreshes.done(name)
             return count, finishes(begun, self.run_id)
-        since = self._since(name, seen)
-        self._check_order(name, model.layout.order)
+        since = self._since(node, seen)
+        self._check_order(node, model.layout.order)
         until = reading_until(seen, since)
-        self.reading.show_new_rows(name, model.new_rows, since, until)
+        self.reading.show_new_rows(node.name, model.new_rows, since, until)
         with progress.writing(until):
             sql = self.tables.promised(name, compiled.increment or compiled.sql, model.contract)
             count = self.tables.apply_increment(
@@ -53,19 +53,20 @@ class Increments:
             )
         return count, ()
 
-    def _check_order(self, name: str, order: str) -> None:
+    def _check_order(self, node: Node, order: str) -> None:
         """Raises QueryFailed if the table keeps other rows together than its settings now say."""
-        built = self.tables.mark(name)
+        built = self.tables.mark(node.relation)
         if built != order:
             changed = f"{built or 'has neither partitions nor clusters'}; now {order or 'it is to have none'}"
-            raise QueryFailed(f'the table "{name}" {changed}: --full-refresh -s {name} builds it again')
+            again = f"--full-refresh -s {node.name} builds it again"
+            raise QueryFailed(f'the table "{node.relation}" {changed}: {again}')
 
-    def _since(self, name: str, seen: Mapping[str, Position | None]) -> Positions:
+    def _since(self, node: Node, seen: Mapping[str, Position | None]) -> Positions:
         """How far the table has read; raises QueryFailed if its rows cannot be those of these changelogs."""
-        again = f"--full-refresh -s {name} builds it again"
-        since = self.tables.progress(name).read()
+        again = f"--full-refresh -s {node.name} builds it again"
+        since = self.tables.progress(node.relation).read()
         if since is None:
-            raise QueryFailed(f'it is not known what "{name}" has read: {again}')
+            raise QueryFailed(f'it is not known what "{node.name}" has read: {again}')
         if changelog := landed_again(since, seen):
-            raise QueryFailed(f'"{changelog}" has landed everything again since "{name}" was built: {again}')
+            raise QueryFailed(f'"{changelog}" has landed everything again since "{node.name}" was built: {again}')
         return since

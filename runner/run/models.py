@@ -80,25 +80,25 @@ class Models:
         return replace(result, notes=(*result.notes, *unknown))
 
     def _build(self, node: Node, model: Model, missing: tuple[str, ...]) -> Result:
-        rows, notes = self._write(node.name, model)
+        rows, notes = self._write(node, model)
         self.views.was_made(node.name)
         status = "warn" if missing else "success"
         return Result(node.name, node.resource_type, status, notes=(*missing, *notes), rows=rows)
 
-    def _write(self, name: str, model: Model) -> tuple[dict[str, int], tuple[str, ...]]:
+    def _write(self, node: Node, model: Model) -> tuple[dict[str, int], tuple[str, ...]]:
         """Writes the table or creates the view; returns the number of rows of a table, and notes for the user."""
-        sql = self.compiled.nodes[name].sql
+        relation, sql = node.relation, self.compiled.nodes[node.name].sql
         match model:
             case Model(materialized="view"):
-                self.tables.view(name, self.tables.promised(name, sql, model.contract))
+                self.tables.view(relation, self.tables.promised(relation, sql, model.contract))
                 return {}, ()
             case Model(query=MirrorQuery() as query):
                 rows, notes = self.mirrors.build(query)
             case Model(query=SeedFile() as file):
-                rows, notes = self.seeds.build(name, file)
+                rows, notes = self.seeds.build(node, file)
             case Model(materialized="incremental"):
-                rows, notes = self.increments.build(name, model)
+                rows, notes = self.increments.build(node, model)
             case _:
-                promised = self.tables.promised(name, sql, model.contract)
-                rows, notes = self.tables.replace(name, promised, model.layout), ()
+                promised = self.tables.promised(relation, sql, model.contract)
+                rows, notes = self.tables.replace(relation, promised, model.layout), ()
         return {"rows": rows}, notes

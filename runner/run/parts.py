@@ -74,12 +74,12 @@ class Parts:
         model = self.graph.nodes[name].model
         names = {name} if model and model.is_table else {name, *self.graph.upstream({name})}
         nodes = [self.graph.nodes[one] for one in self.graph.order() if one in names]
-        return [self._catalog_entry(node.name, node.model) for node in nodes if node.model]
+        return [self._catalog_entry(node, node.model) for node in nodes if node.model]
 
-    def _catalog_entry(self, name: str, model: Model) -> Entry:
-        sql = None if model.is_table else self.compiled.nodes[name].sql
+    def _catalog_entry(self, node: Node, model: Model) -> Entry:
+        sql = None if model.is_table else self.compiled.nodes[node.name].sql
         layout = model.query.layout if isinstance(model.query, MirrorQuery) else model.layout
-        return Entry(name, sql, model.source is not None, distinct(self._functions(name)), layout)
+        return Entry(node.relation, sql, model.source is not None, distinct(self._functions(node.name)), layout)
 
     def _functions(self, name: str) -> Iterator[tuple[SqlFunction, ...]]:
         """The SQL functions that a model needs, a view after those of the views that it reads."""
@@ -130,5 +130,5 @@ class Parts:
 
     def _that_take_in(self, changelog: str) -> list[str]:
         """The tables that remember how far they have read a changelog."""
-        models = ((name, self.graph.nodes[name].model) for name in sorted(self.graph.downstream({changelog})))
-        return [name for name, model in models if model and (model.new_rows or model.mirror)]
+        nodes = (self.graph.nodes[name] for name in sorted(self.graph.downstream({changelog})))
+        return [node.relation for node in nodes if node.model and (node.model.new_rows or node.model.mirror)]

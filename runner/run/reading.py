@@ -52,7 +52,7 @@ class Reading:
             }
             for changelog, source in self._sources(name).items()
         ]
-        self.tables.view(view, self.tables.macro("rows_between", parent, read))
+        self.tables.view(view, self.tables.macro("rows_between", self.graph.nodes[parent].relation, read))
 
 
 def landed_again(since: Positions, seen: Mapping[str, Position | None]) -> str | None:

@@ -9,7 +9,7 @@ from runner.compile.compiled import Compiled
 from runner.csv_text import read_csv
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
-from runner.project.nodes import SeedFile
+from runner.project.nodes import Node, SeedFile
 from runner.render import name as quoted
 
 
@@ -26,20 +26,23 @@ class Seeds:
         rows = read_csv(file.path, file.delimiter)
         self.spark.rows_view(file.view, rows.rows, ", ".join(f"{quoted(column)} string" for column in rows.columns))
 
-    def build(self, name: str, file: SeedFile) -> tuple[int, tuple[str, ...]]:
+    def build(self, node: Node, file: SeedFile) -> tuple[int, tuple[str, ...]]:
         """Loads a seed; returns the number of its rows, and notes for the user."""
-        refreshes, mark = self.tables.refreshes, self._mark(name, file)
+        name, sql, refreshes = node.relation, self.compiled.nodes[node.name].sql, self.tables.refreshes
+        mark = _mark(file, sql)
         if not refreshes.unfinished(name) and self.tables.mark(name) == mark and self.tables.table_view(name):
             return self.tables.count(name), ("unchanged since it was loaded",)
         self.show_file(file)
         # A table without a mark is loaded again.
         self.tables.write_mark(name, "")
-        count = self.tables.replace(name, self.compiled.nodes[name].sql)
+        count = self.tables.replace(name, sql)
         self.tables.write_mark(name, mark)
         refreshes.done(name)
         return count, ()
 
-    def _mark(self, name: str, file: SeedFile) -> str:
-        content = hashlib.sha256(file.path.read_bytes())
-        content.update(f"{file.delimiter}{self.compiled.nodes[name].sql}".encode())
-        return content.hexdigest()
+
+def _mark(file: SeedFile, sql: str) -> str:
+    """What a table is loaded from."""
+    content = hashlib.sha256(file.path.read_bytes())
+    content.update(f"{file.delimiter}{sql}".encode())
+    return content.hexdigest()

@@ -84,9 +84,9 @@ class TestRuns:
         session = self.spark.fresh()
         self.views.prepare_shapes(test.model)
         for name, rows in test.given.items():
-            self.spark.given_rows(session, name, rows)
+            self.spark.given_rows(session, self._relation(name), rows)
         for read in test.new_rows:
-            session.view(new_rows_view(test.model, read), self.macro("all_rows", quoted(read)))
+            session.view(new_rows_view(test.model, read), self.macro("all_rows", quoted(self._relation(read))))
         compiled = self.compiled.nodes[node.name if test.file else test.model]
         columns, got = session.rows(compiled.sql)
         named = list(dict.fromkeys(key for row in test.expect for key in row)) or columns
@@ -95,6 +95,9 @@ class TestRuns:
             known = ", ".join(columns)
             raise QueryFailed(f'the expected rows have a column "{unknown[0]}", and the model does not: {known}')
         return _compared(node, in_any_order(_only(named, got), _only(named, test.expect)))
+
+    def _relation(self, name: str) -> str:
+        return self.reading.graph.nodes[name].relation
 
     def case(self, node: Node) -> Result:
         """Passes if the format makes the expected rows from the messages, in the same order."""

@@ -53,12 +53,12 @@ class Views:
             case Model(query=Source()):
                 self.tables.changelog_view(node.name)
             case Model(materialized="view") | DataTest(config=TestConfig(store_failures=False)):
-                self.tables.view(node.name, self.compiled.nodes[node.name].sql)
+                self.tables.view(node.relation, self.compiled.nodes[node.name].sql)
             case DataTest():
                 if not self.tables.table_view(node.name):
                     raise QueryFailed(f'"{node.name}" has kept no rows yet: runner test -s {node.name}')
             case Model() as model:
-                if not self.tables.readable_view(node.name):
+                if not self.tables.readable_view(node.relation):
                     command = "seed" if model.seed else "run"
                     raise QueryFailed(f'"{node.name}" has not been built yet: runner {command} -s {node.name}')
 
@@ -113,7 +113,7 @@ class Views:
         if node.model and node.model.is_table and not node.model.source:
             if node.model.seed:
                 self.show_file(node.model.seed)
-            self.tables.view(node.name, self.compiled.nodes[node.name].sql)
+            self.tables.view(node.relation, self.compiled.nodes[node.name].sql)
         else:
             self.make(node)
 

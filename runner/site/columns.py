@@ -28,11 +28,20 @@ def columns_of_models(graph: Graph, compiled: Compiled) -> dict[str, Columns]:
     for name in graph.order():
         node = graph.nodes[name]
         if node.model:
-            out[name] = _columns(node, node.model, compiled, out)
+            out[name] = _columns(node, node.model, compiled, _read(graph, node, out))
     return out
 
 
-def _columns(node: Node, model: Model, compiled: Compiled, known: Mapping[str, Columns]) -> Columns:
+def _read(graph: Graph, node: Node, known: Mapping[str, Columns]) -> dict[str, tuple[str, list[str]]]:
+    """What SQL calls the models that a node reads -> their names and their columns, as far as these are known."""
+    return {
+        graph.nodes[parent].relation: (parent, known[parent]["names"])
+        for parent in node.parents
+        if known.get(parent, {}).get("names")
+    }
+
+
+def _columns(node: Node, model: Model, compiled: Compiled, known: Mapping[str, tuple[str, list[str]]]) -> Columns:
     match model.query:
         case Source(format=spec):
             return _in_words(COLUMNS, f"from the messages, as the format {spec.name} says")
@@ -45,13 +54,13 @@ def _columns(node: Node, model: Model, compiled: Compiled, known: Mapping[str, C
         case SeedFile() as file:
             return _in_words(read_csv(file.path, file.delimiter).columns, f"from the file {node.path}")
     sql = compiled.nodes[node.name].sql
-    tables = {parent: known[parent]["names"] for parent in node.parents if known.get(parent, {}).get("names")}
+    tables = {relation: columns for relation, (_, columns) in known.items()}
     read = columns_read(sql, tables) if len(sql) <= LONGEST else None
     if read is None:
         return _in_words(node.columns, "the SQL does not tell which columns these come from")
     return {
         "names": list(read),
-        "from": {name: [list(one) for one in ends] for name, ends in read.items()},
+        "from": {name: [[known[of][0] if of in known else of, one] for of, one in ends] for name, ends in read.items()},
         "words": "",
     }
 

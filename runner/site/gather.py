@@ -114,6 +114,7 @@ def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
             yield "key", ", ".join(mirror.key)
         case Model() as model:
             yield "materialized", model.materialized
+            yield "called", model.alias
             yield "unique key", ", ".join(model.unique_key)
             yield "new rows of", ", ".join(model.new_rows)
         case DataTest(kind=kind, model=model_name, config=config):

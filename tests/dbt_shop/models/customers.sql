@@ -1,6 +1,7 @@
 {{
     config(
         materialized = 'table',
+        alias = 'customer_totals',
         tags = ['nightly'],
         meta = {'owner': 'sales'}
     )
