@@ -1,4 +1,14 @@
-{#- Data tests: each returns the rows that fail. -#}
+{#- Data tests: each returns the rows that fail. Where one look at each row is enough, `passes_NAME` beside `test_NAME`, with the same arguments but the
+    model, is an aggregate of the table that is true if no row fails: tests of one table that have it read the table together. -#}
+
+{#- One row about a table: for each test, in a column of its name, whether no row fails. `passes` has the aggregate of each test. -#}
+{%- macro tested_together(model, passes) -%}
+select
+  {%- for test, passing in passes.items() %}
+  {{ passing }} as {{ name(test) }}{{ ',' if not loop.last }}
+  {%- endfor %}
+from {{ model }}
+{%- endmacro -%}
 
 {#- The rows of a model that a test looks at. -#}
 {%- macro rows_where(model, condition) -%} (select * from {{ model }} where {{ condition }}) {%- endmacro -%}
@@ -32,15 +42,25 @@ from (
 select count(*) as rows from {{ model }} having count(*) < {{ at_least }}{% if at_most is not none %} or count(*) > {{ at_most }}{% endif %}
 {%- endmacro -%}
 
+{%- macro passes_row_count(at_least=0, at_most=none) -%}
+count(*) >= {{ at_least }}{% if at_most is not none %} and count(*) <= {{ at_most }}{% endif %}
+{%- endmacro -%}
+
 {#- Whether the newest row is too old: `within` is an interval such as `1 day`. -#}
 {%- macro test_fresh(model, column, within) -%}
 select max({{ column_path(column) }}) as newest from {{ model }}
 having coalesce(max({{ column_path(column) }}) < current_timestamp() - interval {{ within }}, true)
 {%- endmacro -%}
 
+{%- macro passes_fresh(column, within) -%}
+coalesce(max({{ column_path(column) }}) >= current_timestamp() - interval {{ within }}, false)
+{%- endmacro -%}
+
 {%- macro test_not_null(model, column) -%}
 select * from {{ model }} where {{ column_path(column) }} is null
 {%- endmacro -%}
+
+{%- macro passes_not_null(column) -%} count_if({{ column_path(column) }} is null) = 0 {%- endmacro -%}
 
 {%- macro test_unique(model, column) -%}
 {%- set value = column_path(column) -%}
@@ -50,9 +70,17 @@ select {{ value }}{{ named_as(column) }}, count(*) as times from {{ model }} whe
 {%- macro test_accepted_values(model, column, values, quote='true') -%}
 {%- set value = column_path(column) -%}
 select {{ value }}{{ named_as(column) }}, count(*) as times from {{ model }}
-where {{ value }} is not null and {% if quote == 'false' %}{{ value }} not in ({{ values | join(', ') }})
-{%- else %}cast({{ value }} as string) not in ({{ values | map('sql_text') | join(', ') }}){% endif %}
+where {{ not_accepted(value, values, quote) }}
 group by {{ value }}
+{%- endmacro -%}
+
+{%- macro passes_accepted_values(column, values, quote='true') -%}
+count_if({{ not_accepted(column_path(column), values, quote) }}) = 0
+{%- endmacro -%}
+
+{%- macro not_accepted(value, values, quote) -%}
+{{ value }} is not null and {% if quote == 'false' %}{{ value }} not in ({{ values | join(', ') }})
+{%- else %}cast({{ value }} as string) not in ({{ values | map('sql_text') | join(', ') }}){% endif %}
 {%- endmacro -%}
 
 {%- macro test_relationships(model, column, to, field) -%}
@@ -66,6 +94,8 @@ group by {{ value }}
 {%- macro test_expression_is_true(model, expression) -%}
 select * from {{ model }} where not coalesce({{ expression }}, false)
 {%- endmacro -%}
+
+{%- macro passes_expression_is_true(expression) -%} count_if(not coalesce({{ expression }}, false)) = 0 {%- endmacro -%}
 
 {#- The values of a mirror's rows that do not fit the types of their columns, and are null there. -#}
 {%- macro test_fits(model, key) -%}

@@ -11,6 +11,7 @@ from runner.commands.arguments import TRIGGER, RunArguments
 from runner.commands.job import Job, run_locked
 from runner.commands.repeat import repeatable
 from runner.commands.workspace import NOTHING, Wanted, Workspace
+from runner.compile.together import queries_together
 from runner.errors import RunnerError
 from runner.project.inputs import Elsewhere
 from runner.project.nodes import DECLARED, Case, DataTest, FunctionTest, Node, UnitTest
@@ -98,6 +99,7 @@ def execute_nodes(job: Job, parts: Parts, report: Report, threads: int, fail_fas
     queries = {
         **{name: case.query.meaning for name, case in job.compiled.cases.items()},
         **{name: str(test.file) for name, test in job.compiled.function_tests.items()},
+        **job.compiled.together,
     }
     run, cancel, measures = parts.execution(job.places.of).run, parts.spark.cancel, parts.spark.measures
     report.measuring(measures.now)
@@ -129,7 +131,8 @@ def _job(workspace: Workspace, command: str, nodes: list[Node], arguments: RunAr
     job = Job.of(workspace, command, nodes, arguments.full_refresh)
     elsewhere = _elsewhere(workspace, nodes, arguments.selection.state) if arguments.defer else None
     again = repeatable(arguments, workspace.project.target.name)
-    return replace(job, reads_nothing=arguments.empty, elsewhere=elsewhere, arguments=again)
+    compiled = replace(job.compiled, together=queries_together(nodes, workspace.templates))
+    return replace(job, compiled=compiled, reads_nothing=arguments.empty, elsewhere=elsewhere, arguments=again)
 
 
 def _elsewhere(workspace: Workspace, nodes: list[Node], folder: Path | None) -> Elsewhere:

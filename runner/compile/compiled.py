@@ -92,11 +92,14 @@ class CompiledFunctionTest:
 
 @dataclass(frozen=True)
 class Compiled:
-    """Name -> what was compiled, for the nodes that were asked for and all that they read."""
+    """Name -> what was compiled, for the nodes that were asked for and all that they read. Of data tests that one query
+    answers, `together` has that query.
+    """
 
     nodes: Mapping[str, CompiledNode] = field(default_factory=dict)
     cases: Mapping[str, CompiledCase] = field(default_factory=dict)
     function_tests: Mapping[str, CompiledFunctionTest] = field(default_factory=dict)
+    together: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sql_functions(self) -> tuple[SqlFunction, ...]:

@@ -61,7 +61,7 @@ class ContentsOf:
         """The checksums of all that decides what comes of a node."""
         subject = node.subject
         templates = list(_templates(subject))
-        named = Named(frozenset(_macros(subject)))
+        named = Named(frozenset(self.calls.renderer.files.keys() & set(_macros(subject))))
         for template in templates:
             named = named.and_also(self.calls.named_in(template))
         out = {"body": checksum(_body(subject)), **_configs(subject)}
@@ -232,7 +232,7 @@ def _macros(subject: Subject) -> Iterator[str]:
         case Model(query=MirrorQuery(shows=shows)):
             yield f"mirror_{shows}"
         case DataTest(kind=kind, file=None):
-            yield f"test_{kind}"
+            yield from (f"test_{kind}", f"passes_{kind}")
 
 
 def _source(subject: Subject) -> Source | None:

@@ -13,7 +13,7 @@ from runner.contract import MACRO_GLOBALS
 from runner.errors import RunnerError, Where, nearest_or_all, placed
 from runner.project import absent
 from runner.project.constant_calls import Call, constant_calls
-from runner.project.nodes import Node, Overrides, Project
+from runner.project.nodes import DataTest, Node, Overrides, Project
 from runner.project.settings import check_setting
 from runner.project.variables import public_env_var, secret_in_model, variable
 from runner.render import Renderer, Signature, TracingRenderer, name
@@ -131,9 +131,26 @@ class Templates:
     def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any], where: str = "") -> str:
         """The query of the rows of a model that fail a data test, among those for which `where` is true."""
         self.reading, self.building = Reading(), ""
+        return self._shown(self.renderer.call(f"test_{kind}", model=self._rows(model, where), **arguments))
+
+    def passing(self, test: DataTest) -> str | None:
+        """The aggregate of a table that is true if no row fails a data test; None if the kind of test has none. It
+        stands beside the query of the rows that fail: a project may have replaced that.
+        """
+        query, aggregate = (self.renderer.files.get(f"{of}_{test.kind}") for of in ("test", "passes"))
+        if aggregate is None or aggregate != query:
+            return None
+        self.reading, self.building = Reading(), ""
+        return self.renderer.call(f"passes_{test.kind}", **test.arguments).strip()
+
+    def tested_together(self, model: str, where: str, passing: Mapping[str, str]) -> str:
+        """The query of one row: for each data test of a model, whether no row fails for which `where` is true."""
+        return self._shown(self.renderer.call("tested_together", self._rows(model, where), passing))
+
+    def _rows(self, model: str, where: str) -> str:
+        """The rows of a model, or of a table that the runner does not make, for which `where` is true."""
         table = self._table_named(model)
-        rows = self.renderer.call("rows_where", table, where).strip() if where else table
-        return self._shown(self.renderer.call(f"test_{kind}", model=rows, **arguments))
+        return self.renderer.call("rows_where", table, where).strip() if where else table
 
     def _table_named(self, node: str) -> str:
         """What SQL calls a model, or a table that the runner does not make."""

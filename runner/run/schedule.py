@@ -15,7 +15,7 @@ from threading import Thread
 from typing import Protocol
 
 from runner.project.graph import Graph
-from runner.project.nodes import Case, DataTest, FunctionTest, Model, Node, UnitTest
+from runner.project.nodes import DataTest, Model, Node, UnitTest
 from runner.run.results import Interrupted, Result
 
 POLL_SECONDS = 0.2
@@ -43,9 +43,8 @@ def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, 
             case DataTest():
                 for reader in (_models_below(graph, _tested(graph.nodes[name])) & chosen) - before[name]:
                     before[reader].add(name)
-            case Case() | FunctionTest():
-                leader = leaders.setdefault(queries[name], name)
-                before[name] |= {leader} - {name}
+        if name in queries:
+            before[name] |= {leaders.setdefault(queries[name], name)} - {name}
     return {name: sorted(before[name]) for name in sorted(chosen)}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.compile.compiled import Compiled, CompiledCase
-from runner.engine.errors import QueryFailed
+from runner.engine.errors import QueryFailed, SparkGone
 from runner.engine.messages import messages_view
 from runner.engine.session import Spark
 from runner.engine.tables import Tables
@@ -33,9 +33,7 @@ Row = Mapping[str, Any]
 
 @dataclass
 class TestRuns:
-    """Runs the tests of one run. A query that several cases or function tests share runs once for all of them. `macro`
-    prints SQL.
-    """
+    """Runs the tests of one run. A query that several tests share runs once for all of them. `macro` prints SQL."""
 
     compiled: Compiled
     spark: Spark
@@ -44,6 +42,7 @@ class TestRuns:
     reading: Reading
     tables: Tables
     macro: Callable[..., str]
+    verdicts: dict[str, Row] = field(default_factory=dict)
     case_rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
     function_rows: dict[Path, list[Row]] = field(default_factory=dict)
 
@@ -53,6 +52,8 @@ class TestRuns:
         notes += self.recount.views(test.source) if test.source else ()
         if test.mirror:
             self.reading.show_read_rows(test.model, test.mirror.models)
+        if self._has_passed(node.name):
+            return Result(node.name, "test", "warn" if notes else "pass", "", notes, 0)
         sql = self.compiled.nodes[node.name].sql
         if test.config.store_failures:
             self.tables.replace(node.name, sql)
@@ -66,6 +67,26 @@ class TestRuns:
         if test.config.store_failures:
             message += f', kept in the table "{node.name}"'
         return Result(node.name, "test", status, message, (*notes, *shown), failures)
+
+    def _has_passed(self, name: str) -> bool:
+        """Whether a query has told of a test, together with others, that no row fails."""
+        sql = self.compiled.together.get(name)
+        if sql is None:
+            return False
+        if sql not in self.verdicts:
+            self.verdicts[sql] = self._verdict(sql)
+        return bool(self.verdicts[sql].get(name))
+
+    def _verdict(self, sql: str) -> Row:
+        """For each test in a query whether no row fails; nothing if the query fails, which one of them is to blame for:
+        each then runs alone.
+        """
+        try:
+            return self.spark.rows(sql)[1][0]
+        except SparkGone:
+            raise
+        except QueryFailed:
+            return {}
 
     def _judge(self, sql: str, config: TestConfig, found: int) -> tuple[int, str]:
         """The number of failures of a test of which at least `found` rows fail, and the status."""

@@ -1,0 +1,176 @@
+"""Data tests of one table read it together, and say the same as each alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.commands.arguments import ProjectArguments
+from runner.commands.workspace import Workspace
+from runner.compile import together
+
+TESTED = """
+models:
+  - name: orders
+    data_tests:
+      - row_count: {at_least: 4, at_most: 4}
+      - row_count: {name: too_few, at_least: 5}
+      - row_count: {name: too_many, at_most: 3}
+      - expression_is_true: {name: all_positive, expression: amount > 0}
+      - expression_is_true:
+          name: small_or_unknown
+          expression: coalesce(amount, 0) in (select n from values (0), (5) as v(n))
+      - expression_is_true: {name: all_small, expression: amount < 100, config: {severity: warn}}
+      - expression_is_true: {name: all_small_of_ann, expression: amount < 100, config: {where: "buyer = 'ann'"}}
+      - expression_is_true: {name: none_of_ann, expression: "false", config: {where: "buyer = 'ann'"}}
+      - not_null: {name: has_a, column_name: "tags['a']"}
+      - not_null: {name: has_b, column_name: "tags['b']"}
+    columns:
+      - name: id
+        data_tests: [not_null, unique, {fresh: {within: 1 day}}]
+      - name: amount
+        data_tests:
+          - not_null
+          - not_null: {name: few_are_null, config: {warn_if: "> 0", error_if: "> 1"}}
+          - not_null: {name: kept_when_null, config: {store_failures: true}}
+          - not_null: {name: none_counts, config: {limit: 0}}
+      - name: buyer
+        data_tests:
+          - not_null
+          - accepted_values: {values: [ann, bob]}
+          - accepted_values: {name: only_ann, values: [ann]}
+      - name: paid_at
+        data_tests: [{fresh: {within: 1 day}}, {fresh: {name: of_this_century, within: 900 months}}]
+"""
+FILES = {
+    "project.yml": "name: shop",
+    "models/orders.sql": """
+{{ config(materialized='table') }}
+select id, amount, buyer, paid_at, map('a', id) as tags
+from values
+  (current_timestamp(), 5, 'ann', timestamp '2024-05-01 10:00:00'),
+  (current_timestamp(), 5, 'ann', timestamp '2024-05-02 10:00:00'),
+  (current_timestamp(), null, 'bob', null),
+  (current_timestamp(), 500, 'bob', null)
+as t(id, amount, buyer, paid_at)
+""",
+    "models/orders.yml": TESTED,
+}
+# Test -> its status, and the number of rows that fail.
+EXPECTED = {
+    "row_count_orders": ("pass", 0),
+    "too_few": ("fail", 1),
+    "too_many": ("fail", 1),
+    "all_positive": ("fail", 1),
+    "small_or_unknown": ("fail", 1),
+    "all_small": ("warn", 2),
+    "all_small_of_ann": ("pass", 0),
+    "none_of_ann": ("fail", 2),
+    "not_null_orders_id": ("pass", 0),
+    "unique_orders_id": ("fail", 1),
+    "fresh_orders_id": ("pass", 0),
+    "not_null_orders_amount": ("fail", 1),
+    "few_are_null": ("warn", 1),
+    "kept_when_null": ("fail", 1),
+    "none_counts": ("pass", 0),
+    "not_null_orders_buyer": ("pass", 0),
+    "accepted_values_orders_buyer": ("pass", 0),
+    "only_ann": ("fail", 1),
+    "fresh_orders_paid_at": ("fail", 1),
+    "of_this_century": ("pass", 0),
+    "has_a": ("pass", 0),
+    "has_b": ("fail", 4),
+}
+
+
+def results(root: Path) -> dict[str, dict[str, Any]]:
+    found = json.loads((root / "target/run_results.json").read_text())["results"]
+    return {one["unique_id"].split(".")[2]: one for one in found}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries whose rows were asked for."""
+    from runner.engine.session import Spark
+
+    queries: list[str] = []
+    rows = Spark.rows
+
+    def remembered(self: Spark, sql: str, limit: int | None = None) -> Any:
+        queries.append(sql)
+        return rows(self, sql, limit)
+
+    monkeypatch.setattr(Spark, "rows", remembered)
+    return queries
+
+
+@pytest.mark.usefixtures("spark", "interpreted")
+def test_they_say_the_same_as_each_alone(
+    project: Callable[..., Path], runner: Callable[..., Any], asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = project(FILES)
+    assert runner("run").code == 0
+    asked.clear()
+    assert runner("test").code == 1
+    found = results(root)
+    assert {name: (one["status"], one["failures"]) for name, one in found.items()} == EXPECTED
+    # Two for all rows and for ann's; those that fail; those that are alone.
+    alone = {"unique_orders_id", "few_are_null", "kept_when_null"}
+    failed = {name for name, (status, _) in EXPECTED.items() if status != "pass"} | {"none_counts"}
+    assert len([sql for sql in asked if "failures" not in sql]) == 2 + len(failed | alone)
+
+    monkeypatch.setattr("runner.commands.run.queries_together", lambda *_: {})
+    assert runner("test").code == 1
+    each = results(root)
+    assert {name: (one["status"], one["failures"], one["message"]) for name, one in each.items()} == {
+        name: (one["status"], one["failures"], one["message"]) for name, one in found.items()
+    }
+
+
+@pytest.mark.usefixtures("spark", "interpreted")
+def test_one_that_cannot_be_asked_leaves_the_others(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
+    wrong = "\n      - expression_is_true: {name: wrong, expression: amounts > 0}"
+    root = project({**FILES, "models/orders.yml": TESTED.replace("data_tests:", f"data_tests:{wrong}", 1)})
+    assert runner("run").code == 0
+    assert runner("test").code == 1
+    found = results(root)
+    assert found.pop("wrong")["status"] == "error"
+    assert {name: (one["status"], one["failures"]) for name, one in found.items()} == EXPECTED
+
+
+OWN = """
+{% macro test_even(model, column) %} select * from {{ model }} where {{ column }} % 2 <> 0 {% endmacro %}
+{% macro passes_even(column) %} max({{ column }} % 2) = 0 {% endmacro %}
+{% macro test_not_null(model, column) %} select 1 as a where false {% endmacro %}
+"""
+
+
+def groups(root: Path) -> list[list[str]]:
+    """The tests that go together."""
+    workspace = Workspace(ProjectArguments(project_dir=root))
+    found = together.queries_together(workspace.graph.nodes.values(), workspace.templates)
+    return sorted((sorted(name for name in found if found[name] == sql) for sql in set(found.values())), key=len)
+
+
+def test_which_go_together(project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    of_all = {"row_count_orders", "too_few", "too_many", "all_positive", "small_or_unknown", "all_small", "none_counts"}
+    of_all |= {f"not_null_orders_{column}" for column in ("id", "amount", "buyer")} | {"has_a", "has_b", "only_ann"}
+    of_all |= {"accepted_values_orders_buyer", "fresh_orders_id", "fresh_orders_paid_at", "of_this_century"}
+    root = project(FILES)
+    assert groups(root) == [["all_small_of_ann", "none_of_ann"], sorted(of_all)]
+    monkeypatch.setattr(together, "MOST", 8)
+    # Of 17, one is left that would be alone.
+    assert [len(names) for names in groups(root)] == [2, 8, 8]
+
+
+def test_of_macros_of_ones_own(project: Callable[..., Path]) -> None:
+    """A test that has replaced a built-in one is not told by what that has beside it."""
+    even = "\n      - even: {column: amount}\n      - even: {name: again, column: amount}"
+    own = TESTED.replace("data_tests:", f"data_tests:{even}", 1)
+    found = groups(project({**FILES, "models/orders.yml": own, "macros/own.sql": OWN}))
+    assert {"even_orders", "again"} < set(found[1])
+    assert not [name for group in found for name in group if name.startswith(("not_null", "has_"))]
