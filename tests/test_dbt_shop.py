@@ -84,7 +84,7 @@ def test_what_it_says_of_itself(shop: Path, runner) -> None:
     nodes = manifest["nodes"]
     assert nodes["model.dbt_shop.customers"]["config"]["meta"] == {"owner": "sales"}
     types = defaultdict(list)
-    for node in nodes.values():
+    for node in [*nodes.values(), *manifest["unit_tests"].values()]:
         types[node["resource_type"]].append(node["name"])
     counts = {kind: len(names) for kind, names in types.items()}
     assert counts == {"seed": 3, "model": 5, "test": 20, "unit_test": 2}

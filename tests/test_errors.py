@@ -71,7 +71,7 @@ def selecting(code: str, hint: str | None, says: str, *words: str) -> Case:
 STATE = "--state FOLDER, or the environment variable RUNNER_STATE: the target folder of an earlier run"
 
 
-DELTA = '{"metadata": {"target": {"name": "prod", "storage": "delta", "path": "/lake", "catalog": null}}}'
+DELTA = '{"metadata": {"env": {"target": "prod", "storage": "delta", "path": "/lake"}}}'
 FAILED = '{"args": %s, "results": [{"unique_id": "model.shop.m", "status": "error"}]}'
 
 

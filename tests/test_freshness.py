@@ -69,7 +69,7 @@ def test_sources_that_are_too_old_are_errors(project, runner) -> None:
     }
     assert found["crm.old"]["max_loaded_at"] == times[0]
     assert 200 * 60 <= found["crm.old"]["max_loaded_at_time_ago_in_s"] < 240 * 60
-    assert found["crm.empty"]["max_loaded_at"] is None
+    assert found["crm.empty"]["max_loaded_at"] == "0001-01-01T00:00:00+00:00"
     # The last message of the file was sent at this time.
     assert found["shop"]["max_loaded_at"] == "2024-03-15T02:12:00.31Z"
     assert runner("source", "freshness", "-s", "source:crm.new", "source:crm.between").code == 0

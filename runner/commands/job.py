@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -59,13 +60,13 @@ class Job:
         return cls(workspace, command, nodes, compiled, library, full_refresh)
 
     @property
-    def about(self) -> dict[str, Any]:
-        """How it was run, as dbt's run_results.json has it, and how far each source has landed by now."""
+    def how(self) -> dict[str, Any]:
+        """How it was run, and how far each source has landed by now."""
         from runner.engine.fresher import landed_until
 
         project = self.workspace.project
         landed = landed_until(project.target, project.sources)
-        return {"args": {"which": self.command, **self.arguments}, "sources": landed}
+        return {"which": self.command, **self.arguments, "landed": landed}
 
     @property
     def tables(self) -> list[str]:
@@ -104,6 +105,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
     project, graph = job.workspace.project, job.workspace.graph
     artifacts.write_compiled(project, graph, job.compiled, job.functions_file)
     artifacts.write_manifest(project, graph, job.compiled, ContentsOf(project, job.library).node)
+    began = time.monotonic()
     run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     with StopSignals() as signals:
         try:
@@ -115,7 +117,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
             if not signals.only_count:
                 why = "because the run was interrupted"
                 results = [Result(node.name, node.resource_type, "skipped", why) for node in job.nodes]
-                artifacts.write_results(project, graph, run_id, results, job.about)
+                artifacts.write_results(project, graph, run_id, results, time.monotonic() - began, job.how)
                 report.done(results)
             raise
     report.done(results)
@@ -126,7 +128,7 @@ def _worked(
     job: Job, report: Report, work: Callable[[Parts], list[Result]], run_id: str, signals: StopSignals
 ) -> list[Result]:
     """The results of the work. They are written before the session ends: it may hang."""
-    project, interrupted = job.workspace.project, None
+    project, interrupted, began = job.workspace.project, None, time.monotonic()
     with _locks(project, job.command) as locks:
         locks.take(job.tables, lambda session: _end(project.target, session))
         with open_spark(
@@ -144,7 +146,8 @@ def _worked(
                 results = work(parts)
             except Interrupted as error:
                 results, interrupted = error.results, error
-            artifacts.write_results(project, job.workspace.graph, run_id, results, job.about)
+            seconds = time.monotonic() - began
+            artifacts.write_results(project, job.workspace.graph, run_id, results, seconds, job.how)
     if interrupted:
         raise interrupted
     return results

@@ -16,6 +16,8 @@ WRITES = {
     MANIFEST: "compile, run, test and build write it to the target folder",
     RESULTS: "run, test and build write it to the target folder",
 }
+# Where a manifest has its nodes.
+LISTS = ("nodes", "sources", "exposures", "unit_tests")
 NEW = "new"
 # Parts of a node that `state:modified.PART` names.
 PARTS = ("body", "configs", "macros", "vars", "format")
@@ -59,8 +61,8 @@ def contents_in(folder: Path) -> dict[str, Contents]:
     """The contents of all nodes in the manifest of a folder, by their names."""
     manifest = read_artifact(folder, MANIFEST)
     try:
-        entries = [*manifest["nodes"].values(), *manifest["sources"].values(), *manifest.get("exposures", {}).values()]
-        return {name_in(entry): dict(entry["contents"]) for entry in entries}
+        entries = [entry for one in LISTS for entry in manifest[one].values()]
+        return {name_in(entry): dict(entry["config"]["contents"]) for entry in entries}
     except (KeyError, TypeError, AttributeError, ValueError):
         raise unreadable(folder / MANIFEST, "a node has no contents") from None
 
@@ -69,9 +71,9 @@ def target_in(folder: Path) -> Target:
     """The target whose tables a run has written."""
     manifest = read_artifact(folder, MANIFEST)
     try:
-        place = manifest["metadata"]["target"]
-        catalog = Catalog(**place["catalog"]) if place["catalog"] else None
-        return Target(place["name"], place["path"], place["storage"], catalog=catalog)
+        place = manifest["metadata"]["env"]
+        catalog = Catalog(place["catalog"], place["schema"]) if "catalog" in place else None
+        return Target(place["target"], place["path"], place["storage"], catalog=catalog)
     except (KeyError, TypeError):
         raise unreadable(folder / MANIFEST, "it does not say where the tables are") from None
 
@@ -84,11 +86,15 @@ def unique_id(project: Project, node: Node) -> str:
 def name_in(entry: Mapping[str, Any]) -> str:
     """The name of the node of an entry in a manifest.
 
-    >>> name_in({"resource_type": "source", "name": "shop"}), name_in({"resource_type": "model", "name": "orders"})
-    ('source.shop', 'orders')
+    >>> of = {"package_name": "p"}
+    >>> name_in({**of, "resource_type": "source", "unique_id": "source.p.crm.users"})
+    'source.crm.users'
+    >>> name_in({**of, "resource_type": "model", "unique_id": "model.p.orders"})
+    'orders'
     """
-    kind, name = entry["resource_type"], entry["name"]
-    return f"{kind}.{name}" if kind in DECLARED else str(name)
+    kind = entry["resource_type"]
+    label = str(entry["unique_id"]).removeprefix(f"{kind}.{entry['package_name']}.")
+    return f"{kind}.{label}" if kind in DECLARED else label
 
 
 def statuses_in(folder: Path) -> dict[str, str]:
@@ -102,7 +108,8 @@ def statuses_in(folder: Path) -> dict[str, str]:
 
 def landed_in(folder: Path) -> dict[str, Mapping[str, Any]]:
     """Source -> how far it had landed after the last run of a folder."""
-    landed = read_artifact(folder, RESULTS).get("sources")
+    how = read_artifact(folder, RESULTS).get("args")
+    landed = how.get("landed") if isinstance(how, dict) else None
     if not isinstance(landed, dict):
         raise unreadable(folder / RESULTS, "it does not say how far sources have landed")
     return landed
