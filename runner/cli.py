@@ -253,7 +253,9 @@ def _ls(args: Namespace, report: Report) -> int:
 def _show(args: Namespace, report: Report) -> int:
     from runner.commands.show import show
 
-    return show(ShowArguments(_project(args), _selected(args), args.inline, args.limit, args.output), report)
+    return show(
+        ShowArguments(_project(args), _selected(args), args.inline, args.limit, args.output, args.defer), report
+    )
 
 
 def _docs(args: Namespace, report: Report) -> int:
@@ -358,7 +360,7 @@ COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Sectio
     ("compile", _compile, "write the SQL of models to target/compiled", (flags.selection, flags.of_compile)),
     ("check", _check, "read and compile everything, report all mistakes", ()),
     ("ls", _ls, "list sources, models and tests", (flags.selection, flags.of_ls)),
-    ("show", _show, "show the first rows of a model or query", (flags.selection, flags.of_show)),
+    ("show", _show, "show the first rows of a model or query", (flags.selection, flags.of_show, flags.defer)),
     ("docs", _docs, "write a page about everything in the project", (flags.of_docs,)),
     ("parse", _parse, "show the changelog rows of a file of messages", (flags.of_parse, flags.of_messages)),
     (

@@ -91,6 +91,7 @@ def test_tables_are_called_by_it(project: Callable[..., Path], runner: Callable[
     deferred = runner("build", "-t", "dev", "-s", "counted", "--defer", "--state", "before")
     assert deferred.code == 0, deferred.err
     assert {path.name for path in (root / "dev").iterdir() if path.name[0] != "_"} == {"numbers"}
+    assert values(runner, "-s", "counted", "-t", "dev", "--defer", "--state", "before") == [(3, "Peru")]
     maintained = runner("maintain", "-s", "counted", "grown")
     assert maintained.code == 0 and "not built yet" not in maintained.err, maintained.err
     rebuilt = runner("run", "-s", "grown", "--full-refresh")

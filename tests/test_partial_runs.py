@@ -125,6 +125,8 @@ def test_what_is_not_here_is_read_elsewhere(project: Callable[..., Path], runner
     assert statuses(root) == {"fragile": "success", "seen": "success", "above": "success", "grown": "success"}
     assert {path.name for path in (root / "dev").iterdir() if path.name[0] != "_"} == {"fragile", "above", "grown"}
     assert values(runner, "above", "-t", "dev") == [20]
+    assert runner("show", "-s", "counted", "-t", "dev").code == 1
+    assert values(runner, "counted", "-t", "dev", "--defer", "--state", "before") == [2]
     assert values(runner, "grown", "-t", "dev") == ["1", "2"]
     assert values(runner, "above") == [2]
     # With the changelog of the other target, it goes on where it was.

@@ -103,13 +103,14 @@ class CompileArguments:
 
 @dataclass(frozen=True)
 class ShowArguments:
-    """`output` is table or json."""
+    """`output` is table or json; with `defer`, tables that are not here are read where those of the state are."""
 
     project: ProjectArguments
     selection: Selection = Selection()
     inline: str | None = None
     limit: int = 10
     output: str = "table"
+    defer: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,14 +130,17 @@ def _reads_messages(node: Node) -> bool:
 def _job(workspace: Workspace, command: str, nodes: list[Node], arguments: RunArguments) -> Job:
     """The job, and how to run it again."""
     job = Job.of(workspace, command, nodes, arguments.full_refresh)
-    elsewhere = _elsewhere(workspace, nodes, arguments.selection.state) if arguments.defer else None
+    run = {node.name for node in nodes}
+    elsewhere = tables_elsewhere(workspace, run, arguments.selection.state) if arguments.defer else None
     again = repeatable(arguments, workspace.project.target.name)
     compiled = replace(job.compiled, together=queries_together(nodes, workspace.templates))
     return replace(job, compiled=compiled, reads_nothing=arguments.empty, elsewhere=elsewhere, arguments=again)
 
 
-def _elsewhere(workspace: Workspace, nodes: list[Node], folder: Path | None) -> Elsewhere:
-    """The tables of the state, for what is not run; raises `defer-storage` if Spark is not set up to read them."""
+def tables_elsewhere(workspace: Workspace, run: Collection[str], folder: Path | None) -> Elsewhere:
+    """The tables of the state, for all nodes that are not run; raises `defer-storage` if Spark is not set up to read
+    them.
+    """
     target, own = target_in(given_state(folder)), workspace.project.target
     if target.storage != own.storage:
         raise RunnerError(
@@ -144,7 +148,6 @@ def _elsewhere(workspace: Workspace, nodes: list[Node], folder: Path | None) -> 
             f'the tables of the state are in {target.storage}, and those of the target "{own.name}" in {own.storage}',
             hint="compare with a run into the same storage",
         )
-    run = {node.name for node in nodes}
     return Elsewhere(
         target, frozenset(node.relation for name, node in workspace.graph.nodes.items() if name not in run)
     )

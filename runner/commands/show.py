@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from runner.commands.arguments import ShowArguments
 from runner.commands.job import Job, open_spark, parts_of, spark_log
+from runner.commands.run import tables_elsewhere
 from runner.commands.workspace import Workspace
 from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.graph import Graph
@@ -20,6 +22,8 @@ def show(arguments: ShowArguments, report: Report) -> int:
     workspace = Workspace(arguments.project)
     node = _inline(workspace, arguments.inline) if arguments.inline else _one_model(workspace, arguments)
     job = Job.of(workspace, "show", [node])
+    if arguments.defer:
+        job = replace(job, elsewhere=tables_elsewhere(workspace, (), arguments.selection.state))
     with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
         from runner.engine.errors import QueryFailed
 
