@@ -185,7 +185,7 @@ def test_what_a_result_says_is_blotted_in_events_and_files(secret_project, capsy
     result = Result(
         "m", "model", "error", message=f"HTTP 401 {secret}\nAuthorization: Basic {basic}", notes=(quote(CREDENTIAL),)
     )
-    artifacts.write_results(workspace.project, workspace.graph, "run", [result], {})
+    artifacts.write_results(workspace.project, workspace.graph, "run", [result], 1.0, {})
     for log_format in ("text", "json"):
         Report(log_format, secrets=workspace.project.secrets).finished(node, result, 1, 1)
     written = (folder / "target/run_results.json").read_text() + capsys.readouterr().err
