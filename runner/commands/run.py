@@ -130,8 +130,8 @@ def _reads_messages(node: Node) -> bool:
 def _job(workspace: Workspace, command: str, nodes: list[Node], arguments: RunArguments) -> Job:
     """The job, and how to run it again."""
     job = Job.of(workspace, command, nodes, arguments.full_refresh)
-    run = {node.name for node in nodes}
-    elsewhere = tables_elsewhere(workspace, run, arguments.selection.state) if arguments.defer else None
+    own = {node.name for node in nodes}
+    elsewhere = tables_elsewhere(workspace, own, arguments.selection.state) if arguments.defer else None
     again = repeatable(arguments, workspace.project.target.name)
     compiled = replace(job.compiled, together=queries_together(nodes, workspace.templates))
     return replace(job, compiled=compiled, reads_nothing=arguments.empty, elsewhere=elsewhere, arguments=again)
