@@ -122,48 +122,49 @@ select {{ mirror.history_columns | map('name') | join(', ') }} from {{ name(whol
 
 {%- macro history_now(table) -%} (select * from {{ table }} where is_current) {%- endmacro -%}
 
-{#- The new changes. `new` is the mirror as it reads only these. -#}
-{%- macro history_told(new) -%}
+{#- The new changes, with what the table has of their row, and whether all changes of the row must be looked at again: if not all of the new ones come after
+    those that are known, if they tell columns of a row that the table does not have, and if they begin before an old version has ended, or nobody knows when it
+    did. `new` is the mirror as it reads only the new changes. -#}
+{%- macro history_decided(mirror, new, table, known, found) -%}
 with
-{{ changes_of(new) }}
+{{ changes_of(new) }},
 
-select * from changes
-{%- endmacro -%}
+of_one_row as (
+  select *,
+    min(place) over row_of_change as first, max(place) over row_of_change as known_until, min(valid_from) over row_of_change as row_begins,
+    min_by(is_whole, place) over row_of_change as begins_whole,
+    {{ 'max(size(emptied)) over row_of_change > 0' if mirror.on_truncate == 'delete' else 'false' }} as is_emptied
+  from changes
+  window row_of_change as (partition by row_key)
+)
 
-{#- What the table has of each row that was told of, and whether all changes of the row must be looked at again: if not all of the new ones come after those that
-    are known, if they tell columns of a row that the table does not have, and if they begin before an old version has ended, or nobody knows when it did. -#}
-{%- macro history_decided(mirror, told, table, known, bounds) -%}
 select
-  told.row_key, own.own_row, known._left_out as left_out, told.newest,
+  one.* except (first, row_begins, begins_whole, is_emptied), own.own_row, known._left_out as left_out,
   coalesce(
-    told.is_emptied or told.first <= known._known_until or (known._left_out and not told.begins_whole) or told.begins < own.last_end,
+    one.is_emptied or one.first <= known._known_until or (known._left_out and not one.begins_whole) or one.row_begins < own.last_end,
     false) as looks_again
-from (
-  select
-    row_key, min(place) as first, max(place) as newest, min(valid_from) as begins, min_by(is_whole, place) as begins_whole,
-    {{ 'max(size(emptied)) > 0' if mirror.on_truncate == 'delete' else 'false' }} as is_emptied
-  from {{ name(told) }}
-  group by row_key
-) as told
-left join {{ known }} as known on {{ key_matches(mirror, 'known', bounds, 'told.row_key') }}
+from of_one_row as one
+left join {{ known }} as known on {{ key_matches(mirror, 'known', found, 'one.row_key') }}
 left join (
   select
     own_key, any_value(version) filter (where version.is_current) as own_row,
     max(if(version.is_current, null, coalesce(version.valid_to, timestamp '9999-12-31 00:00:00'))) as last_end
-  from (select struct({{ key_columns_of(mirror, 'own') }}) as own_key, struct(own.*) as version from {{ table }} as own where {{ in_bounds(mirror, 'own', bounds) }})
+  from (select struct({{ key_columns_of(mirror, 'own') }}) as own_key, struct(own.*) as version from {{ table }} as own where {{ in_bounds(mirror, 'own', found) }})
   group by own_key
-) as own on own.own_key = told.row_key
+) as own on own.own_key = one.row_key
 {%- endmacro -%}
 
+{#- `beside`: how many of the rows are to be remembered: all. -#}
 {%- macro history_decisions(decided) -%}
-select count(*) as changed, count_if(looks_again) as again from {{ name(decided) }}
+select count(*) as changed, count_if(looks_again) as again, count(*) as beside
+from (select row_key, any_value(looks_again) as looks_again from {{ name(decided) }} group by row_key)
 {%- endmacro -%}
 
 {#- A row for each key, which ends what the table has of it, and one for each new version. -#}
-{%- macro history_changed(mirror, told, decided, looks_again) -%}
+{%- macro history_changed(mirror, decided, looks_again) -%}
 with
 new_changes as (
-  select told.*, one.own_row, one.newest as known_until from {{ name(told) }} as told join {{ name(decided) }} as one on told.row_key = one.row_key and not one.looks_again
+  select * except (looks_again, left_out) from {{ name(decided) }} where not looks_again
 ),
 {{ versions_of(mirror, 'new_changes', 'row_key', 'own_row is not null and beginning = 0') }},
 added as (
@@ -182,9 +183,12 @@ all_versions as (
   {%- endif %}
 )
 
-select one.row_key as _row_key, true as _ends, one.looks_again as _again, coalesce(versions._known_until, one.newest) as _known_until,
+select one.row_key as _row_key, true as _ends, one.looks_again as _again, coalesce(versions._known_until, one.known_until) as _known_until,
   coalesce(versions.is_left_out, one.left_out, false) as _left_out, versions.begins as _begins, versions.known_key is not null as _has_versions, null as _version
-from {{ name(decided) }} as one
+from (
+  select row_key, any_value(looks_again) as looks_again, any_value(left_out) as left_out, any_value(known_until) as known_until from {{ name(decided) }}
+  group by row_key
+) as one
 left join (
   select _row_key as known_key, any_value(_known_until) as _known_until, max_by(_is_left_out, _place) as is_left_out, min(valid_from) as begins
   from all_versions
@@ -196,7 +200,7 @@ from all_versions
 where not _is_gone
 {%- endmacro -%}
 
-{%- macro history_beside_merged(mirror, known, changed, bounds) -%}
+{%- macro history_beside_written(mirror, known, changed, bounds) -%}
 merge into {{ known }} as known using (select * from {{ name(changed) }} where _ends) as new
 on {{ key_matches(mirror, 'known', bounds, 'new._row_key') }}
 when matched then update set known._known_until = new._known_until, known._left_out = new._left_out

@@ -49,23 +49,42 @@ known as (
 {%- endmacro -%}
 
 {#- What must be looked at before a mirror is built: one row with the columns that it does not have, whatever the case of their letters, how many changes do
-    not tell the key, and whether the table was emptied, which matters only to the rows that `table` has. -#}
+    not tell the key, and whether some tell only parts of a row. Of new changes, which `table` is to take in, also whether the table was emptied, which matters
+    only to the rows that it has, how many changes tell the key, and the first and the last value of each of its columns. -#}
 {%- macro mirror_findings(mirror, table='') -%}
 {%- set known = (mirror.columns | map(attribute='name') | list) + (mirror.left_out | list) -%}
 with
-{{ told_of(mirror) }}
+{{ told_of(mirror) }},
+
+{{ keyed_of(mirror) }}
 select
   filter(
     columns,
     (c, i) -> not array_contains(array({{ known | map('lower') | map('sql_text') | join(', ') }}), lower(c))
       and not exists(slice(columns, 1, i), d -> lower(d) = lower(c))) as unknown_columns,
   without_key,
-  {{ is_emptied(mirror, table) if table and mirror.on_truncate == 'delete' else 'false' }} as is_emptied
+  tells_parts
+  {%- if table %},
+  {{ is_emptied(mirror, table) if mirror.on_truncate == 'delete' else 'false' }} as is_emptied,
+  with_key
+  {%- for column in mirror.key %},
+  cast(first_{{ loop.index0 }} as string) as first_{{ loop.index0 }},
+  cast(last_{{ loop.index0 }} as string) as last_{{ loop.index0 }}
+  {%- endfor %}
+  {%- endif %}
 from (
   select
     array_sort(array_distinct(flatten(collect_set(map_keys(coalesce(after, before)))))) as columns,
-    {% if mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key
-  from sent
+    {% if mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key,
+    coalesce(bool_or(not ({{ tells_whole_row() }})), false) as tells_parts
+    {%- if table %},
+    count_if({{ tells_key(mirror) }}) as with_key
+    {%- for column in mirror.key %},
+    least(min(key_before.{{ name(column) }}), min(key_after.{{ name(column) }})) as first_{{ loop.index0 }},
+    greatest(max(key_before.{{ name(column) }}), max(key_after.{{ name(column) }})) as last_{{ loop.index0 }}
+    {%- endfor %}
+    {%- endif %}
+  from keyed
 )
 {%- endmacro -%}
 
@@ -95,8 +114,11 @@ from (
 {%- macro log_of_origin() -%} concat(origin.topic, '/', origin.partition) {%- endmacro -%}
 
 {%- macro tells_key(mirror) -%}
-{% for column in mirror.key %}{{ typed(sent_key_after(column), type_of(mirror, column)) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
+{% for column in mirror.key %}key_after.{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
 {%- endmacro -%}
+
+{#- Of a change that removes no row. -#}
+{%- macro tells_whole_row() -%} op <> 'update' or after_image = 'full' or moved {%- endmacro -%}
 
 {#- For a comment, which ends with its line. -#}
 {%- macro tables_of(mirror) -%}
@@ -125,6 +147,14 @@ sent as (
 )
 {%- endmacro -%}
 
+{%- macro keyed_of(mirror) -%}
+-- The row that each change is of.{{ ' A change of the key is of two rows.' if mirror.without_key != 'append' }}
+keyed as (
+  select *, {{ row_keys(mirror) }}
+  from sent
+)
+{%- endmacro -%}
+
 {%- macro changes_of(mirror, share=1) -%}
 {%- set anew = mirror.tables | selectattr('source.generation') | list -%}
 {{ told_of(mirror) }},
@@ -145,11 +175,7 @@ emptied as (
 ),
 {%- endif %}
 
--- The row that each change is of.{{ ' A change of the key is of two rows.' if mirror.without_key != 'append' }}
-keyed as (
-  select *, {{ row_keys(mirror) }}
-  from sent
-),
+{{ keyed_of(mirror) }},
 
 -- What each change does to a row: it removes it, or tells all of its columns, or some.
 changes as (
@@ -157,7 +183,7 @@ changes as (
     source, op, event_time as changed_at, valid_from, removes,
     named_struct('rank', rank, 'seq', seq) as place,
     if(removes, key_before, key_after) as row_key,
-    removes or op <> 'update' or after_image = 'full' or moved as is_whole,
+    removes or {{ tells_whole_row() }} as is_whole,
     case
       when removes then map()
       when moved then map_concat(coalesce(before, map()), after)
@@ -322,72 +348,81 @@ select {{ mirror.state_columns | map('name') | join(', ') }} from {{ name(whole)
 {#- The rows that the mirror has now. -#}
 {%- macro state_now(table) -%} {{ table }} {%- endmacro -%}
 
-{#- What new changes say of each row. `new` is the mirror as it reads only these. -#}
-{%- macro state_told(new) -%}
-{{ known_of(new) }}
+{#- The rows that new changes tell of, typed, each with what is to be done with it: `take` it as they say, since they tell all of it and come after what is
+    known; lay the columns that they tell `over` it; or look at all of its changes `again`, since they tell columns of a row that is gone, or come before others
+    that do. Those that come before what is known are not there. `new` is the mirror as it reads only the new changes.
 
-select * from known
-{%- endmacro -%}
+    While no change has told parts of a row, the rows of the table need not be looked up: the newest change counts, which the merge sees. -#}
+{%- macro state_decided(mirror, new, table, gone, found) -%}
+{{ known_of(new) }},
 
-{#- The first and the last value of each key column in what was told. -#}
-{%- macro mirror_bounds(mirror, told) -%}
-select {% for column in mirror.key %}cast(min(row_key.{{ name(column) }}) as string) as first_{{ loop.index0 }}, cast(max(row_key.{{ name(column) }}) as string) as last_{{ loop.index0 }}, {% endfor %}count(*) as rows
-from {{ name(told) }}
-{%- endmacro -%}
-
-{#- What is to be done with each row: `take` it as new changes say, since they tell all of it and come after what is known; lay the columns that they tell
-    `over` it; `leave` it, since they come before; or look at all of its changes `again`, since they tell columns of a row that is gone, or come before others
-    that do. -#}
-{%- macro state_decided(mirror, told, table, gone, bounds) -%}
-select *,
-  case
-    when newest_whole > known_until or (known_until is null and newest_whole is not null) then 'take'
-    when own_row is not null and newest_whole is null and first_part > known_until then 'over'
-    when newest.place <= known_until and not known_in_parts then 'leave'
-    else 'again' end as decision
-from (
-  select one.*,
+looked_up as (
+  select one.*, gone._known_until as gone_until
+    {%- if found.has_parts %},
     if(own._source is null, null, struct(own.*)) as own_row,
-    coalesce(
-      if(own._source is null, null, named_struct('rank', {{ rank_of(mirror, 'own._source') }}, 'seq', own._seq)),
-      gone._known_until) as known_until,
+    coalesce(if(own._source is null, null, {{ place_of(mirror, 'own') }}), gone._known_until) as known_until,
     coalesce(own._in_parts, gone._in_parts, false) as known_in_parts
-  from {{ name(told) }} as one
-  left join {{ table }} as own on {{ key_matches(mirror, 'own', bounds, 'one.row_key') }}
-  left join {{ gone }} as gone on {{ key_matches(mirror, 'gone', bounds, 'one.row_key') }}
+    {%- endif %}
+  from known as one
+  {%- if found.has_parts %}
+  left join {{ table }} as own on {{ key_matches(mirror, 'own', found, 'one.row_key') }}
+  {%- endif %}
+  left join (
+    select {{ key_columns_of(mirror, 'gone') }}, max(_known_until) as _known_until, max_by(_in_parts, _known_until) as _in_parts
+    from {{ gone }} as gone
+    where {{ in_bounds(mirror, 'gone', found) }}
+    group by {{ key_columns_of(mirror, 'gone') }}
+  ) as gone on {{ key_matches(mirror, 'gone', found, 'one.row_key') }}
+),
+decided as (
+  select *,
+    {% if found.has_parts -%}
+    case
+      when newest_whole > known_until or (known_until is null and newest_whole is not null) then 'take'
+      when own_row is not null and newest_whole is null and first_part > known_until then 'over'
+      when newest.place <= known_until and not known_in_parts then 'leave'
+      else 'again' end
+    {%- else -%}
+    if(newest.place < gone_until, 'leave', 'take')
+    {%- endif %} as decision
+  from looked_up
 )
+
+{{ with_fate(mirror, "(select * from decided where decision <> 'leave')", "decision = 'over'" if found.has_parts else '', 'decision') }}
 {%- endmacro -%}
 
+{#- `beside`: how many of the rows are, or may be, to be remembered as gone. -#}
 {%- macro state_decisions(decided) -%}
-select count_if(decision <> 'leave') as changed, count_if(decision = 'again') as again from {{ name(decided) }}
+select count(*) as changed, count_if(_decision = 'again') as again, count_if(_is_gone or _decision = 'again') as beside from {{ name(decided) }}
 {%- endmacro -%}
+
+{#- The place of the change that a row of the mirror comes from. -#}
+{%- macro place_of(mirror, own) -%} named_struct('rank', {{ rank_of(mirror, own ~ '._source') }}, 'seq', {{ own }}._seq) {%- endmacro -%}
 
 {%- macro rank_of(mirror, source) -%}
 case {{ source }} {% for table in mirror.tables %}when {{ text(table.source.name) }} then {{ loop.index0 }} {% endfor %}end
 {%- endmacro -%}
 
 {#- The rows that change, typed. -#}
-{%- macro state_changed(mirror, told, decided, looks_again) -%}
+{%- macro state_changed(mirror, decided, looks_again) -%}
 {%- if looks_again -%}
-{{ known_of(mirror) }},
+{{ known_of(mirror) }}
 
-decided as (
-  select row_key, newest, in_parts, told, own_row, decision from {{ name(decided) }} where decision in ('take', 'over')
-  union all
-  select known.row_key, known.newest, known.in_parts, known.told, null, 'again'
-  from known left semi join {{ name(decided) }} as one on known.row_key = one.row_key and one.decision = 'again'
+select * from {{ name(decided) }} where _decision <> 'again'
+union all
+select * from (
+  {{ with_fate(mirror, '(select known.* from known left semi join ' ~ name(decided) ~ " as one on known.row_key = one._row_key and one._decision = 'again')", '', "'again'") | indent(2) }}
 )
-{{ with_fate(mirror, 'decided', "decision = 'over'") }}
 {%- else -%}
-{{ with_fate(mirror, '(select * from ' ~ name(decided) ~ " where decision in ('take', 'over'))", "decision = 'over'") }}
+select * from {{ name(decided) }}
 {%- endif -%}
 {%- endmacro -%}
 
 {#- Rows with all columns of the mirror, and whether it is not to have them. With `over`, columns that a change does not tell are those of its row. -#}
-{%- macro with_fate(mirror, rows, over='') -%}
+{%- macro with_fate(mirror, rows, over='', decision='') -%}
 select *, _newest.removes or not {{ is_kept(mirror) }} as _is_gone
 from (
-  select row_key as _row_key, newest as _newest, {{ shown_state(mirror, over) }}
+  select {{ decision ~ ' as _decision, ' if decision }}row_key as _row_key, newest as _newest, {{ shown_state(mirror, over) }}
   from (select *, {{ typed_row(mirror, 'row_key', over) }} as row from {{ rows }})
 )
 {%- endmacro -%}
@@ -413,20 +448,19 @@ true
 
 {%- macro bound(mirror, column, value) -%} cast({{ text(value) }} as {{ type_of(mirror, column) }}) {%- endmacro -%}
 
-{%- macro state_beside_merged(mirror, gone, changed, bounds) -%}
-merge into {{ gone }} as gone using (select * from {{ name(changed) }} where _is_gone) as new
-on {{ key_matches(mirror, 'gone', bounds, 'new._row_key') }}
-when matched then update set gone._known_until = new._newest.place, gone._in_parts = new._in_parts
-when not matched then insert ({{ mirror.key | map('name') | join(', ') }}, _known_until, _in_parts)
-  values ({{ key_columns_of(mirror, 'new._row_key') }}, new._newest.place, new._in_parts)
+{#- Of a key that is there already the newest place counts. -#}
+{%- macro state_beside_written(mirror, gone, changed, bounds) -%}
+insert into {{ gone }} ({{ mirror.key | map('name') | join(', ') }}, _known_until, _in_parts)
+select {{ key_columns_of(mirror, '_row_key') }}, _newest.place, _in_parts from {{ name(changed) }} where _is_gone
 {%- endmacro -%}
 
 {%- macro state_merged(mirror, table, changed, bounds) -%}
 {%- set columns = mirror.state_columns -%}
+{%- set is_not_older = 'new._newest.place >= ' ~ place_of(mirror, 'own') -%}
 merge into {{ table }} as own using {{ name(changed) }} as new
 on {{ key_matches(mirror, 'own', bounds, 'new._row_key') }}
-when matched and new._is_gone then delete
-when matched then update set {% for column in columns %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
+when matched and new._is_gone and {{ is_not_older }} then delete
+when matched and {{ is_not_older }} then update set {% for column in columns %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
 
 when not matched and not new._is_gone then insert ({{ columns | map('name') | join(', ') }})
   values ({% for column in columns %}new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})

@@ -58,13 +58,14 @@ class Message(NamedTuple):
 
 @dataclass
 class Life:
-    """A table that changes at random. `rows` are by their keys. The clock of its
+    """A table that changes at random, of which updates may be `told_whole`. `rows` are by their keys. The clock of its
     database is set back now and then, unless the table may be emptied: times would not say what came before.
     """
 
     number: int
     chance: random.Random
     may_be_emptied: bool = False
+    told_whole: bool = False
     now: int = FIRST_MOMENT
     n: int = 0
     rows: dict[str, Row] = field(default_factory=dict)
@@ -104,7 +105,7 @@ class Life:
         after = {**before, **dict(self.chance.sample(list(self._values().items()), self.chance.randint(0, 3)))}
         self.rows[id_] = after
         told = {name: value for name, value in after.items() if name in KEY or before[name] != value}
-        match self.chance.choice(["full", "full", "partial", "patch"]):
+        match self.chance.choice(["full"] if self.told_whole else ["full", "full", "partial", "patch"]):
             case "full":
                 self._tell("U", self.chance.choice([before, None]), after)
             case "partial":

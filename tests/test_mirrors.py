@@ -17,7 +17,7 @@ import pytest
 
 from runner.engine.errors import QueryFailed
 from runner.run import mirrors as runner_mirrors
-from runner.run.mirrors import Increment
+from runner.run.mirrors import WHOLE_ROWS, Increment
 from runner.storage.delta import Delta
 from tests import lives, pages
 from tests.engines import ConnectServer, jars
@@ -42,8 +42,8 @@ MIRROR = """
     history: true
     data_tests: [mirrored]
 """
-# What is told of `many` and `emptied` comes in any order, of `orderly` in its own.
-TABLES = ("many", "emptied", "orderly")
+# What is told of `orderly` comes in its own order, of the others in any. Of `whole` no change tells parts of a row.
+TABLES = ("many", "emptied", "whole", "orderly")
 RUNS = 3
 
 
@@ -53,7 +53,8 @@ def random_messages(seed: int, number: int, steps: int) -> dict[str, tuple[list[
     told = {}
     for name in TABLES:
         lived = [
-            lives.Life(n, chance, name == "emptied").live(steps) for n in range(1 if name == "emptied" else number)
+            lives.Life(n, chance, name == "emptied", name == "whole").live(steps)
+            for n in range(1 if name == "emptied" else number)
         ]
         if name == "orderly":
             told[name] = (lived, in_order(name, lived))
@@ -109,10 +110,14 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number
         (folder / f"in/{part}.jsonl").write_text("\n".join(text for _, parts in told.values() for text in parts[part]))
         ran = runner("run", "-s", "shop_to_changelog+")
         assert ran.code == (1 if part == 1 and storage != "parquet" else 0), ran.err
-    # The table that is never emptied has taken in what was new.
-    for name, beside in (("many", "many__gone"), ("many_history", "many_history__known")):
-        taken_in = [("beside_merged", beside), ("merged", name)] * (2 if storage != "parquet" else 0)
-        assert [one for one in writes if one[1] in (name, beside)] == taken_in
+    # The tables that are never emptied have taken in what was new.
+    for name in ("many", "whole"):
+        for model, beside in ((name, f"{name}__gone"), (f"{name}_history", f"{name}_history__known")):
+            taken_in = [("beside_written", beside), ("merged", model)] * (2 if storage != "parquet" else 0)
+            assert [one for one in writes if one[1] in (model, beside)] == taken_in
+        if storage != "parquet":
+            mark = folder / "lake" / storage / "_checkpoints" / name / "_mark"
+            assert mark.read_text().endswith(WHOLE_ROWS) == (name == "whole")
     in_orderly = [one for view, one in decisions if view.startswith("orderly_history")]
     # Some rows are taken up where they were, and some, which `where` leaves out, looked at again.
     assert len(in_orderly) == (RUNS - 1 if storage != "parquet" else 0)

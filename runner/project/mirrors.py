@@ -52,7 +52,17 @@ TYPES = (
 DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MOST_DIGITS = 38
 # Columns of the tables beside those of mirrors, and of steps on the way to a mirror.
-STEPS = {"_known_until", "_row_key", "_newest", "_place", "_removes", "_is_gone", "_left_out", "_is_left_out"}
+STEPS = {
+    "_known_until",
+    "_row_key",
+    "_decision",
+    "_newest",
+    "_place",
+    "_removes",
+    "_is_gone",
+    "_left_out",
+    "_is_left_out",
+}
 # The columns that mirrors have beside those of their table, with what they say.
 OWN_COLUMNS = {
     "_changed_at": "when the database made the change that the row comes from",

@@ -21,6 +21,9 @@ from runner.run.reading import Reading, landed_again, reading_until
 Built = tuple[int, tuple[str, ...]]
 """The number of a table's rows, and notes for the user."""
 
+# In the mark of a table of which no change has told parts of a row.
+WHOLE_ROWS = " whole rows"
+
 
 @dataclass(frozen=True)
 class Mirrors:
@@ -59,9 +62,18 @@ class Mirrors:
         if found_mirror is not new or found["is_emptied"]:
             self._check_whole(query)
             return self._built(query, until, ())
+        found["has_parts"] = self._has_parts(query, found["tells_parts"])
         with self.tables.progress(name).writing(until):
-            Increment(self.tables, query, new, lambda: self._check_whole(query)).apply()
+            Increment(self.tables, query, new, found, lambda: self._check_whole(query)).apply()
         return self.tables.count(name), notes if query.shows == "state" else ()
+
+    def _has_parts(self, query: MirrorQuery, tells_parts: bool) -> bool:
+        """Whether changes of the table have told parts of a row, those that it is to take in among them."""
+        had_parts = self.tables.mark(query.model) != self._mark(query, has_parts=False)
+        if tells_parts and not had_parts:
+            # Before the table: a run that dies in between must not hide it.
+            self.tables.write_mark(query.model, self._mark(query, has_parts=True))
+        return tells_parts or had_parts
 
     def _check_whole(self, query: MirrorQuery) -> None:
         """Raises QueryFailed if changes that made a table are no longer there."""
@@ -86,15 +98,19 @@ class Mirrors:
         if not all(self.tables.storage.has_table(name) for name in (query.model, query.beside)):
             return None
         since = self.tables.progress(query.model).read()
-        is_this = self.tables.mark(query.model) == self._meaning(query)
+        is_this = self.tables.mark(query.model) in (
+            self._mark(query, has_parts=True),
+            self._mark(query, has_parts=False),
+        )
         return since if is_this and since is not None and not landed_again(since, seen) else None
 
     def _built(self, query: MirrorQuery, until: Positions, notes: tuple[str, ...]) -> Built:
         """Builds the table from all changes and, where it is to take in new ones, that which is beside it."""
-        name, (mirror, more) = query.model, self._looked_at(query)
+        name, (mirror, more, has_parts) = query.model, self._looked_at(query)
         with self.tables.progress(name).writing(until):
             if self._takes_increments(query):
                 count = self._written_with_beside(query, mirror)
+                self.tables.write_mark(name, self._mark(query, has_parts))
             else:
                 count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror), query.layout)
         self.tables.refreshes.done(name)
@@ -107,58 +123,62 @@ class Mirrors:
         self.tables.write_mark(name, "")
         with self.tables.spark.computed_view(rows, macro(f"{shows}_whole", mirror)):
             self.tables.storage.replace(query.beside, macro(f"{shows}_beside", mirror, rows), is_changed_often=True)
-            count = self.tables.replace(name, macro(f"{shows}_rows", mirror, rows), query.layout, is_changed_often=True)
-        self.tables.write_mark(name, self._meaning(query))
-        return count
+            return self.tables.replace(name, macro(f"{shows}_rows", mirror, rows), query.layout, is_changed_often=True)
 
     def _takes_increments(self, query: MirrorQuery) -> bool:
         return self.tables.storage.changes_rows and query.mirror.takes_increments
 
-    def _meaning(self, query: MirrorQuery) -> str:
-        """What a table is made by. Its SQL says nothing of columns that were added to it."""
+    def _mark(self, query: MirrorQuery, has_parts: bool) -> str:
+        """What a table is made by, and that no change has told parts of a row, where it is so. Its SQL says nothing of
+        columns that were added to it.
+        """
         order = f"\n{query.layout.order}" if query.layout.order else ""
         meaning = f"{self.compiled.nodes[query.model].meaning}\n{query.mirror.drift}{order}"
-        return hashlib.sha256(meaning.encode()).hexdigest()
+        return f"{hashlib.sha256(meaning.encode()).hexdigest()}{'' if has_parts else WHOLE_ROWS}"
 
-    def _looked_at(self, query: MirrorQuery) -> tuple[Mirror, tuple[str, ...]]:
-        """The mirror, with columns that were added to it, and notes on what it is without; raises QueryFailed."""
+    def _looked_at(self, query: MirrorQuery) -> tuple[Mirror, tuple[str, ...], bool]:
+        """The mirror, with columns that were added to it, notes on what it is without, and whether changes may tell
+        parts of a row; raises QueryFailed.
+        """
         # The notes are those of its rows as they are; looking for them reads all changes.
         if query.shows == "history" and query.mirror.on_drift == "warn":
-            return query.mirror, ()
-        return _after_findings(query.mirror, query.shows, _row(self.tables, "mirror_findings", query.mirror))
+            return query.mirror, (), True
+        found = _row(self.tables, "mirror_findings", query.mirror)
+        return *_after_findings(query.mirror, query.shows, found), found["tells_parts"]
 
 
 @dataclass(frozen=True)
 class Increment:
-    """New changes of a mirror. `new` is the mirror as it reads only these. What they say of each row is merged, again
-    if a run dies in between: it is the same the second time. `check_whole` raises QueryFailed if old ones are missing.
+    """New changes of a mirror. `new` is the mirror as it reads only these, and `found` says what is in them. What they
+    say of each row is merged, again if a run dies in between: it is the same the second time. `check_whole` raises
+    QueryFailed if old ones are missing.
     """
 
     tables: Tables
     query: MirrorQuery
     new: Mirror
+    found: Mapping[str, Any]
     check_whole: Callable[[], None]
 
     def apply(self) -> None:
-        mirror, own = self.query.mirror, map(self.tables.storage.table, (self.query.model, self.query.beside))
-        with self._computed("told", self.new) as told:
-            bounds = _row(self.tables, "mirror_bounds", mirror, told)
-            if bounds["rows"]:
-                with self._computed("decided", mirror, told, *own, bounds) as decided:
-                    self._merge(told, decided, bounds)
+        if self.found["with_key"]:
+            own = map(self.tables.storage.table, (self.query.model, self.query.beside))
+            with self._computed("decided", self.query.mirror, self.new, *own, self.found) as decided:
+                self._merge(decided)
 
-    def _merge(self, told: str, decided: str, bounds: Mapping[str, Any]) -> None:
+    def _merge(self, decided: str) -> None:
         counts = _row(self.tables, f"{self.query.shows}_decisions", decided)
         if counts["again"]:
             self.check_whole()
         if counts["changed"]:
-            with self._computed("changed", self.query.mirror, told, decided, counts["again"] > 0) as changed:
-                self._write("beside_merged", self.query.beside, changed, bounds)
-                self._write("merged", self.query.model, changed, bounds)
+            with self._computed("changed", self.query.mirror, decided, counts["again"] > 0) as changed:
+                if counts["beside"]:
+                    self._write("beside_written", self.query.beside, changed)
+                self._write("merged", self.query.model, changed)
 
-    def _write(self, step: str, table: str, changed: str, bounds: Mapping[str, Any]) -> None:
+    def _write(self, step: str, table: str, changed: str) -> None:
         macro, storage = f"{self.query.shows}_{step}", self.tables.storage
-        self.tables.spark.do(self.tables.macro(macro, self.query.mirror, storage.table(table), changed, bounds))
+        self.tables.spark.do(self.tables.macro(macro, self.query.mirror, storage.table(table), changed, self.found))
 
     @contextmanager
     def _computed(self, step: str, *arguments: Any) -> Iterator[str]:
