@@ -466,8 +466,16 @@ when not matched and not new._is_gone then insert ({{ columns | map('name') | jo
   values ({% for column in columns %}new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro -%}
 
+{#- Of a source and a table, if they are given; the first parts of the table's name may be missing. -#}
+{%- macro changes_seen(source, table) -%}
+true
+{%- if source %} and source = {{ text(source) }}{% endif %}
+{%- if table %} and table_name = {{ text(table[-1]) }} and slice({{ table_of_row() }}, -{{ table | length }}, {{ table | length }}) = array({{ table | map('sql_text') | join(', ') }})
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The tables of which changes have landed: their keys, and how much changes tell. -#}
-{%- macro tables_seen(changelog) -%}
+{%- macro tables_seen(changelog, source, table) -%}
 select
   source, {{ table_of_row() }} as names,
   count(*) as changes,
@@ -475,12 +483,13 @@ select
   count_if(op = 'update' and after_image in ('partial', 'key', 'patch')) as partial,
   max_by(map_keys(key), struct(batch, seq)) filter (where key is not null) as key_columns
 from {{ name(changelog) }}
+where {{ changes_seen(source, table) }}
 group by all
 order by all
 {%- endmacro -%}
 
 {#- The columns in the images of these tables: their types, and how many values do not fit those of SQL. -#}
-{%- macro columns_seen(changelog, tried) -%}
+{%- macro columns_seen(changelog, source, table, tried) -%}
 select
   source, names, column,
   max_by(type, place) filter (where type is not null) as type,
@@ -497,6 +506,7 @@ from (
   lateral view posexplode(map_entries(coalesce(after, before))) as nth, entry
   lateral view explode(array(entry.key)) as column
   lateral view explode(array(entry.value)) as value
+  where {{ changes_seen(source, table) }}
 )
 group by all
 order by source, names, nth

@@ -36,7 +36,7 @@ def suggest(arguments: MirrorsArguments, report: Report) -> int:
     from runner.engine.errors import QueryFailed
 
     try:
-        seen = [table for table in _seen(workspace, report) if _is_asked_for(table, arguments)]
+        seen = _seen(workspace, arguments, report)
     except QueryFailed as failure:
         report.query_failed(failure.message)
         return 1
@@ -48,12 +48,6 @@ def suggest(arguments: MirrorsArguments, report: Report) -> int:
         for line in _suggested(workspace, table, sources[table.source], taken):
             report.payload(line)
     return 0
-
-
-def _is_asked_for(table: TableSeen, arguments: MirrorsArguments) -> bool:
-    wanted = tuple(arguments.table.split(".")) if arguments.table else ()
-    of_source = arguments.source in (None, table.source)
-    return of_source and table.names[len(table.names) - len(wanted) :] == wanted
 
 
 def _suggested(workspace: Workspace, table: TableSeen, source: Source, taken: set[str]) -> Iterator[str]:
@@ -85,8 +79,8 @@ def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:
     return None
 
 
-def _seen(workspace: Workspace, report: Report) -> list[TableSeen]:
-    """The tables whose changes are in the changelog."""
+def _seen(workspace: Workspace, arguments: MirrorsArguments, report: Report) -> list[TableSeen]:
+    """The tables that were asked for and whose changes are in the changelog."""
     node = workspace.graph.nodes["changelog"]
     job = Job.of(workspace, "mirrors", [node])
     with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
@@ -96,7 +90,8 @@ def _seen(workspace: Workspace, report: Report) -> list[TableSeen]:
                 report.warn(RunnerWarning("source-unreadable", note))
             parts.views.make(node)
             macro = workspace.templates.call
-            tables, columns = macro("tables_seen", node.name), macro("columns_seen", node.name, TRIED)
+            asked = (arguments.source, arguments.table.split(".") if arguments.table else [])
+            tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, TRIED)
             for sql in (tables, columns):
                 spark.register(job.compiled.nodes[node.name].functions, job.library.called_by(sql))
             return list(_tables(spark, tables, columns))
