@@ -561,12 +561,30 @@ def test_settings_and_values(project, runner, capsys) -> None:
 
 # --- the page, on the sample that `init` creates
 
+PAGE = pages.ROOT / "docs/mirrors.md"
+THREE_VENDORS = pages.section(PAGE, "One table through three vendors")
+
+
+def test_one_table_through_three_vendors(tmp_path: Path, monkeypatch, runner) -> None:
+    monkeypatch.chdir(tmp_path)
+    pages.write_files(THREE_VENDORS, tmp_path)
+    build, show = pages.commands(THREE_VENDORS)
+    ran = runner(*build)
+    assert ran.code == 0, ran.err
+    assert "PASS test same_orders [" in ran.err
+    assert runner(*show).out == THREE_VENDORS[-1].text
+    # What only one of them tells is noticed.
+    more = (tmp_path / "canal/1.jsonl").read_text().splitlines()[0].replace("1001", "1003")
+    (tmp_path / "canal/2.jsonl").write_text(more)
+    ran = runner("build", "-s", "canal_to_changelog+")
+    assert ran.code == 1 and "FAIL test same_orders [" in ran.err and "id: 1003, " in ran.err, ran.err
+
 
 def test_the_page(tmp_path: Path, monkeypatch, runner) -> None:
     monkeypatch.chdir(tmp_path)
     assert runner("init", "demo").code == 0
     monkeypatch.chdir(tmp_path / "demo")
-    page = pages.blocks(pages.ROOT / "docs/mirrors.md")
+    page = [block for block in pages.blocks(PAGE) if block not in THREE_VENDORS]
     out, suggested = "", Path("models/mirrors/orders.yml")
     for block in page:
         if block.kind == "yaml":
