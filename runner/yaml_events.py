@@ -4,10 +4,11 @@ stays small when it is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -20,46 +21,79 @@ LARGEST = 64_000_000
 DEEPEST = 100
 MOST_REPEATED = 10_000_000
 VALUE = 10
-# A place is one number, its line times this and its column: there are as many places as values.
-LINE = 2**40
+# A place is one number, its line times this and its column.
+LINE = 2**32
+# Texts that mean something else where they are written without quotes.
+NULLS = ("", "~", "null")
+MERGE_KEY = "<<"
+PLAIN = frozenset({*NULLS, MERGE_KEY})
 
 
 class Places(Mapping[Steps, Where]):
-    """The places of values by the steps that lead to them. Values inside of what an alias repeats have none."""
+    """The places of values by the steps that lead to them. Values inside of what an alias repeats have none.
+
+    Of the values in the order in which they were read, `marks` has where each begins, and `ends` the number of the one
+    that follows it and all that is inside it. The value of a key is where its key is. There are few objects for many
+    values: what is inside of a collection is looked up when it is asked for.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.numbers: dict[Steps, int] = {(): 0}
+        self.root: Any = None
+        self.marks, self.ends = array("Q"), array("Q")
+        self._inside: dict[int, Mapping[str | int, int]] = {}
 
     def __getitem__(self, steps: Steps) -> Where:
-        line, column = divmod(self.numbers[steps], LINE)
+        number, value = 0, self.root
+        for step in steps:
+            number = self._members(number, value)[step]
+            value = value[step]
+        line, column = divmod(self.marks[number], LINE) if self.marks else (0, 0)
         return Where(self.path, line + 1, column + 1)
 
-    def __contains__(self, steps: object) -> bool:
-        return steps in self.numbers
-
     def __iter__(self) -> Iterator[Steps]:
-        return iter(self.numbers)
+        return self._steps((), 0, self.root)
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return max(len(self.marks), 1)
 
-    def add(self, steps: Steps, event: Any) -> None:
-        mark = event.start_mark
-        self.numbers[steps] = mark.line * LINE + mark.column
+    def add(self, event: Any) -> int:
+        """The number of a value that begins here, the last one until another is added."""
+        mark, number = event.start_mark, len(self.ends)
+        self.marks.append(mark.line * LINE + mark.column)
+        self.ends.append(number + 1)
+        return number
+
+    def end(self, number: int) -> None:
+        """All values since the one of that number are inside it."""
+        self.ends[number] = len(self.ends)
+
+    def _members(self, number: int, value: Any) -> Mapping[str | int, int]:
+        """The step that leads to each member of a value -> the number of the member."""
+        if number not in self._inside:
+            numbers = list(self._following(number))
+            self._inside[number] = dict(zip(value if isinstance(value, dict) else range(len(numbers)), numbers))
+        return self._inside[number]
+
+    def _following(self, number: int) -> Iterator[int]:
+        member, end = number + 1, self.ends[number] if self.ends else 0
+        while member < end:
+            yield member
+            member = self.ends[member]
+
+    def _steps(self, to: Steps, number: int, value: Any) -> Iterator[Steps]:
+        yield to
+        for step, member in self._members(number, value).items():
+            yield from self._steps((*to, step), member, value[step])
 
 
-@dataclass(slots=True)
-class _Open:
-    """A list or dict whose end was not yet read. `key` is that of a dict whose value comes next; `size` is what the
-    builder had read before it.
-    """
+class _Open(NamedTuple):
+    """A list or dict whose end was not yet read: the number of its place, and what the builder had read before it."""
 
-    value: Any
-    steps: Steps
+    within: Any
+    number: int
     anchor: str | None
     size: int
-    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +105,23 @@ class _Anchored:
 
 
 class Builder:
-    """Takes the events of one document. `root` is its value, None if it has none; a value that aliases repeat is one
-    object at several places.
+    """Takes the events of one document. The root of its places is its value, None if it has none; a value that aliases
+    repeat is one object at several places.
+
+    `within` is the innermost list or dict whose end was not yet read, `open` has one for each, the outermost first;
+    `key` is that of a dict whose value comes next.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self.places = path, Places(path)
-        self.root: Any = None
+        self.within: Any = None
+        self.key: str | None = None
         self.open: list[_Open] = []
         self.anchors: dict[str, _Anchored] = {}
         self.size = self.repeated = self.documents = 0
-        self.takers: dict[type[yaml.Event], Callable[[Any], None]] = {
+
+    def take(self, events: Iterable[yaml.Event]) -> None:
+        takers = {
             yaml.ScalarEvent: self._scalar,
             yaml.AliasEvent: self._alias,
             yaml.MappingStartEvent: self._start,
@@ -90,10 +130,9 @@ class Builder:
             yaml.SequenceEndEvent: self._end,
             yaml.DocumentStartEvent: self._document,
         }
-
-    def take(self, event: yaml.Event) -> None:
-        if taker := self.takers.get(type(event)):
-            taker(event)
+        for event in events:
+            if taker := takers.get(type(event)):
+                taker(event)
 
     def _document(self, event: Any) -> None:
         self.documents += 1
@@ -102,20 +141,22 @@ class Builder:
 
     def _scalar(self, event: Any) -> None:
         text: str = event.value
-        is_plain = not event.style
-        value = None if is_plain and text in ("", "~", "null") else text
+        value = text if text not in PLAIN or event.style else self._plain(text, event)
         self.size += VALUE + len(text)
         if event.tag:
             raise self._tag(event)
         if event.anchor:
             self.anchors[event.anchor] = _Anchored(value, VALUE + len(text))
-        if self._awaits_key():
-            if is_plain and text == "<<":
-                hint = "write the members of the mapping; a name that is << must stand in quotes"
-                raise self._error(event, "yaml-unsupported", 'the merge key "<<" is not read', hint)
-            self._key(text, event)
-        else:
-            self._add(value, event)
+        self._add(value, event)
+
+    def _plain(self, text: str, event: Any) -> str | None:
+        """What one of PLAIN means: a null is a text where it is a key."""
+        if not self._awaits_key():
+            return None if text in NULLS else text
+        if text == MERGE_KEY:
+            hint = "write the members of the mapping; a name that is << must stand in quotes"
+            raise self._error(event, "yaml-unsupported", 'the merge key "<<" is not read', hint)
+        return text
 
     def _alias(self, event: Any) -> None:
         anchored = self.anchors.get(event.anchor)
@@ -128,10 +169,7 @@ class Builder:
         if self.repeated > MOST_REPEATED:
             message = f'aliases, up to "{event.anchor}", repeat more than {MOST_REPEATED} characters'
             raise self._error(event, "yaml-alias", message, "write less of it, or to several files")
-        if self._awaits_key():
-            self._key(anchored.value, event)
-        else:
-            self._add(anchored.value, event)
+        self._add(anchored.value, event)
 
     def _start(self, event: Any) -> None:
         if event.tag:
@@ -139,46 +177,43 @@ class Builder:
         if len(self.open) == DEEPEST:
             raise self._error(event, "yaml-depth", f"more than {DEEPEST} lists and mappings in each other")
         value: Any = {} if type(event) is yaml.MappingStartEvent else []
-        size = self.size
-        self.size += VALUE
         if event.anchor:
             self.anchors[event.anchor] = _Anchored(value, None)
-        self.open.append(_Open(value, self._add(value, event), event.anchor, size))
+        self._add(value, event)
+        self.open.append(_Open(self.within, len(self.places.ends) - 1, event.anchor, self.size))
+        self.within = value
+        self.size += VALUE
 
     def _end(self, event: Any) -> None:
-        closed = self.open.pop()
-        if closed.anchor:
-            self.anchors[closed.anchor] = _Anchored(closed.value, self.size - closed.size)
+        value = self.within
+        self.within, number, anchor, size = self.open.pop()
+        self.places.end(number)
+        if anchor:
+            self.anchors[anchor] = _Anchored(value, self.size - size)
 
     def _awaits_key(self) -> bool:
-        return bool(self.open) and self.open[-1].key is None and type(self.open[-1].value) is dict
+        return self.key is None and type(self.within) is dict
 
-    def _key(self, key: Any, event: Any) -> None:
-        within = self.open[-1]
+    def _add(self, value: Any, event: Any) -> None:
+        """Puts a value where it belongs."""
+        within = self.within
+        if self.key is not None:
+            within[self.key], self.key = value, None
+            return
+        if type(within) is list:
+            within.append(value)
+        elif type(within) is dict:
+            self.key = self._new_key(value, event)
+        else:
+            self.places.root = value
+        self.places.add(event)
+
+    def _new_key(self, key: Any, event: Any) -> str:
         if not isinstance(key, str):
             raise self._error(event, "yaml-type", "a key must be text")
-        if key in within.value:
+        if key in self.within:
             raise self._error(event, "duplicate-key", f'the key "{key}" appears twice')
-        within.key = key
-        self.places.add((*within.steps, key), event)
-
-    def _add(self, value: Any, event: Any) -> Steps:
-        """Puts a value where it belongs; returns the steps that lead to it."""
-        if not self.open:
-            self.root = value
-            self.places.add((), event)
-            return ()
-        within = self.open[-1]
-        if type(within.value) is list:
-            steps = (*within.steps, len(within.value))
-            self.places.add(steps, event)
-            within.value.append(value)
-            return steps
-        if within.key is None:
-            raise self._error(event, "yaml-type", "a key must be text")
-        steps = (*within.steps, within.key)
-        within.value[within.key], within.key = value, None
-        return steps
+        return key
 
     def _tag(self, event: Any) -> RunnerError:
         hint = "leave it out: every value is a text, a list or a mapping"

@@ -120,8 +120,7 @@ def yaml_of(text: str, path: Path) -> Yaml:
     built = Builder(path)
     try:
         # Not `yaml.compose`: that of libyaml calls itself for each level, and kills the process where there are many.
-        for event in yaml.parse(text, Loader=LOADER):
-            built.take(event)
+        built.take(yaml.parse(text, Loader=LOADER))
     except yaml.MarkedYAMLError as e:
         mark, words = e.problem_mark, ", ".join(part for part in (e.context, e.problem) if part)
         raise RunnerError(
@@ -132,4 +131,5 @@ def yaml_of(text: str, path: Path) -> Yaml:
         raise RunnerError("yaml-syntax", f"not YAML: {e.reason}", Where(path, line)) from None
     except UnicodeEncodeError as e:
         raise RunnerError("yaml-syntax", "not YAML: not UTF-8", Where(path, text.count("\n", 0, e.start) + 1)) from None
-    return Yaml({} if built.root is None else built.root, built.places)
+    root = built.places.root
+    return Yaml({} if root is None else root, built.places)

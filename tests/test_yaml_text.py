@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import time
@@ -102,6 +103,41 @@ def test_places(tmp_path: Path) -> None:
     assert place(yaml["list"][1]["k"][1]) == (4, 13)
     assert place(yaml["odd.key"]) == (6, 1)
     assert yaml["list"][1]["k"][1].name() == '"list[1].k[1]"' and yaml.name() == "the file"
+
+
+PLACES = """
+"a\\tb": {c: [[], {}, [x, {y: z, '': ~}]], d: {e: f}}
+list:
+- - 1
+  - g: 2
+    h: [3,
+        {i: 4}, 5]
+- # nothing
+- |
+  text
+-   数: {j: k}
+'~': null
+"""
+
+
+def test_places_of_everything(tmp_path: Path, either_parser: None) -> None:
+    """As another reader of YAML has them; the value of a key is where its key is."""
+
+    def expected(node: pyyaml.Node, to: tuple[str | int, ...], at: pyyaml.Node) -> dict[tuple[str | int, ...], str]:
+        places = {to: f"{at.start_mark.line + 1}:{at.start_mark.column + 1}"}
+        if isinstance(node, pyyaml.MappingNode):
+            for key, value in node.value:
+                places |= expected(value, (*to, key.value), key)
+        elif isinstance(node, pyyaml.SequenceNode):
+            for number, element in enumerate(node.value):
+                places |= expected(element, (*to, number), element)
+        return places
+
+    root = pyyaml.compose(PLACES, Loader=pyyaml.BaseLoader)
+    read_places = read(tmp_path, PLACES).places
+    found = {steps: str(where).rpartition("a.yml:")[2] for steps, where in read_places.items()}
+    assert list(found.items()) == list(expected(root, (), root).items()) and len(read_places) == len(found) == 28
+    assert all(steps not in read_places for steps in [("b",), ("list", 9), ("list", "1"), ("~", 0), ("~", "a")])
 
 
 def test_an_alias_is_what_it_names(tmp_path: Path) -> None:
@@ -238,7 +274,7 @@ def test_a_file_that_is_too_large_is_not_read(project, runner) -> None:
 
 
 def test_a_large_file_is_read_in_little_time_and_memory(tmp_path: Path) -> None:
-    """In a process of its own, with little memory. The times are for a slow machine; libyaml alone needs half."""
+    """In a process of its own, with little memory. The times are for a slow machine."""
     path = tmp_path / "a.yml"
     row = "  - op: insert\n    key: {id: '%d'}\n    after: {id: '%d', name: \"some name %d\", note: null}\n"
     path.write_text("rows:\n" + "".join(row % (n, n, n) for n in range(30_000)))
@@ -250,6 +286,20 @@ def test_a_large_file_is_read_in_little_time_and_memory(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
     rows, seconds = ran.stdout.split()
     assert int(rows) == 30_000 and float(seconds) < 15
+
+
+def test_no_objects_are_made_but_the_values(tmp_path: Path) -> None:
+    """What Python has to look through again and again, while a large file is read, would take most of the time."""
+    text = "rows:\n" + "  - {name: a, columns: [{name: b}, {name: c, tests: [d, e]}]}\n" * 1_000
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        yaml = read(tmp_path, text)
+        made = len(gc.get_objects()) - before
+    finally:
+        gc.enable()
+    assert len(yaml["rows"].value) == 1_000 and made < 5 * 1_000 + 500
 
 
 # --- wherever YAML is read
