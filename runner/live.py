@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from runner.counts import counted, grouped
-from runner.grid import shortened
+from runner.grid import shortened, visible
 
 # On a terminal, lines are drawn this often; what was done is asked for more rarely, because Spark answers it.
 DRAW_SECONDS = 0.25
@@ -181,7 +181,7 @@ class Live:
         if not self.terminal or not self.works:
             return
         width, height = size_of(self.terminal)
-        lines = [shortened(work.line, width - 1) for work in self.works.values()]
+        lines = [shortened(visible(work.line), width - 1) for work in self.works.values()]
         if len(lines) > height - 2:
             lines = [*lines[: height - 3], f"and {len(lines) - height + 3} more"]
         self._write("".join(f"{line}\n" for line in lines))

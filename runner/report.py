@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,10 @@ from runner.secrets import Secrets
 
 WORDS = {"success": "OK", "error": "ERROR", "skipped": "SKIP", "pass": "PASS", "warn": "WARN", "fail": "FAIL"}
 COLOURS = {"OK": "32", "PASS": "32", "WARN": "33", "ERROR": "31", "FAIL": "31", "SKIP": "33"}
+# What would move the cursor, or turn the direction of a line, where it is shown: only data and files have it. The
+# report's own colours are none of it.
+CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+PLAIN, COLOURED = re.compile(CONTROLS), re.compile(rf"(?!\x1b\[(?:0|31|32|33)m){CONTROLS}")
 # The width of tables that no terminal shows.
 SCREEN = 140
 
@@ -220,7 +225,12 @@ class Report:
         else:
             line = f"{now:%H:%M:%S}  {text}" if clock else text
         with self.live.above():
-            print(self.secrets.blotted(line), file=self.stderr, flush=True)
+            print(self._escaped(self.secrets.blotted(line)), file=self.stderr, flush=True)
+
+    def _escaped(self, line: str) -> str:
+        """A line in which characters that a terminal obeys are written as codes, as JSON writes them."""
+        controls = COLOURED if self.color else PLAIN
+        return controls.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
     def _coloured(self, word: str, text: str = "") -> str:
         return self._painted(text or word, COLOURS[word])

@@ -311,13 +311,16 @@ def test_a_clock_that_is_set_back(tmp_path: Path, clock: str) -> None:
 # --- projects
 
 
+PROJECTS = int(os.environ.get("PROJECTS", "10"))
+
+
 @pytest.mark.parametrize("storage", ["parquet", "delta", "iceberg"])
-def test_ten_projects_on_one_lake(tmp_path: Path, storage: str) -> None:
+def test_many_projects_on_one_lake(tmp_path: Path, storage: str) -> None:
     """All at once, three times: none waits for, refuses or damages what others do."""
     jars = {"delta": f"jars: '{ROOT}/.jars/spark/[!is]*.jar'", "iceberg": f"jars: '{ROOT}/.jars/spark/iceberg*.jar'"}
     more = f", {jars[storage]}" if storage in jars else ""
     catalog = ", catalog: {type: hadoop}" if storage == "iceberg" else ""
-    folders = [tmp_path / f"project_{number}" for number in range(10)]
+    folders = [tmp_path / f"project_{number}" for number in range(PROJECTS)]
     for number, folder in enumerate(folders):
         (folder / "in").mkdir(parents=True)
         (folder / "models").mkdir()

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from runner.engine.landed import Landed
-from runner.errors import RunnerWarning
+from runner.errors import RunnerError, RunnerWarning, Where
+from runner.project.nodes import Node
 from runner.report import Report
 from runner.run.results import Batch, Result
 
@@ -27,6 +32,32 @@ def test_only_what_nobody_can_mend_is_a_bug() -> None:
         ("error", "query"),
         ("bug", None),
     ]
+
+
+HOSTILE = "a\x1b]0;title\x07\x1b[2J\x1b[31m\x08\x9b1A\u202eb\n\tc 数🙂"
+ESCAPED = r"a\u001b]0;title\u0007\u001b[2J\u001b[31m\u0008\u009b1A\u202eb"
+
+
+@pytest.mark.parametrize(
+    ("event", "arguments"),
+    [
+        ("error", [RunnerError("code", HOSTILE, Where(Path(HOSTILE), 1), HOSTILE)]),
+        ("warn", [RunnerWarning("code", HOSTILE)]),
+        ("finished", [Node("n", "test", None), Result("n", "test", "error", HOSTILE, (HOSTILE,)), 1, 1]),
+        *((event, [HOSTILE]) for event in ("say", "bug", "debug", "query_failed")),
+    ],
+)
+def test_what_a_terminal_would_obey_is_shown(event: str, arguments: list[Any]) -> None:
+    text, line = said("text", event, *arguments), said("json", event, *arguments)
+    assert ESCAPED in text and "c 数🙂" in text
+    assert all(one.isprintable() or one in "\n\t" for one in text)
+    assert line.removesuffix("\n").isprintable() and HOSTILE in json.loads(line)["message"]
+
+
+def test_of_colours_only_those_of_the_report_are_left() -> None:
+    stderr = io.StringIO()
+    Report(color=True, stderr=stderr).error(RunnerError("code", "a\x1b[2J\x1b[32;1mb"))
+    assert stderr.getvalue() == "\x1b[31merror[code]:\x1b[0m a\\u001b[2J\\u001b[32;1mb\n"
 
 
 def test_a_query_that_fails_is_said_as_other_mistakes_are() -> None:
