@@ -113,6 +113,7 @@ SAMPLE = [
     Breakage(cut_gzip, "in/{s}/3.jsonl", "put the whole file there, or move it away"),
     Breakage(cut, f"{CHECKPOINT}/_format.json", "(no JSON at character"),
     Breakage(scramble, f"{CHECKPOINT}/offsets/1", "is not UTF-8)"),
+    Breakage(remove, f"{CHECKPOINT}/sources/0/1", '/sources/0/1" is damaged (missing)'),
     Breakage(remove, TABLE),
 ]
 

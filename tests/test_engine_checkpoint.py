@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+from contextlib import nullcontext
 from pathlib import Path
+
+import pytest
 
 from runner.engine.checkpoint import Checkpoint, Fingerprint
 from runner.engine.files import LocalFiles
 from runner.engine.offsets import TopicsNow
+from runner.files import Damaged
 
 
 def log(folder: Path, name: str, *entries: tuple[str, int]) -> None:
@@ -96,3 +102,44 @@ def test_ids_of_topics_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert checkpoint.topic_ids() == {}
     checkpoint.write_topic_ids({"b": "2", "a": "1"})
     assert checkpoint.topic_ids() == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        ("", ""),
+        ("sources/0/10", '/sources/0/10" is damaged (missing)'),
+        ("sources/0/11", '/sources/0/11" is damaged (missing)'),
+        ("sources/0/12", ""),  # no batch was started with it
+        ("sources/0/9.compact", '/sources/0/0" is damaged (missing)'),
+        ("sources/0", '/sources/0" is damaged (missing)'),
+        ("offsets/4", '/offsets/4" is damaged (missing)'),
+        ("offsets/5", ""),
+        ("commits/4", ""),
+    ],
+)
+def test_a_file_that_is_gone_is_named(tmp_path: Path, gone: str, said: str) -> None:
+    """Of a log of files with a compacted entry. The numbers of batches are others: a batch may have no files."""
+    for number in ("8", "9.compact", "10", "11", "12"):
+        log(tmp_path / "sources/0", number)
+    for folder in ("offsets", "commits"):
+        (tmp_path / folder).mkdir()
+    for batch, last in ((3, 10), (4, 10), (5, 11)):
+        (tmp_path / f"offsets/{batch}").write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"logOffset":{last}}}')
+    for batch in (3, 4):
+        (tmp_path / f"commits/{batch}").write_text("v1\n{}")
+    (tmp_path / "metadata").write_text("{}")
+    if gone:
+        path = tmp_path / gone
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(Damaged, match=re.escape(said)) if said else nullcontext():
+        Checkpoint(LocalFiles(), str(tmp_path)).check()
+
+
+def test_offsets_of_topics_need_no_log_of_files(tmp_path: Path) -> None:
+    for folder in ("sources/0", "offsets", "commits"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "metadata").write_text("{}")
+    (tmp_path / "sources/0/0").write_text('v1\n{"logOffset":{"0":5}}')
+    (tmp_path / "offsets/7").write_text('v1\n{"batchWatermarkMs":0}\n{"logOffset":{"0":9}}')
+    Checkpoint(LocalFiles(), str(tmp_path)).check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass
 from datetime import date
 from typing import Any
@@ -84,10 +84,29 @@ class Checkpoint:
             for name in sorted(self.files.names(folder)):
                 if not name.startswith("."):
                     self._entries(f"{folder}/{name}")
+        for path in self._missing():
+            raise Damaged(path, "missing")
+
+    def _missing(self) -> Iterator[str]:
+        """Files of Spark's that were there when the newest batch was started."""
         if self.newest_commit >= 0 and not self.files.names(f"{self.folder}/sources/0"):
-            raise Damaged(f"{self.folder}/sources/0", "missing")
+            yield f"{self.folder}/sources/0"
         for batch in sorted({*self._numbers("commits")} - {*self._numbers("offsets")}):
-            raise Damaged(f"{self.folder}/offsets/{batch}", "missing")
+            yield f"{self.folder}/offsets/{batch}"
+        if self.newest_plan >= 0:
+            # Files are in their source's log before the offset of the log is in a batch's plan.
+            last = self._offsets(f"{self.folder}/offsets/{self.newest_plan}", 1).get("logOffset")
+            gone = self._not_in_log(last) if isinstance(last, int) else []
+            yield from (f"{self.folder}/sources/0/{number}" for number in gone)
+
+    def _not_in_log(self, last: int) -> list[int]:
+        """The entries of the log of files, up to this one, that are gone: without those whose content is in a later
+        `.compact` file.
+        """
+        names = self.files.names(f"{self.folder}/sources/0")
+        compact = {int(name.removesuffix(".compact")) for name in names if name[:1].isdigit() and "." in name}
+        first = max((number for number in compact if number <= last), default=0)
+        return sorted({*range(first, last + 1)} - {*self._numbers("sources/0")} - compact)
 
     def fingerprint(self) -> Fingerprint | None:
         recorded = self._recorded(FINGERPRINT, ("format", "sha256"))
@@ -190,7 +209,7 @@ class Checkpoint:
         """The lines of one file of the log after the first, which is a version."""
         return json_lines(self.files.read(path), path)
 
-    def _offsets(self, path: str, number: int) -> Offsets:
+    def _offsets(self, path: str, number: int) -> dict[str, Any]:
         entries = self._entries(path)
         if len(entries) <= number:
             raise Damaged(path, f"{len(entries) + 1} of {number + 2} lines")
