@@ -7,13 +7,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 # The characters that make a path a pattern, as they stand in a set of characters.
 SPECIAL = r"\[\]\{\}\*\?\\"
 HAS_SPECIAL = re.compile(f"[{SPECIAL}]")
-# A character after a backslash; or an innermost group.
-GROUP = re.compile(r"\\.|\{((?:\\.|[^\\{}])*)\}", re.DOTALL)
+# A character after a backslash; or what makes a group.
+BRACES = re.compile(r"\\.|[{},]", re.DOTALL)
 TOKEN = re.compile(r"\\(.)|(\[[!^]?(?:\\.|[^\]\\])+\])|(.)", re.DOTALL)
 
 
@@ -47,7 +48,7 @@ def matching(pattern: str) -> list[Path]:
 
 def with_colon(pattern: str) -> list[Path]:
     """The names with a colon that come up in the search for a pattern, whether they match or not: Hadoop's own search
-    ends at the first of them.
+    ends at the first of them. Where it looks for folders it passes over files.
     """
     return sorted(
         {
@@ -55,19 +56,35 @@ def with_colon(pattern: str) -> list[Path]:
             for parts in _alternatives(pattern)
             for number, part in enumerate(parts)
             for path in _found(Path("/"), [*parts[:number], "*" if is_pattern(part) else part])
-            if ":" in path.name
+            if ":" in path.name and (number == len(parts) - 1 or path.is_dir())
         }
     )
 
 
 def _alternatives(pattern: str) -> Iterator[list[str]]:
-    """The parts of the paths that a pattern stands for, without groups."""
-    group = next((match for match in GROUP.finditer(pattern) if match[1] is not None), None)
-    if group is None:
-        yield [part for part in os.path.normpath(pattern).split("/") if part]
-        return
-    for choice in re.split(r"(?<!\\),", group[1]):
-        yield from _alternatives(pattern[: group.start()] + choice + pattern[group.end() :])
+    """The parts of the paths that a pattern stands for: as in Hadoop, a group with a slash is several patterns, and one
+    without is a wildcard.
+    """
+    for before, *choices, behind in _groups(pattern):
+        if any("/" in choice for choice in choices):
+            for choice in choices:
+                yield from _alternatives(before + choice + behind)
+            return
+    yield [part for part in os.path.normpath(pattern).split("/") if part]
+
+
+def _groups(pattern: str) -> Iterator[list[str]]:
+    """For each group that is not inside of another what is before it, its choices, and what is behind it."""
+    depth, cuts = 0, [-1]
+    for brace in BRACES.finditer(pattern):
+        depth += brace[0] == "{"
+        if depth == 1 and brace[0] in ("{", ",", "}"):
+            cuts.append(brace.start())
+        if depth and brace[0] == "}":
+            depth -= 1
+            if not depth:
+                yield [pattern[at + 1 : to] for at, to in pairwise([*cuts, len(pattern)])]
+                cuts = [-1]
 
 
 def _found(folder: Path, parts: list[str]) -> Iterator[Path]:
@@ -84,9 +101,15 @@ def _found(folder: Path, parts: list[str]) -> Iterator[Path]:
 
 
 def _expression(part: str) -> re.Pattern[str]:
+    return re.compile(_regular(part), re.DOTALL)
+
+
+def _regular(part: str) -> str:
+    """The regular expression for a part of a pattern."""
+    for before, *choices, behind in _groups(part):
+        return f"{_regular(before)}(?:{'|'.join(map(_regular, choices))}){_regular(behind)}"
     wild = {"*": ".*", "?": "."}
-    texts = [
+    return "".join(
         re.escape(escape) if escape else charset.replace("[!", "[^", 1) or wild.get(other, re.escape(other))
         for escape, charset, other in TOKEN.findall(part)
-    ]
-    return re.compile("".join(texts), re.DOTALL)
+    )
