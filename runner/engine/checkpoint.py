@@ -103,8 +103,7 @@ class Checkpoint:
         """The entries of the log of files, up to this one, that are gone: without those whose content is in a later
         `.compact` file.
         """
-        names = self.files.names(f"{self.folder}/sources/0")
-        compact = {int(name.removesuffix(".compact")) for name in names if name[:1].isdigit() and "." in name}
+        compact = {*self._numbers("sources/0", ".compact")}
         first = max((number for number in compact if number <= last), default=0)
         return sorted({*range(first, last + 1)} - {*self._numbers("sources/0")} - compact)
 
@@ -202,8 +201,11 @@ class Checkpoint:
     def _record(self, name: str, value: Mapping[str, Any]) -> None:
         self.files.write(f"{self.folder}/{name}", json.dumps(value) + "\n")
 
-    def _numbers(self, folder: str) -> list[int]:
-        return [int(name) for name in self.files.names(f"{self.folder}/{folder}") if name.isdigit()]
+    def _numbers(self, folder: str, ending: str = "") -> list[int]:
+        """The numbers that files are named by, with this ending."""
+        names = self.files.names(f"{self.folder}/{folder}")
+        parts = [name.removesuffix(ending) for name in names if name.endswith(ending)]
+        return [int(part) for part in parts if part.isdigit()]
 
     def _entries(self, path: str) -> list[dict[str, Any]]:
         """The lines of one file of the log after the first, which is a version."""
