@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from runner.commands import flags
 from runner.commands.arguments import (
@@ -152,13 +152,13 @@ def _project(args: Namespace) -> ProjectArguments:
     return ProjectArguments(args.project_dir, args.target, _variables(args.vars), args.target_path, args.secrets)
 
 
-def _variables(text: str | None) -> dict[str, str]:
+def _variables(text: str | None) -> dict[str, Any]:
     if not text:
         return {}
     from runner.yaml_text import yaml_of
 
     try:
-        return {name: value.text() for name, value in yaml_of(text, Path("--vars")).mapping().items()}
+        return dict(yaml_of(text, Path("--vars")).mapping().data())
     except RunnerError as e:
         raise RunnerError(
             "vars", f"cannot read the variables: {e.message}", e.where, '--vars "{start: 2024-01-01, limit: 10}"'

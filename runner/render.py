@@ -242,11 +242,17 @@ def fill(environment: Sandbox, text: str, where: Where, context: Mapping[str, An
         raise _mistake(e, where, environment) from e
 
 
+# A function's name as Python tells it: the template knows only its last part.
+OWN_NAME = re.compile(r"(?:\w+\.)+(?:<\w+>\.)*_?(\w+|<lambda>)\(\)")
+
+
 def _mistake(error: Exception, where: Where, environment: Sandbox) -> RunnerError:
     """The error with its place, and the nearest known name if it is about an unknown one."""
     if isinstance(error, RunnerError):
         return RunnerError(error.code, error.message, error.where or where, error.hint)
     message = str(getattr(error, "message", None) or error).rstrip(".")
+    if isinstance(error, TypeError):
+        message = OWN_NAME.sub(r"\1()", message)
     if isinstance(error, jinja2.exceptions.SecurityError):
         return RunnerError("template-unsafe", message[:1].lower() + message[1:], where, SAFE)
     if isinstance(error, (RecursionError, OverflowError, MemoryError)):

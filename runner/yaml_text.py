@@ -14,6 +14,7 @@ from runner.files import read_text
 from runner.yaml_events import LARGEST, Builder, Steps
 
 LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+WORDS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,16 @@ class Yaml:
         if not isinstance(self.value, list):
             raise self.error("yaml-type", f"{self.name()} must be a list, not {self.kind()}")
         return self
+
+    def data(self) -> Any:
+        """What a template gets: lists, mappings, true, false, none, and else texts: numbers keep their digits."""
+        match self.value:
+            case dict():
+                return {key: value.data() for key, value in self.items()}
+            case list():
+                return [value.data() for value in self.elements()]
+            case text:
+                return WORDS.get(text, text)
 
     def only(self, known: Iterable[str], code: str = "unknown-key", instead: Mapping[str, str] = {}) -> Yaml:
         """The value itself; raises an error of that code for each key that is not known, with what to do `instead` of

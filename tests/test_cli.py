@@ -175,6 +175,37 @@ def test_variables(project, runner) -> None:
     )
 
 
+@pytest.mark.parametrize("own", ["{0}", "{{m: {0}}}"], ids=["of all projects", "below the project's name"])
+def test_variables_that_are_no_texts(project, runner, own: str) -> None:
+    values = "{names: [a, b], one: {two: x}, yes: true, no: false, nothing: null, n: 3}"
+    model = (
+        "select {{ var('names') | join('+') }}, {{ var('one').two }}, {{ 1 if var('yes') else 0 }}, "
+        "{{ 1 if var('no') else 0 }}, {{ var('nothing') is none }}, {{ var('n') | int + 1 }}, "
+        "{{ var('x', none) is none }}"
+    )
+    project({"project.yml": f"name: m\nvars: {own.format(values)}\n", "models/m.sql": model})
+    assert runner("compile", "-s", "m", "-q").out.strip() == "select a+b, x, 1, 0, True, 4, True"
+    given = runner("compile", "-s", "m", "-q", "--vars", "{names: [c], no: true}").out.strip()
+    assert given == "select c, x, 1, 1, True, 4, True"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("ref('n', v=1)", "ref() got an unexpected keyword argument 'v'"),
+        ("ref(name='n')", "ref() got an unexpected keyword argument 'name'"),
+        ("source(source_name='web')", "source() got an unexpected keyword argument 'source_name'"),
+        ("var()", "var() missing 1 required positional argument: 'name'"),
+        ("new_rows(x=1)", "new_rows() got an unexpected keyword argument 'x'"),
+    ],
+)
+def test_calls_with_other_arguments(project, runner, call: str, said: str) -> None:
+    project({"models/m.sql": "select\n{{ " + call + " }}", "models/n.sql": "select {{ no_such }}"})
+    ran = runner("check")
+    assert ran.code == 2 and "bug in the runner" not in ran.err
+    assert f"error[template]: {said}\n  --> models/m.sql:2" in ran.err and '"no_such" is not defined' in ran.err
+
+
 # --- ls
 
 

@@ -138,6 +138,12 @@ def test_grammar(text: str, names: str) -> None:
     assert " ".join(sorted(select(GRAPH, [text]))) == " ".join(sorted(names.split()))
 
 
+@pytest.mark.parametrize("text", ["source:web", "source:web.visits", "source:web.*", "source:w*"])
+def test_a_source_stands_for_its_tables(text: str) -> None:
+    tables = [Node(f"source.{name}", "source", SUBJECT) for name in ("web.visits", "shop.web")]
+    assert select(Graph({node.name: node for node in tables}), [text], []) == {"source.web.visits"}
+
+
 def test_flags_add_up() -> None:
     assert select(GRAPH, ["orders", "changelog stg_items"]) == {"orders", "changelog", "stg_items"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from runner.secrets import Secrets
 
@@ -20,7 +21,7 @@ class ProjectArguments:
 
     project_dir: Path | None = None
     target: str | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
     target_path: Path | None = None
     secrets: Secrets = field(default_factory=Secrets)
 

@@ -152,7 +152,7 @@ class Exposure:
 class Overrides:
     """Variables with other values, and macros of which a model gets a text instead of what they print."""
 
-    vars: Mapping[str, str] = field(default_factory=dict)
+    vars: Mapping[str, Any] = field(default_factory=dict)
     macros: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -248,7 +248,7 @@ class Project:
     root: Path
     name: str
     target: Target
-    vars: Mapping[str, str]
+    vars: Mapping[str, Any]
     sources: tuple[Source, ...]
     model_config: Mapping[str, Any]
     seed_config: Mapping[str, Any]

@@ -13,7 +13,7 @@ from runner.project.nodes import Project
 from runner.project.settings import SEED_SETTINGS, SETTINGS, read_folder_settings
 from runner.project.sources import read_sources
 from runner.project.targets import read_target
-from runner.project.variables import Filler, texts_of
+from runner.project.variables import Filler
 from runner.secrets import Secrets
 from runner.spec.formats import FormatFolders
 from runner.yaml_text import Yaml, read_yaml
@@ -36,7 +36,7 @@ def find_project(start: Path) -> Path:
 def read_project(
     project_dir: Path | None,
     target: str | None,
-    variables: Mapping[str, str],
+    variables: Mapping[str, Any],
     target_path: Path | None,
     secrets: Secrets,
 ) -> Project:
@@ -48,7 +48,7 @@ def read_project(
     problems = Problems()
     with problems.gathered():
         yaml.only(KEYS)
-    all_vars = _variables(yaml.get("vars"), variables, problems)
+    all_vars = _variables(yaml, variables, problems)
     formats, chosen = FormatFolders(project_folders(root, "formats")), None
     with problems.gathered():
         chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars, secrets)
@@ -93,15 +93,18 @@ def _folder_settings(yaml: Yaml, folder: Path, known: tuple[str, ...], problems:
     return {}
 
 
-def _variables(yaml: Yaml | None, given: Mapping[str, str], problems: Problems) -> dict[str, str]:
-    """The variables of the project, and those of the command line, which win."""
-    own: dict[str, str] = {}
+def _variables(yaml: Yaml, given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """The variables of the project, also those below its name, and those of the command line, which win."""
+    own: dict[str, Any] = {}
     with problems.gathered():
-        own = texts_of(yaml)
-    return {**own, **given}
+        if yaml.get("vars"):
+            own = yaml["vars"].mapping().data()
+    name = str(yaml["name"].value) if yaml.get("name") else ""
+    of_project = own.pop(name) if isinstance(own.get(name), dict) else {}
+    return {**own, **of_project, **given}
 
 
-def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, str], secrets: Secrets) -> Target:
+def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, Any], secrets: Secrets) -> Target:
     targets = yaml["targets"].mapping() if yaml.get("targets") else None
     name = wanted or (yaml["target"].text() if yaml.get("target") else "local")
     if targets is None and name == "local":

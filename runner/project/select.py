@@ -15,6 +15,12 @@ from runner.yaml_text import whole_number
 
 TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d*)\+)?(?:(?P<method>[\w.]+):)?(?P<value>[^+]+?)(?:\+(?P<down>\d*))?")
 
+
+def _names_of_source(node: Node) -> list[str]:
+    """What stands for a source: its name and, for a table of a source, also the name of that; none of other nodes."""
+    return list(dict.fromkeys([node.label, node.label.partition(".")[0]])) if node.resource_type == "source" else []
+
+
 METHODS: dict[str, Callable[[Node, str], bool]] = {
     "name": lambda node, value: (
         node.resource_type not in DECLARED and (fnmatch.fnmatchcase(node.name, value) or _in_folder(node, value))
@@ -22,7 +28,7 @@ METHODS: dict[str, Callable[[Node, str], bool]] = {
     "file": lambda node, value: fnmatch.fnmatchcase(PurePosixPath(node.path).name, value),
     "tag": lambda node, value: any(fnmatch.fnmatchcase(tag, value) for tag in node.tags),
     "path": lambda node, value: fnmatch.fnmatchcase(node.path, value) or node.path.startswith(value.rstrip("/") + "/"),
-    "source": lambda node, value: node.resource_type == "source" and fnmatch.fnmatchcase(node.label, value),
+    "source": lambda node, value: any(fnmatch.fnmatchcase(name, value) for name in _names_of_source(node)),
     "exposure": lambda node, value: node.resource_type == "exposure" and fnmatch.fnmatchcase(node.label, value),
     "format": lambda node, value: node.format is not None and fnmatch.fnmatchcase(node.format, value),
     "resource_type": lambda node, value: node.resource_type == value,
@@ -34,7 +40,7 @@ COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
     "file": lambda node: [PurePosixPath(node.path).name],
     "tag": lambda node: node.tags,
     "path": lambda node: [node.path, *map(str, PurePosixPath(node.path).parents)],
-    "source": lambda node: [node.label] if node.resource_type == "source" else [],
+    "source": lambda node: _names_of_source(node),
     "exposure": lambda node: [node.label] if node.resource_type == "exposure" else [],
     "format": lambda node: [node.format] if node.format else [],
     "resource_type": lambda node: [node.resource_type],

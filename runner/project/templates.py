@@ -15,7 +15,7 @@ from runner.project import absent
 from runner.project.constant_calls import Call, constant_calls
 from runner.project.nodes import DataTest, Node, Overrides, Project
 from runner.project.settings import check_setting
-from runner.project.variables import public_env_var, secret_in_model, variable
+from runner.project.variables import NOT_GIVEN, public_env_var, secret_in_model, variable
 from runner.render import Renderer, Signature, TracingRenderer, name
 from runner.storage.known import STORAGES
 from runner.tracing import Trace
@@ -40,6 +40,7 @@ class Templates:
     def __init__(self, project: Project, models: Iterable[str], foreign: Iterable[tuple[Node, Yaml]] = ()) -> None:
         self.models, self.secrets, self.target = set(models), project.secrets, project.target
         self.project, self.sources = project.name, [source.name for source in project.sources]
+        self.vars = project.vars
         # Node of a table that the runner does not make -> the node, and how it is written.
         self.foreign = {node.name: (node, written) for node, written in foreign}
         # Node -> what its table or view is called; empty while nodes are read.
@@ -53,7 +54,7 @@ class Templates:
             "source": self._source,
             "new_rows": self._new_rows,
             "config": self._config,
-            "var": lambda key, default=None: variable({**project.vars, **self.overrides.vars}, key, default),
+            "var": self._var,
             "env_var": public_env_var,
         }
         scope = {
@@ -72,8 +73,11 @@ class Templates:
         self.reading, self.building = Reading(), path.stem
         if calls is None:
             return self._read_by_rendering(path)
-        for call in calls:
-            self._call(call, path)
+        try:
+            for call in calls:
+                self._call(call, path)
+        except TypeError:  # other arguments than the function has: rendering says where
+            return self._read_by_rendering(path)
         return self.reading
 
     def _read_by_rendering(self, path: Path) -> Reading:
@@ -216,6 +220,9 @@ class Templates:
             raise RunnerError("ref-unknown", f'there is no model "{model}"', hint=nearest_or_all(model, self.models))
         self.reading.parents.append(model)
         return name(self._relation(model))
+
+    def _var(self, name: str, default: Any = NOT_GIVEN) -> Any:
+        return variable({**self.vars, **self.overrides.vars}, name, default)
 
     def _new_rows(self, *names: Any) -> str:
         self._ref(*names)

@@ -148,7 +148,8 @@ def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, SqlFile | None]:
     yaml.only(OVERRIDE_KEYS)
     if not isinstance(query, SqlFile):
         raise yaml.error("unit-test-overrides", f'"{tested.name}" is generated: it has no template')
-    return Overrides(*(texts_of(yaml.get(key)) for key in OVERRIDE_KEYS)), query
+    variables = yaml["vars"].mapping().data() if yaml.get("vars") else {}
+    return Overrides(variables, texts_of(yaml.get("macros"))), query
 
 
 def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:

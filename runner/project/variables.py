@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from runner.errors import RunnerError, did_you_mean
 from runner.project.inputs import Target
@@ -12,6 +13,9 @@ from runner.render import fill
 from runner.sandbox import Sandbox
 from runner.secrets import Secrets
 from runner.yaml_text import Yaml
+
+# A default that a template leaves out; none is a default too.
+NOT_GIVEN = object()
 
 
 def env_var(secrets: Secrets, name: str, default: str | None = None, public: bool = False) -> str:
@@ -41,9 +45,10 @@ def secret_in_model(name: str) -> RunnerError:
     return RunnerError("secret-in-model", message, hint=hint)
 
 
-def variable(variables: Mapping[str, str], name: str, default: str | None = None) -> str:
+def variable(variables: Mapping[str, Any], name: str, default: Any = NOT_GIVEN) -> Any:
+    """The value of a variable, as `variables_of` reads it; raises if it is not set and has no default."""
     value = variables.get(name, default)
-    if value is None:
+    if value is NOT_GIVEN:
         near = did_you_mean(name, variables)
         raise RunnerError(
             "var-missing",
@@ -56,11 +61,11 @@ def variable(variables: Mapping[str, str], name: str, default: str | None = None
 class Filler:
     """Fills in `{{ }}` in the values of project.yml."""
 
-    def __init__(self, variables: Mapping[str, str], target: Target | None, secrets: Secrets) -> None:
+    def __init__(self, variables: Mapping[str, Any], target: Target | None, secrets: Secrets) -> None:
         self.secrets = secrets
         names = {
             "env_var": partial(env_var, secrets),
-            "var": lambda name, default=None: variable(variables, name, default),
+            "var": partial(variable, variables),
             "target": target,
         }
         self.environment = Sandbox(names)
