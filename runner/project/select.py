@@ -40,7 +40,7 @@ COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
     "file": lambda node: [PurePosixPath(node.path).name],
     "tag": lambda node: node.tags,
     "path": lambda node: [node.path, *map(str, PurePosixPath(node.path).parents)],
-    "source": lambda node: _names_of_source(node),
+    "source": _names_of_source,
     "exposure": lambda node: [node.label] if node.resource_type == "exposure" else [],
     "format": lambda node: [node.format] if node.format else [],
     "resource_type": lambda node: [node.resource_type],

@@ -46,7 +46,7 @@ def secret_in_model(name: str) -> RunnerError:
 
 
 def variable(variables: Mapping[str, Any], name: str, default: Any = NOT_GIVEN) -> Any:
-    """The value of a variable, as `variables_of` reads it; raises if it is not set and has no default."""
+    """The value of a variable, as `Yaml.data` gives it; raises if it is not set and has no default."""
     value = variables.get(name, default)
     if value is NOT_GIVEN:
         near = did_you_mean(name, variables)
