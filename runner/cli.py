@@ -158,7 +158,11 @@ def _variables(text: str | None) -> dict[str, Any]:
     from runner.yaml_text import yaml_of
 
     try:
-        return dict(yaml_of(text, Path("--vars")).mapping().data())
+        given = yaml_of(text, Path("--vars")).mapping()
+        for name, value in given.items():
+            if value.value is None and ":" in name:
+                raise value.error("vars", f'"{name}" is a name without a value: a blank follows the colon')
+        return dict(given.data())
     except RunnerError as e:
         raise RunnerError(
             "vars", f"cannot read the variables: {e.message}", e.where, '--vars "{start: 2024-01-01, limit: 10}"'

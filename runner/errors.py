@@ -88,11 +88,17 @@ class Problems:
 
 @contextmanager
 def placed(where: Where) -> Iterator[None]:
-    """A mistake that the block raises without a place is one of this place."""
+    """Mistakes that the block raises without a place are of this place."""
     try:
         yield
+    except RunnerErrors as several:
+        raise RunnerErrors(_at(where, e) for e in several.errors) from None
     except RunnerError as e:
-        raise RunnerError(e.code, e.message, e.where or where, e.hint) from None
+        raise _at(where, e) from None
+
+
+def _at(where: Where, error: RunnerError) -> RunnerError:
+    return RunnerError(error.code, error.message, error.where or where, error.hint)
 
 
 # What the system refuses -> what is wrong with "{}", and what to do.

@@ -14,7 +14,7 @@ import jinja2
 import jinja2.exceptions
 import jinja2.nodes
 
-from runner.errors import RunnerError, Where, did_you_mean
+from runner.errors import RunnerError, RunnerErrors, Where, did_you_mean, placed
 from runner.files import read_text
 from runner.sandbox import Sandbox
 from runner.tracing import Trace, TracingSandbox
@@ -86,8 +86,10 @@ class Signature:
 
 class Renderer:
     """Renders templates with the macros of some folders, the built-in one last. Raises `macro-taken` for a macro of
-    another folder that has the name of a built-in macro and may not replace it. Files of built-in macros are compiled
-    when one of their macros is first called. `instead` are hints for names and tags that people look for in vain.
+    another folder that has the name of a built-in macro and may not replace it, or the name of another one. Files of
+    built-in macros are compiled when one of their macros is first called. `instead` are hints for names, tags and
+    attributes (`.schema`) that people look for in vain. Macros can also be called with `namespace` and a dot before
+    them.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Renderer:
         globals_: Mapping[str, Any],
         sandbox: Callable[..., Sandbox] = Sandbox,
         instead: Mapping[str, str] = MappingProxyType({}),
+        namespace: str = "",
     ) -> None:
         names = {"name": name, "text": sql_text, "macro": self._macro, **globals_}
         self.environment = sandbox(names, loader=jinja2.FunctionLoader(_source))
@@ -106,12 +109,18 @@ class Renderer:
         *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}
         self.built_in_names = frozenset(self.files)
+        # Where the macros of other folders are.
+        self.own: dict[str, Where] = {}
         self.loaded: dict[Path, Mapping[str, Any]] = {}
         self.parsed: dict[Path, list[jinja2.nodes.Macro]] = {}
-        own_files = [path for folder in reversed(own) for path in _sql_files(folder)]
+        own_files = [path for folder in own for path in _sql_files(folder)]
         for path in own_files:
             self._guard(path, partial(self._register, path))
-        self.environment.offer({macro: self._caller(macro) for macro in self.files})
+        callers = {macro: self._caller(macro) for macro in self.files}
+        self.environment.offer(callers)
+        self.namespace = namespace if namespace not in self.environment.globals else ""
+        if self.namespace:
+            self.environment.offer({self.namespace: callers})
         # Before anything is rendered: mistakes in macros that nothing calls are reported too.
         for path in own_files:
             self._guard(path, partial(self._load, path))
@@ -163,9 +172,13 @@ class Renderer:
     def _register(self, path: Path) -> None:
         """Registers the macros of a file, which may replace built-in ones if these are replaceable."""
         for node in self._parsed(path):
-            if node.name in self.files and self.files[node.name].is_relative_to(self.built_in):
-                _check_replaceable(node, path)
-            self.files[node.name] = path
+            where = Where(path, node.lineno)
+            if node.name in self.own:
+                message = f'there are two macros "{node.name}"'
+                raise RunnerError("macro-taken", message, where, f"the other one: {self.own[node.name]}")
+            if node.name in self.built_in_names:
+                _check_replaceable(node.name, where)
+            self.files[node.name], self.own[node.name] = path, where
 
     def _parsed(self, path: Path) -> list[jinja2.nodes.Macro]:
         """The syntax trees of a file's macros."""
@@ -193,6 +206,9 @@ class Renderer:
             return action()
         except jinja2.TemplateSyntaxError as e:
             raise _mistake(e, Where(Path(e.filename or path), e.lineno), self.environment) from None
+        except RunnerErrors as several:
+            with placed(_innermost(several, path)):
+                raise
         except Exception as e:
             where = _innermost(e, path)
             if where.path.is_relative_to(self.built_in) and not isinstance(e, (jinja2.TemplateError, RunnerError)):
@@ -206,9 +222,13 @@ class TracingRenderer(Renderer):
     environment: TracingSandbox
 
     def __init__(
-        self, macro_folders: Iterable[Path], globals_: Mapping[str, Any], is_marked: Callable[[Path], bool]
+        self,
+        macro_folders: Iterable[Path],
+        globals_: Mapping[str, Any],
+        is_marked: Callable[[Path], bool],
+        namespace: str = "",
     ) -> None:
-        super().__init__(macro_folders, globals_, partial(TracingSandbox, is_marked=is_marked))
+        super().__init__(macro_folders, globals_, partial(TracingSandbox, is_marked=is_marked), namespace=namespace)
 
     def trace(self, path: Path, context: Mapping[str, Any]) -> Trace:
         """The SQL of a model's file, with where it comes from."""
@@ -224,13 +244,13 @@ def _sql_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.sql") if not path.is_relative_to(function_folder(folder)))
 
 
-def _check_replaceable(node: jinja2.nodes.Macro, path: Path) -> None:
-    if not node.name.startswith("test_") and node.name not in REPLACEABLE:
-        message = f'"{node.name}" is the name of a built-in macro'
+def _check_replaceable(macro: str, where: Where) -> None:
+    if not macro.startswith("test_") and macro not in REPLACEABLE:
+        message = f'"{macro}" is the name of a built-in macro'
         hint = (
             "give it another name; a project may replace data tests (test_*) and the macros that docs/runner.md lists"
         )
-        raise RunnerError("macro-taken", message, Where(path, node.lineno), hint)
+        raise RunnerError("macro-taken", message, where, hint)
 
 
 def fill(environment: Sandbox, text: str, where: Where, context: Mapping[str, Any] = MappingProxyType({})) -> str:
@@ -244,6 +264,29 @@ def fill(environment: Sandbox, text: str, where: Where, context: Mapping[str, An
 
 # A function's name as Python tells it: the template knows only its last part.
 OWN_NAME = re.compile(r"(?:\w+\.)+(?:<\w+>\.)*_?(\w+|<lambda>)\(\)")
+
+
+# What Jinja says of an attribute that is not there, and what it calls the value.
+LACKING = re.compile(r"'(.+)' has no attribute '(\w+)'")
+KINDS = {
+    "str object": "a text",
+    "int object": "a number",
+    "list object": "a list",
+    "dict object": "a mapping",
+    "method object": "a function",
+    "function object": "a function",
+    "None": "none",
+}
+
+
+def _subject(kind: str, environment: Sandbox) -> str:
+    """What a template calls a value, by the kind of value as Jinja tells it."""
+    named = (name for name, value in environment.globals.items() if f"{_type_of(value)} object" == kind)
+    return KINDS.get(kind) or next((f'"{name}"' for name in named), f"a {kind}")
+
+
+def _type_of(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _mistake(error: Exception, where: Where, environment: Sandbox) -> RunnerError:
@@ -261,6 +304,10 @@ def _mistake(error: Exception, where: Where, environment: Sandbox) -> RunnerErro
     if undefined:
         hint = environment.instead.get(undefined[1]) or did_you_mean(undefined[1], environment.globals)
         return RunnerError("template", f'"{undefined[1]}" is not defined', where, hint)
+    lacking = LACKING.fullmatch(message)
+    if lacking:
+        subject, hint = _subject(lacking[1], environment), environment.instead.get(f".{lacking[2]}", "")
+        return RunnerError("template", f'{subject} has no "{lacking[2]}"', where, hint)
     tag = re.match(r"Encountered unknown tag '(\w+)'", message)
     hint = environment.instead.get(tag[1], "") if tag else ""
     return RunnerError("template", message[:1].lower() + message[1:], where, hint)

@@ -115,6 +115,11 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
 
 
+def yaml_files(folder: Path) -> list[Path]:
+    """The YAML files in a folder and in the folders below it."""
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".yml", ".yaml"))
+
+
 def read_yaml(path: Path) -> Yaml:
     """The content of a YAML file; raises what `yaml_of` raises, and `yaml-size`."""
     size = path.stat().st_size

@@ -2,7 +2,7 @@
 
 `AVRO_ENCODERS[name](change)` gives the messages of a change, as `encoders.ENCODERS` does for those that write JSON;
 what no document says stands
-under `assumed` in vendor_exceptions.yml, too. A value of a union is a pair of the branch's name and the value, since
+under `assumed` in vendors/exceptions.yml, too. A value of a union is a pair of the branch's name and the value, since
 fastavro would choose another
 branch for some.
 """

@@ -1,6 +1,6 @@
 """How Debezium's connectors, and OceanBase OMS in formats like Debezium's, write a change, from their documents alone,
 as in `encoders`: records of topics, with the schemas of Kafka Connect, and settings that are the default unless
-vendor_exceptions.yml says otherwise.
+vendors/exceptions.yml says otherwise.
 """
 
 from __future__ import annotations

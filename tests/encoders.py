@@ -3,7 +3,7 @@
 `ENCODERS[name](change)` gives the messages of a change, none where the vendor has no message for it. A change is what
 `logical_changes`
 describes; nothing of it is imported. What no document says, and is assumed here, stands under `assumed` in
-vendor_exceptions.yml.
+vendors/exceptions.yml.
 """
 
 from __future__ import annotations

@@ -151,7 +151,8 @@ def check_landed(folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, dam
     assert main(["run", "-s", "source:*+"]) == 0, capsys.readouterr().err
     landed = rows(capsys, LANDED)
     assert {row["source"]: row["messages"] for row in landed} == counts
-    assert {row["source"]: row["usual"] for row in landed} == {name: ["1001", "1002"] for name in SCHEMAS}
+    # A damaged one may be a message with another key.
+    assert {row["source"]: {"1001", "1002"} <= set(row["usual"]) for row in landed} == dict.fromkeys(SCHEMAS, True)
     assert set().union(*(row["reasons"] for row in landed)) <= KNOWN_REASONS
     return landed
 

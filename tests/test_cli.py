@@ -175,6 +175,12 @@ def test_variables(project, runner) -> None:
     )
 
 
+def test_a_variable_without_a_blank_behind_its_colon(project, runner) -> None:
+    project()
+    ran = runner("ls", "--vars", "{a:1}")
+    assert ran.code == 2 and '"a:1" is a name without a value: a blank follows the colon' in ran.err
+
+
 @pytest.mark.parametrize("own", ["{0}", "{{m: {0}}}"], ids=["of all projects", "below the project's name"])
 def test_variables_that_are_no_texts(project, runner, own: str) -> None:
     values = "{names: [a, b], one: {two: x}, yes: true, no: false, nothing: null, n: 3}"
@@ -228,6 +234,29 @@ def test_ls(project, runner) -> None:
     assert runner("ls", "-s", "orders+", "--output", "path").out.split() == ["models/orders.sql", "models/orders.yml"]
     assert runner("ls", "--resource-type", "source").out == "source:orders\n"
     assert runner("ls", "-s", "tag:nightly", "--output", "selector").out == "model:stg_orders\n"
+    assert runner("ls", "-s", "orders").out == "orders\n"
+    tests_of_orders = ("ls", "-s", "orders", "--resource-type", "test")
+    assert runner(*tests_of_orders).out == "not_null_orders_id\n"
+    assert runner(*tests_of_orders, "--exclude", "not_null_orders_id").out == ""
+
+
+def test_ls_of_what_is_not_enabled(project, runner) -> None:
+    project({"models/m.sql": "{{ config(enabled=false) }} select 1 as a"})
+    ran = runner("ls", "-s", "m")
+    assert ran.code == 2 and 'nothing matches "m"\n  hint: "m" is not enabled' in ran.err
+
+
+def test_a_macro_behind_the_projects_name(project, runner) -> None:
+    macros = {"macros/m.sql": "{% macro cents(x) %}{{ x }} * 100{% endmacro %}"}
+    project({**macros, "models/m.sql": "select {{ shop.cents('a') }} from {{ ref('shop', 'orders_to_changelog') }}"})
+    assert "select a * 100 from" in runner("compile", "-s", "m", "-q").out
+
+
+def test_property_files_may_end_in_yaml(project, runner) -> None:
+    project(
+        {"models/m.sql": "select 1 as a", "models/m.yaml": "models: [{name: m, data_tests: [unique: {column: a}]}]"}
+    )
+    assert runner("ls", "--resource-type", "test", "-s", "m").out == "unique_m\n"
 
 
 def test_ls_prints_what_can_be_selected(project, runner) -> None:

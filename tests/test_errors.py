@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.project import absent
+
 ROOT = Path(__file__).parent.parent
 PROJECT = "name: shop\nsources:\n  - {name: orders, format: canal, files: in/*.jsonl}\n"
 FORMAT = "about: x\nop:\n  by: type\n  cases: {I: insert}\nafter: data\n"
@@ -451,11 +453,18 @@ CASES = [
         "select *\n\nfrom {{ ref('chngelog') }}",
     ),
     in_model(
+        "ref-unknown",
+        "models/m.sql:1",
+        'there are no packages: this project is "shop"',
+        'there is no project "other"',
+        "select * from {{ ref('other', 'm') }}",
+    ),
+    in_model(
         "template",
         "models/m.sql:1",
         "for instance: ref('orders')",
-        "ref takes one name",
-        "select * from {{ ref('other', 'm') }}",
+        "ref takes the name of a model, after the project's name or alone",
+        "select * from {{ ref('shop', 'm', 'a') }}",
     ),
     in_model(
         "source-unknown", "models/m.sql:2", 'did you mean "orders"?', '"order"', "select *\nfrom {{ source('order') }}"
@@ -464,11 +473,19 @@ CASES = [
         "template",
         "models/m.sql:2",
         "for instance: source('orders')",
-        "source takes one name",
+        "source takes the name of a source of messages, or a source and its table",
         "select *\nfrom {{ source('shop', 'orders', 'a') }}",
     ),
     in_model("template", "models/m.sql:2", 'did you mean "ref"?', '"reff"', "select\n {{ reff('x') }}"),
-    in_model("template", "models/m.sql:2", None, "no attribute 'nme'", "select\n {{ target.nme }}"),
+    in_model("template", "models/m.sql:2", None, '"target" has no "nme"', "select\n {{ target.nme }}"),
+    in_model(
+        "template", "models/m.sql:1", absent.ATTRIBUTES[".schema"], '"target" has no "schema"', "{{ target.schema }}"
+    ),
+    in_model("template", "models/m.sql:1", absent.ATTRIBUTES[".schema"], 'a text has no "schema"', "{{ this.schema }}"),
+    in_model(
+        "template", "models/m.sql:1", absent.ATTRIBUTES[".get"], 'a function has no "get"', "{{ config.get('a') }}"
+    ),
+    in_model("template", "models/m.sql:1", None, 'a text has no "abc"', "{{ 'x'.abc }}"),
     in_model("template", "models/m.sql:3", None, "end of", "select\n\n{% if true %}"),
     in_model("template", "models/m.sql:2", None, "unsupported operand", "select\n {{ 1 + 'a' }}"),
     in_model("template", "models/m.sql:2", None, '"include" is not for', "select 1\n{% include 'nowhere' %}"),
@@ -508,6 +525,23 @@ CASES = [
         '"header" is the name of a built-in macro',
         "select 1",
         macros__mine="{% macro mine() %}{% endmacro %}\n{% macro header() %}{% endmacro %}",
+    ),
+    in_model(
+        "macro-taken",
+        "macros/b.sql:2",
+        "the other one: macros/a.sql:1",
+        'there are two macros "mine"',
+        "select 1",
+        macros__a="{% macro mine() %}{% endmacro %}",
+        macros__b="\n{% macro mine() %}{% endmacro %}",
+    ),
+    in_model(
+        "macro-taken",
+        "macros/a.sql:3",
+        "the other one: macros/a.sql:1",
+        'there are two macros "test_mine"',
+        "select 1",
+        macros__a="{% macro test_mine(model) %}{% endmacro %}\n\n{% test mine(model) %}{% endtest %}",
     ),
     # SQL functions
     in_functions("function-syntax", "macros/functions/f.sql:3", FORM, 'expected "create", not "select"', "\nselect 1;"),
@@ -1103,10 +1137,17 @@ CASES = [
     ),
     Case(
         "ref-unknown",
-        "models/m.yml:1:13",
+        "models/m.yml:1:36",
         'did you mean "changelog"?',
-        '"e" reads "chngelog"',
+        'there is no model "chngelog"',
         {"models/m.yml": "exposures: [{name: e, depends_on: [ref('chngelog')]}]"},
+    ),
+    Case(
+        "source-unknown",
+        "models/m.yml:1:36",
+        "a YAML file in models/ declares it under sources",
+        'there is no source "a.b"',
+        {"models/m.yml": "exposures: [{name: e, depends_on: [\"source('a', 'b')\"]}]"},
     ),
     in_properties(
         "duplicate-key", "models/m.yml:3:5", "also at models/m.yml:2:5", '"m"', "models:\n  - name: m\n  - name: m\n"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 from pathlib import Path
 
 import pytest
 
+from runner.cli import main
 from runner.project import absent, data_test_config, foreign, settings
 from runner.project.select import LOOKED_UP, METHODS
 from tests.pages import ROOT
@@ -22,12 +25,8 @@ def rows(heading: str) -> dict[str, tuple[str, str]]:
 
 
 def test_the_page_has_all_of_it() -> None:
-    assert [len(rows(one)) for one in ("Commands", "Selectors", "Settings", "What templates can call")] == [
-        21,
-        21,
-        48,
-        59,
-    ]
+    parts = ("Commands", "Flags", "Selectors", "Settings", "What templates can call")
+    assert [len(rows(one)) for one in parts] == [21, 101, 21, 48, 59]
     missing = [
         name
         for name, (verdict, said) in {**rows("Commands"), **rows("Settings")}.items()
@@ -43,14 +42,41 @@ def test_a_project_of_dbt_lacks_one_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert ran.code == 2 and "hint: write one beside dbt_project.yml, with name: NAME" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("word", "hint"),
-    [("--models", "-s, --select"), ("--profiles-dir", "targets in project.yml"), ("-m", "-s, --select")],
-)
-def test_flags(word: str, hint: str, project, runner) -> None:
+COMMANDS = [[], *(name.split() for name, (verdict, _) in rows("Commands").items() if verdict == "same")]
+
+
+@pytest.fixture(scope="module")
+def help_texts() -> str:
+    """What all commands that are the same say of their flags."""
+    said = io.StringIO()
+    for words in COMMANDS:
+        with contextlib.redirect_stdout(said), pytest.raises(SystemExit):
+            main([*words, "--help"])
+    return said.getvalue()
+
+
+@pytest.mark.parametrize(("flag", "verdict", "said"), [(flag, *one) for flag, one in rows("Flags").items()])
+def test_flags(flag: str, verdict: str, said: str, help_texts: str, project, runner) -> None:
+    assert bool(re.search(rf"(?<![\w-]){flag}(?![\w-])", help_texts)) == (verdict == "same")
+    if verdict == "same":
+        return
     project()
-    ran = runner("run", word, "x")
-    assert ran.code == 2 and f'unknown argument "{word}"' in ran.err and f"hint: {hint}" in ran.err
+    others = [flag] if flag == "-o" or not flag.startswith("--") else [flag, flag.replace("--", "--no-", 1)]
+    for word in others:
+        ran = runner("clean", word, "x")
+        assert ran.code == 2 and f'unknown argument "{word}"' in ran.err and f"hint: {said}" in ran.err
+
+
+def test_full_refresh_has_a_short_form(runner) -> None:
+    assert "-f, --full-refresh" in runner("build", "--help").out
+
+
+def test_a_command_that_stands_alone_in_dbt(runner) -> None:
+    ran = runner("parse")
+    assert (
+        ran.code == 2
+        and "hint: runner parse FILE shows what messages become; runner check reads the project" in ran.err
+    )
 
 
 @pytest.mark.parametrize(("name", "verdict"), [(name, one[0]) for name, one in rows("Commands").items()])

@@ -71,7 +71,7 @@ NODES = [
     Node("unique_orders_id", "test", SUBJECT, ("orders",), path="models/marts/orders.yml"),
     Node("canal.update", "unit_test", SUBJECT, path="formats/cases/canal/update.rows.yml", format="canal"),
 ]
-GRAPH = Graph({node.name: node for node in NODES})
+GRAPH = Graph({node.name: node for node in NODES}, "lake", frozenset({"old_orders"}))
 STAGING = "stg_items stg_orders"
 ABOVE = "changelog shop_to_changelog source.shop"
 MARTS = "orders orders_by_day"
@@ -98,6 +98,11 @@ MARTS = "orders orders_by_day"
         ("staging.shop", STAGING),
         ("staging.*.stg_orders", "stg_orders"),
         ("marts.*", MARTS),
+        # behind the project's name
+        ("lake.staging.shop", STAGING),
+        ("lake.orders", "orders"),
+        ("+lake.marts.orders,tag:nightly", STAGING),
+        ("lake,resource_type:model", f"changelog shop_to_changelog {STAGING} {MARTS}"),
         ("source:shop", "source.shop"),
         ("source:s*", "source.shop"),
         ("format:canal", "canal.update shop_to_changelog source.shop"),

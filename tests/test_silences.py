@@ -185,8 +185,11 @@ def test_a_source_without_files_is_a_warning_until_it_has_some(project, runner, 
 # --- files that nothing reads
 
 
-UNREAD = ("snapshots/a.sql", "analyses/a.sql")
-READ = ("models/a.sql", "macros/a.sql", "tests/a/compiled.sql", "tests/a.py", "docs/seeds/a.csv")
+UNREAD = (
+    *("snapshots/a.sql", "analyses/a.sql", "models/deep/a.py", "macros/a.yml", "formats/a.yaml", "tests/schema.yml"),
+    *("dbt_project.yml", "packages.yml", "dependencies.yml", "profiles.yml"),
+)
+READ = ("models/a.sql", "macros/a.sql", "tests/a/compiled.sql", "tests/a.py", "docs/seeds/a.csv", "docs/packages.yml")
 
 
 def test_files_that_nothing_reads_are_a_warning(project, runner) -> None:
@@ -197,16 +200,15 @@ def test_files_that_nothing_reads_are_a_warning(project, runner) -> None:
     project(dict.fromkeys(UNREAD, ""))
     ran = runner("check")
     said = [line for line in ran.err.splitlines() if not line.startswith("  hint: ")]
-    names = ("snapshots/", "analyses/")
-    expected = [
-        (f'warning[files-unread]: nothing reads "{name}"', f"  --> {path}") for name, path in zip(names, UNREAD)
-    ]
+    expected = [(f'warning[files-unread]: nothing reads "{path}"', f"  --> {path}") for path in UNREAD]
     assert said == [line for pair in expected for line in pair]
-    assert ran.code == 0 and ran.out.startswith("no errors, 2 warnings: ")
+    assert ran.err.count("\n  hint: ") == len(UNREAD)
+    assert ran.code == 0 and ran.out.startswith(f"no errors, {len(UNREAD)} warnings: ")
     for command in ("run", "build"):
         ran = runner(command, "-s", "a")
-        assert ran.code == 0 and ran.err.count("warning[files-unread]") == 2
-        assert ran.err.splitlines()[-1].endswith("Done. PASS=1 WARN=2 ERROR=0 SKIP=0 TOTAL=3")
+        assert ran.code == 0 and ran.err.count("warning[files-unread]") == len(UNREAD)
+        counts = f"PASS=1 WARN={len(UNREAD)} ERROR=0 SKIP=0 TOTAL={len(UNREAD) + 1}"
+        assert ran.err.splitlines()[-1].endswith(f"Done. {counts}")
 
 
 def test_warnings_are_yellow_and_events(project, runner) -> None:

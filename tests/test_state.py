@@ -35,7 +35,7 @@ sources:
     "macros/functions/pence.sql": (
         "create function pence(price double comment 'p') returns double comment 'in pence' return price * 100;"
     ),
-    "models/staging/paid.sql": "select {{ cents('price') }} as price, day from {{ ref('changelog') }}",
+    "models/staging/paid.sql": "select {{ shop.cents('price') }} as price, day from {{ ref('changelog') }}",
     "models/staging/lately.sql": "select * from {{ ref('paid') }} where {{ since() }}",
     "models/marts/by_day.sql": "select day, sum(pence(price)) as price from {{ ref('lately') }} group by day",
     "models/marts/unit.sql": "select '{{ var('unit') }}' as unit",

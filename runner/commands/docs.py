@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runner.commands.arguments import DocsArguments
@@ -10,7 +11,6 @@ from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
 from runner.errors import RunnerWarning
 from runner.files import write_whole
-from runner.project.graph import Graph
 from runner.project.nodes import DataTest, Model, Node, SourcesView
 from runner.report import Report
 from runner.site.gather import Tables, site_data, site_path
@@ -49,7 +49,7 @@ def _read(workspace: Workspace, report: Report) -> Tables:
         OVER_TIME, "model", Model(SourcesView(OVER_TIME, sources), "view"), tuple(source.model for source in sources)
     )
     graph = workspace.graph
-    workspace.graph = Graph({**graph.nodes, OVER_TIME: over_time})
+    workspace.graph = replace(graph, nodes={**graph.nodes, OVER_TIME: over_time})
     try:
         job = Job.of(workspace, "docs", [graph.nodes["freshness"], over_time])
         with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:

@@ -34,7 +34,7 @@ def threads(parser: ArgumentParser) -> None:
 
 def full_refresh(parser: ArgumentParser) -> None:
     help_text = "drop changelogs and read all messages again; rebuild incremental models"
-    parser.add_argument("--full-refresh", action="store_true", help=help_text)
+    parser.add_argument("-f", "--full-refresh", action="store_true", help=help_text)
 
 
 def empty(parser: ArgumentParser) -> None:

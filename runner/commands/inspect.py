@@ -8,13 +8,12 @@ from pathlib import Path
 
 from runner import artifacts
 from runner.commands.arguments import CompileArguments, ListArguments, ProjectArguments
-from runner.commands.workspace import Workspace, format_renderer, read_project_of, saved_selectors
+from runner.commands.workspace import TESTS, Workspace, format_renderer, read_project_of, saved_selectors
 from runner.counts import counted
 from runner.errors import Problems, Where
 from runner.grid import json_text
-from runner.project.graph import Graph
 from runner.project.nodes import DECLARED, Case, DataTest, Model, Node
-from runner.project.parse import parse, read_properties, read_templates
+from runner.project.parse import Nodes, parse, read_properties, read_templates
 from runner.project.templates import Templates
 from runner.project.unread import unread
 from runner.report import Report
@@ -22,9 +21,12 @@ from runner.spec.formats import FormatFolders
 
 
 def ls(arguments: ListArguments, report: Report) -> int:
-    """Prints one line per node, parents first. Cases of formats only if nodes or a resource type are selected."""
+    """Prints one line per node, parents first. Cases of formats only if nodes or a resource type are selected; tests of
+    what is selected if tests are asked for.
+    """
     workspace = Workspace(arguments.project)
-    names = workspace.selected(arguments.selection)
+    with_tests = arguments.resource_type in TESTS
+    names = (workspace.selected_with_tests if with_tests else workspace.selected)(arguments.selection)
     with_cases = bool(arguments.selection.select or arguments.resource_type)
 
     def is_listed(node: Node) -> bool:
@@ -70,7 +72,7 @@ def check(arguments: ProjectArguments, report: Report) -> int:
 
     problems = Problems()
     templates: Templates | None = None
-    nodes: dict[str, Node] = {}
+    nodes: Nodes | None = None
     with problems.gathered():
         project = read_project_of(arguments)
         files = read_properties(project, problems)
@@ -81,15 +83,16 @@ def check(arguments: ProjectArguments, report: Report) -> int:
             library.all()
         with problems.gathered():
             saved_selectors(project)
-        compile_nodes(nodes.values(), templates, FormatFolders(project.format_folders), library)
+        compile_nodes(nodes.by_name.values(), templates, FormatFolders(project.format_folders), library)
     formats: list[str] = []
     with problems.gathered():
         formats = check_formats(arguments, (templates or format_renderer(arguments)).call)
     problems.raise_if_any()
-    Graph(nodes)
+    assert nodes
+    nodes.graph()
     for warning in unread(read_project_of(arguments).root):
         report.warn(warning)
-    counts = Counter(node.resource_type for node in nodes.values())
+    counts = Counter(node.resource_type for node in nodes.by_name.values())
     counts["format"] = len(formats)
     words = (counted(count, kind.replace("_", " ")) for kind, count in sorted(counts.items()))
     report.payload(f"{report.verdict}: {', '.join(words)}")

@@ -22,7 +22,8 @@ class Parser(ArgumentParser):
         number = re.fullmatch(r"argument (\S+): invalid int value: '(.*)'", message)
         if number:
             raise RunnerError("usage", f'"{number[1]}" must be a whole number, not "{number[2]}"')
-        raise RunnerError("usage", message, hint=f"{self.prog} --help")
+        alone = absent.ALONE.get(self.prog.rpartition(" ")[2]) if "are required" in message else None
+        raise RunnerError("usage", message, hint=alone or f"{self.prog} --help")
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]  # argparse overloads it
         """Refuses unknown arguments. Not left to the parser above, which does not know the flags of this command. Words
@@ -33,7 +34,7 @@ class Parser(ArgumentParser):
             known.words, unknown = [*known.words, *unknown], []
         if unknown:
             word = unknown[0].partition("=")[0]
-            hint = absent.FLAGS.get(word, "")
+            hint = absent.FLAGS.get(word) or absent.FLAGS.get(word.replace("--no-", "--", 1), "")
             hint = hint or (did_you_mean(word, self._option_string_actions) if word.startswith("-") else "")
             raise RunnerError("usage", f'unknown argument "{unknown[0]}"', hint=hint or f"{self.prog} --help")
         return known, unknown

@@ -155,17 +155,8 @@ def tables_elsewhere(workspace: Workspace, run: Collection[str], folder: Path | 
 
 def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
     """The nodes to run: those that are selected, and the tests of selected models."""
-    graph, selection = workspace.graph, arguments.selection
-    chosen = workspace.selected(selection)
-    excluded = (
-        workspace.selected(replace(selection, select=selection.exclude, exclude=())) if selection.exclude else set()
-    )
-    tests = {name for name, node in graph.nodes.items() if _is_test(node) and set(node.parents) & chosen}
-    return workspace.in_order(chosen | (tests - excluded), wanted) or workspace.chosen(selection, wanted)
-
-
-def _is_test(node: Node) -> bool:
-    return node.resource_type in ("test", "unit_test")
+    names = workspace.selected_with_tests(arguments.selection)
+    return workspace.in_order(names, wanted) or workspace.chosen(arguments.selection, wanted)
 
 
 # --- until a signal comes

@@ -10,7 +10,6 @@ from runner.commands.job import Job, open_spark, parts_of, spark_log
 from runner.commands.run import tables_elsewhere
 from runner.commands.workspace import Workspace
 from runner.errors import RunnerError, RunnerWarning, Where
-from runner.project.graph import Graph
 from runner.project.lineage import tables_read
 from runner.project.nodes import Model, Node, SqlText
 from runner.render import name as quoted
@@ -68,5 +67,5 @@ def _inline(workspace: Workspace, text: str) -> Node:
     nodes = {node.relation: name for name, node in workspace.graph.nodes.items() if node.model}
     read = (nodes[relation] for relation in tables_read(sql, nodes))
     node = Node("inline", "model", Model(SqlText(sql), "view"), tuple(dict.fromkeys([*reading.parents, *read])))
-    workspace.graph = Graph({**workspace.graph.nodes, node.name: node})
+    workspace.graph = replace(workspace.graph, nodes={**workspace.graph.nodes, node.name: node})
     return node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from runner.commands.arguments import ProjectArguments, Selection
 from runner.commands.past import Past
 from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError
-from runner.project.graph import Graph
 from runner.project.nodes import Node, Project
 from runner.project.parse import parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
@@ -22,6 +22,8 @@ from runner.spec.formats import FormatFolders
 
 NOTHING = "nothing to do: what is selected has nothing that this command works on"
 Wanted = Callable[[Node], bool]
+# The types of nodes that are selected together with what they test.
+TESTS = ("test", "unit_test")
 
 
 def read_project_of(arguments: ProjectArguments) -> Project:
@@ -46,7 +48,7 @@ class Workspace:
         self.templates = read_templates(self.project, files, problems)
         nodes = parse(self.project, files, self.templates, problems)
         problems.raise_if_any()
-        self.graph = Graph(nodes)
+        self.graph = nodes.graph()
         self.formats = FormatFolders(self.project.format_folders)
         self.past = self._past(None)
 
@@ -73,6 +75,16 @@ class Workspace:
         if not (name or selection.select or selection.exclude):
             name = saved.default
         return asked["selector"](name) if name else select(self.graph, selection.select, selection.exclude, asked)
+
+    def selected_with_tests(self, selection: Selection) -> set[str]:
+        """The names of the selected nodes, and of the tests of selected models that are not excluded."""
+        chosen = self.selected(selection)
+        excluded = (
+            self.selected(replace(selection, select=selection.exclude, exclude=())) if selection.exclude else set()
+        )
+        nodes = self.graph.nodes.items()
+        tests = {name for name, node in nodes if node.resource_type in TESTS and set(node.parents) & chosen}
+        return chosen | (tests - excluded)
 
     @cached_property
     def saved_selectors(self) -> SavedSelectors:

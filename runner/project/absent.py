@@ -8,12 +8,13 @@ METRICS = "define metrics in the tool that shows them"
 VERSIONS = "give each version a model of its own"
 NEW_ROWS = "an incremental model takes what is new with new_rows('changelog')"
 OF_MATERIALIZATIONS = "only macros that make tables need it, and these are the runner's"
+NO_PACKAGES = "there are no packages: copy the macros that you need into macros/"
 TARGET = "targets in project.yml say where tables are; all of one run are in one place"
 
 # Commands, and words behind them.
 COMMANDS = {
     "list": "runner ls",
-    "deps": "there are no packages: copy the macros that you need into macros/",
+    "deps": NO_PACKAGES,
     "snapshot": HISTORY,
     "clone": "--defer --state reads the tables of another target without copying them",
     "run-operation": "a macro gives text and runs nothing: a pre_hook or post_hook runs statements",
@@ -21,20 +22,66 @@ COMMANDS = {
     "snapshot-freshness": "runner source freshness",
 }
 
-# Flags of commands.
+# Commands that stand alone in dbt, and here have arguments.
+ALONE = {"parse": "runner parse FILE shows what messages become; runner check reads the project"}
+
+# Flags of commands. What is said of `--x` holds for `--no-x`.
+READ_WHOLE = "each command reads the whole project: 300 models take half a second"
+ONE_LOG = "target/logs has what Spark says; --log-format json writes each event as a line"
+COLORS = "--no-color, or NO_COLOR=1"
+WARNINGS = "a warning stops nothing: severity: error in the config of a test makes it a failure"
+ONE_PAGE = "target/docs/index.html is one file, which needs no server"
 FLAGS = {
-    "-m": "-s, --select",
-    "--model": "-s, --select",
-    "--models": "-s, --select",
-    "--profile": TARGET,
-    "--profiles-dir": TARGET,
+    **dict.fromkeys(("-m", "--model", "--models"), "-s, --select"),
+    **dict.fromkeys(("--profile", "--profiles-dir", "--skip-profile-setup", "--connection", "--config-dir"), TARGET),
+    **dict.fromkeys(
+        ("--resource-type", "--resource-types", "--exclude-resource-type", "--exclude-resource-types"),
+        "-s resource_type:model, --exclude resource_type:test",
+    ),
+    **dict.fromkeys(("--event-time-start", "--event-time-end"), NEW_ROWS),
+    **dict.fromkeys(("--partial-parse", "--partial-parse-file-path", "--partial-parse-file-diff"), READ_WHOLE),
+    **dict.fromkeys(("--static-parser", "--use-experimental-parser", "--use-fast-test-edges"), READ_WHOLE),
+    **dict.fromkeys(
+        ("--cache-selected-only", "--populate-cache", "--log-cache-events"), "nothing is cached between runs"
+    ),
+    **dict.fromkeys(("--log-level", "--log-level-file"), "-d prints more, -q less"),
+    **dict.fromkeys(("--log-path", "--log-format-file", "--log-file-max-bytes"), ONE_LOG),
+    **dict.fromkeys(("--use-colors", "--use-colors-file"), COLORS),
+    **dict.fromkeys(("--warn-error", "--warn-error-options"), WARNINGS),
+    **dict.fromkeys(("--defer-state", "--deprecated-state"), "--state"),
+    "--deprecated-defer": "--defer",
+    **dict.fromkeys(
+        ("--favor-state", "--deprecated-favor-state"), "--defer reads what is not in this target where --state has it"
+    ),
+    **dict.fromkeys(("--print", "--deprecated-print"), "runner compile shows what a template makes"),
+    **dict.fromkeys(("--static", "--browser", "--host", "--port"), ONE_PAGE),
+    **dict.fromkeys(("--compile", "--empty-catalog"), "--no-tables writes the page without asking tables"),
+    **dict.fromkeys(("--add-package", "--source", "--lock", "--upgrade"), NO_PACKAGES),
+    **dict.fromkeys(("--export-saved-queries", "--include-saved-query"), METRICS),
+    **dict.fromkeys(("--send-anonymous-usage-stats", "--upload-to-artifacts-ingest-api"), "nothing is sent to anybody"),
+    "--single-threaded": "--threads 1",
     "--store-failures": "of a test: config: {store_failures: true}",
-    "--exclude-resource-type": "--exclude resource_type:test",
     "--indirect-selection": "the tests of what is selected run; --exclude leaves some out",
-    "--log-level": "-d prints more, -q less",
-    "--favor-state": "--defer reads what is not in this target where --state has it",
     "--sample": "--empty builds all without rows",
-    "--static": "target/docs/index.html is one file",
+    "--introspect": "templates run no queries",
+    "--inject-ephemeral-ctes": "there are no ephemeral models",
+    "--inline-direct": "--inline",
+    "--output-keys": "--output json has all keys",
+    "--show": "runner show -s SEED",
+    "--args": "a macro gives text and runs nothing",
+    "--macro-debugging": "runner compile shows what a template makes",
+    "--printer-width": "the terminal's width, or COLUMNS",
+    "--record-timing-info": "target/run_results.json has the time of each node",
+    "-r": "target/run_results.json has the time of each node",
+    "--show-all-deprecations": "all mistakes and warnings are always shown",
+    "--show-resource-report": "each result has the time that it took",
+    "--version-check": "the version of the runner is that of the environment",
+    "--write-json": "artifacts are always written",
+    "--clean-project-files-only": "runner clean removes target/ and nothing else",
+    "-o": "target/sources.json is where source freshness writes; --output NAME of others is how they print",
+    "-V": "runner --version",
+    "--version": "runner --version",
+    "-v": "runner --version",
 }
 
 # Methods of selectors.
@@ -172,6 +219,17 @@ NAMES = {
         OF_MATERIALIZATIONS,
     ),
     **dict.fromkeys(("try_or_compiler_error", "validation", "write"), OF_MATERIALIZATIONS),
+}
+
+# Attributes of names in templates.
+RELATIONS = "ref, source and this are names in SQL, as texts"
+OWN_SETTINGS = "what several places need is a variable: var('...')"
+ATTRIBUTES = {
+    ".schema": f"the schema of the target is target.catalog.schema; {RELATIONS}",
+    ".database": f"the catalog of the target is target.catalog.name; {RELATIONS}",
+    **dict.fromkeys((".identifier", ".name", ".table", ".type", ".is_view", ".is_table", ".render"), RELATIONS),
+    **dict.fromkeys((".get", ".require", ".persist_relation_docs", ".set"), OWN_SETTINGS),
+    **dict.fromkeys((".profile_name", ".threads", ".user", ".warehouse", ".dbname"), "runner debug shows the target"),
 }
 
 # Statements in templates.

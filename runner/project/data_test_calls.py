@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.errors import nearest_or_all
+from runner.errors import Problems, nearest_or_all
 from runner.project.data_test_config import TEST_SETTINGS, TestConfig, test_config
 from runner.project.properties import optional_text, ref_name
 from runner.yaml_text import Yaml
@@ -43,11 +43,17 @@ def test_call(entry: Yaml, models: Collection[str]) -> TestCall:
 
 
 def _call(kind: str, written: Yaml, models: Collection[str]) -> TestCall:
-    given = dict(_arguments(written))
+    problems, arguments, config = Problems(), dict[str, Any](), TestConfig()
+    for name, yaml in _arguments(written):
+        with problems.gathered():
+            arguments[name] = _argument(name, yaml, models)
+    with problems.gathered():
+        config = test_config(_settings(written))
+    problems.raise_if_any()
     return TestCall(
         kind,
-        {name: _argument(name, yaml, models) for name, yaml in given.items()},
-        test_config(_settings(written)),
+        arguments,
+        config,
         optional_text(written.get("name")),
         optional_text(written.get("description")),
     )

@@ -12,7 +12,13 @@ from runner.project.nodes import Model, Node, SqlText
 
 @dataclass(frozen=True)
 class Graph:
+    """`project` is the project's name, which may stand before the names of its models; `disabled` are the names of
+    models that are not enabled.
+    """
+
     nodes: Mapping[str, Node]
+    project: str = ""
+    disabled: frozenset[str] = frozenset()
     children: Mapping[str, set[str]] = field(init=False)
     _order: list[str] = field(init=False)
 

@@ -67,6 +67,8 @@ class MacroCalls:
 
     def _named_in(self, template: str) -> Named:
         code = " ".join(EXPRESSION.findall(COMMENT.sub("", template)))
+        if self.renderer.namespace:
+            code = re.sub(rf"(?<![\w.]){re.escape(self.renderer.namespace)}\.", "", code)
         words = [(found["name"], (found["text"] or "")[1:-1]) for found in WORD.finditer(code)]
         named = {name for name, _ in words if name in self.renderer.files}
         if any(name == BY_NAME for name, _ in words):

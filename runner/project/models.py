@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner.errors import RunnerError, Where, nearest_or_all, placed
+from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project.contracts import Contract, is_enforced, read_contract
 from runner.project.inputs import Source
 from runner.project.nodes import Model, Node, Project, SqlFile
 from runner.project.properties import COLUMN_KEYS, described_columns, entries, optional_text
 from runner.project.settings import as_tuple, check_together, folder_settings, hooks, is_enabled, read_settings
 from runner.project.table_settings import LAYOUTS, SETTINGS, check_storage, layout_of
-from runner.project.templates import Templates
+from runner.project.templates import Reading, Templates
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml
 
@@ -23,8 +23,12 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
     """The model of a file; None if it is not enabled. Settings in the file override those in its properties, and these
     override project.yml.
     """
-    reading = templates.read(path)
-    own = read_settings(properties.get("config") if properties else None)
+    problems, reading, own = Problems(), Reading(), dict[str, Any]()
+    with problems.gathered():
+        reading = templates.read(path)
+    with problems.gathered():
+        own = read_settings(properties.get("config") if properties else None)
+    problems.raise_if_any()
     config = {**folder_settings(project.model_config, path.relative_to(project.root)), **own, **reading.config}
     if not is_enabled(config):
         return None

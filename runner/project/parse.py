@@ -10,10 +10,11 @@ from runner.errors import Problems, RunnerError, Where, did_you_mean
 from runner.project import absent
 from runner.project.doc_blocks import doc_blocks, with_docs
 from runner.project.foreign import foreign_tables
+from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.mirrors import MIRROR_KEYS, fits_test, mirror_names, mirror_nodes, mirror_tests
 from runner.project.models import check_new_rows, model_node, relative_to, with_properties
-from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Model, Node, Project, SourcesView
+from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Model, Node, Project, SourcesView, SqlFile
 from runner.project.properties import (
     COLUMN_KEYS,
     EXPOSURE_KEYS,
@@ -22,14 +23,13 @@ from runner.project.properties import (
     data_tests,
     entries,
     optional_text,
-    ref_name,
 )
 from runner.project.seeds import seed_files, seed_node
 from runner.project.settings import as_tuple
 from runner.project.templates import Templates
 from runner.project.tests import Tests, function_tests
 from runner.render import function_folder
-from runner.yaml_text import Yaml, read_yaml
+from runner.yaml_text import Yaml, read_yaml, yaml_files
 
 VIEWS = {
     "changelog": "one row for each row change, from all sources",
@@ -61,9 +61,9 @@ def read_templates(project: Project, properties: list[Yaml], problems: Problems)
     return Templates(project, models, foreign_tables(project, properties, problems))
 
 
-def parse(project: Project, files: list[Yaml], templates: Templates, problems: Problems) -> dict[str, Node]:
-    """All nodes of the project, whose property files are `files`, by name. Mistakes are added to `problems`, and nodes
-    with mistakes are left out. From then on the templates know what the tables and views of nodes are called.
+def parse(project: Project, files: list[Yaml], templates: Templates, problems: Problems) -> Nodes:
+    """All nodes of the project, whose property files are `files`. Mistakes are added to `problems`, and nodes with
+    mistakes are left out. From then on the templates know what the tables and views of nodes are called.
     """
     nodes = Nodes(project, problems)
     for source in project.sources:
@@ -87,13 +87,13 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
             check_new_rows(node, nodes.by_name)
     for entry in (entry for file in files for entry in entries(file, "exposures", EXPOSURE_KEYS, problems)):
         with problems.gathered():
-            nodes.add(_exposure(entry, nodes))
+            nodes.add(_exposure(entry, nodes, templates))
     _add_tests(nodes, tests, files)
     _check_parents(nodes)
     templates.relations = {name: node.relation for name, node in nodes.by_name.items()}
     if not project.sources:
         _leave_out_unread_views(nodes)
-    return nodes.by_name
+    return nodes
 
 
 def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
@@ -105,7 +105,7 @@ def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
             # No test of a model that could not be read: the mistake in the model is already among the problems.
             if (test := tests.unit_test(entry, nodes.by_name)) is not None:
                 nodes.add(test)
-    for path in sorted(function_folder(nodes.project.root / "macros").rglob("*.yml")):
+    for path in yaml_files(function_folder(nodes.project.root / "macros")):
         with nodes.problems.gathered():
             for node in function_tests(path, nodes.relative):
                 nodes.add(node)
@@ -135,6 +135,10 @@ class Nodes:
             message, by = f'the name "{name}" is taken', f"by {owner.resource_type} {owner.path}"
             self.problems.add(RunnerError("name-taken", message, node.where, by))
 
+    def graph(self) -> Graph:
+        """Which of them reads which; raises `ref-unknown` and `cycle`."""
+        return Graph(self.by_name, self.project.name, frozenset(self.disabled))
+
     def relative(self, path: Path) -> str:
         """A path as nodes have it: relative to the project's folder."""
         return relative_to(self.project, path)
@@ -145,7 +149,7 @@ def _model_files(project: Project) -> list[Path]:
 
 
 def _property_files(project: Project) -> list[Path]:
-    return [path for folder in ("models", "seeds") for path in sorted((project.root / folder).rglob("*.yml"))]
+    return [path for folder in ("models", "seeds") for path in yaml_files(project.root / folder)]
 
 
 def _singular_tests(project: Project) -> list[Path]:
@@ -222,13 +226,18 @@ def _case(path: Path, nodes: Nodes) -> Node:
 
 
 def _read_properties(path: Path, problems: Problems) -> Yaml | None:
+    read = None
     with problems.gathered():
-        read = read_yaml(path).only(PROPERTY_KEYS, instead=absent.KEYS)
+        read = read_yaml(path).mapping()
+    if read is None:
+        return None
+    with problems.gathered():
+        read.only(PROPERTY_KEYS, instead=absent.KEYS)
+    with problems.gathered():
         if (version := read.get("version")) and version.text() != VERSION:
             message = f'the version of property files is {VERSION}, not "{version.text()}"'
             raise version.error("properties-version", message, "remove the line, or write version: 2")
-        return read
-    return None
+    return read
 
 
 def _unit_tests(file: Yaml) -> list[Yaml]:
@@ -262,11 +271,14 @@ def _check_parents(nodes: Nodes) -> None:
             nodes.problems.add(RunnerError("ref-disabled", message, node.where, hint))
 
 
-def _exposure(entry: Yaml, nodes: Nodes) -> Node:
+def _exposure(entry: Yaml, nodes: Nodes, templates: Templates) -> Node:
     config = dict(entry["config"].mapping().value) if entry.get("config") else {}
     tags = as_tuple(config.get("tags", entry.value.get("tags")))
-    read = [ref_name(one) for one in entry["depends_on"].list().elements()] if entry.get("depends_on") else []
-    where = entry.where()
+    problems, read, where = Problems(), list[str](), entry.where()
+    for one in entry["depends_on"].list().elements() if entry.get("depends_on") else ():
+        with problems.gathered():
+            read += _named_by(one, templates)
+    problems.raise_if_any()
     return Node(
         f"exposure.{entry['name'].text()}",
         "exposure",
@@ -277,6 +289,13 @@ def _exposure(entry: Yaml, nodes: Nodes) -> Node:
         optional_text(entry.get("description")),
         where=where,
     )
+
+
+def _named_by(yaml: Yaml, templates: Templates) -> Iterable[str]:
+    """The node that an exposure names: by `ref(...)` or `source(...)`, as a template would, or a model by its name."""
+    text = yaml.text().strip()
+    call = text if "(" in text else f"ref({text!r})"
+    return templates.expand(f"{{{{ {call} }}}}", yaml.where())[1].parents
 
 
 # --- mirrors
@@ -338,26 +357,28 @@ def _add_files(
     """Adds the node of each file and its data tests, and takes its properties out of `described`."""
     for path in files:
         properties = described.pop(path.stem, None)
+        # If the model cannot be read, this stands for it: mistakes in its tests are told too.
+        node: Node | None = Node(path.stem, "model", Model(SqlFile(path), "view"), path=nodes.relative(path))
         with nodes.problems.gathered():
             if (node := node_of(path, properties)) is None:
                 nodes.disabled.add(path.stem)
-                continue
-            nodes.add(node)
-            if properties:
-                _add_data_tests(nodes, tests, node, properties)
+            else:
+                nodes.add(node)
+        if node and properties:
+            _add_data_tests(nodes, tests, node, properties)
 
 
 def _add_data_tests(nodes: Nodes, tests: Tests, node: Node, properties: Yaml) -> None:
-    for column, entry in _data_tests(properties):
+    for column, entry in _data_tests(properties, nodes.problems):
         with nodes.problems.gathered():
             if test := tests.data_test(node, column, entry):
                 nodes.add(test)
 
 
-def _data_tests(properties: Yaml) -> Iterable[tuple[str | None, Yaml]]:
-    """Each data test of a model, and its column if it is the test of a column."""
-    for entry in data_tests(properties):
-        yield None, entry
-    for column in entries(properties, "columns", COLUMN_KEYS):
-        for entry in data_tests(column):
-            yield column["name"].text(), entry
+def _data_tests(properties: Yaml, problems: Problems) -> Iterable[tuple[str | None, Yaml]]:
+    """Each data test of a model, and its column if it is the test of a column. Mistakes are added to `problems`."""
+    with problems.gathered():
+        yield from ((None, entry) for entry in data_tests(properties))
+    for column in entries(properties, "columns", COLUMN_KEYS, problems):
+        with problems.gathered():
+            yield from ((column["name"].text(), entry) for entry in data_tests(column))

@@ -20,20 +20,26 @@ UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect", "overrides"
 
 
 def entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Problems | None = None) -> list[Yaml]:
-    """The entries of the list under a key, each with a name. Mistakes are added to `problems`, or raised without it."""
-    if yaml is None or not yaml.get(key):
-        return []
+    """The entries of the list under a key, each with a name. Mistakes are added to `problems`, or raised without it; an
+    entry with unknown keys is among them, so that mistakes in what else it says are found too.
+    """
+    gather = Problems() if problems is None else problems
     out = []
-    for entry in yaml[key].list().elements():
-        gather = problems or Problems()
-        with gather.gathered():
-            entry.only(known, instead=absent.KEYS)
-            if not entry.get("name"):
-                raise entry.error("name-missing", f'every entry of "{key}" needs a "name"')
-            out.append(entry)
-        if problems is None:
-            gather.raise_if_any()
+    with gather.gathered():
+        for entry in yaml[key].list().elements() if yaml and yaml.get(key) else ():
+            with gather.gathered():
+                entry.only(known, instead=absent.KEYS)
+            with gather.gathered():
+                out += [entry] if _name(entry, key) else []
+    if problems is None:
+        gather.raise_if_any()
     return out
+
+
+def _name(entry: Yaml, key: str) -> str:
+    if not entry.get("name"):
+        raise entry.error("name-missing", f'every entry of "{key}" needs a "name"')
+    return entry["name"].text()
 
 
 def described_columns(yaml: Yaml | None) -> dict[str, str]:

@@ -99,14 +99,16 @@ def _matching(graph: Graph, text: str, method: str | None, value: str, lookups: 
     if method and method in lookups:
         return set(lookups[method](value))
     method = method or ("path" if "/" in value else "file" if value.endswith(".sql") else "name")
-    hit = {node.name for node in graph.nodes.values() if _method(method)(node, value)}
+    nodes = graph.nodes.values()
+    hit = {node.name for node in nodes if _method(method)(node, value)}
+    if not hit and method == "name" and graph.project:
+        within = "*" if value == graph.project else value.removeprefix(f"{graph.project}.")
+        hit = {node.name for node in nodes if METHODS[method](node, within)}
     if not hit:
-        known = {name for node in graph.nodes.values() for name in _compared(method)(node)}
-        raise RunnerError(
-            "selector-empty",
-            f'nothing matches "{text}"',
-            hint=did_you_mean(value, known) or "runner ls shows what there is",
-        )
+        known = {name for node in nodes for name in _compared(method)(node)}
+        disabled = f'"{value}" is not enabled' if value in graph.disabled else ""
+        hint = disabled or did_you_mean(value, known) or "runner ls shows what there is"
+        raise RunnerError("selector-empty", f'nothing matches "{text}"', hint=hint)
     return hit
 
 

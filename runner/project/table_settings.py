@@ -151,6 +151,9 @@ def _check_docs(name: str, value: Any) -> None:
 
 
 def _check_strategy(name: str, value: Any) -> None:
+    if value in ("delete+insert", "microbatch"):
+        hint = "merge: new rows replace rows with the same unique_key"
+        raise RunnerError("setting-value", f'"{name}" knows no "{value}"', hint=hint)
     _check_words(name, (value,), STRATEGIES)
 
 

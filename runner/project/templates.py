@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.contract import MACRO_GLOBALS
-from runner.errors import RunnerError, Where, nearest_or_all, placed
+from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project import absent
 from runner.project.constant_calls import Call, constant_calls
 from runner.project.nodes import DataTest, Node, Overrides, Project
@@ -63,7 +63,8 @@ class Templates:
             "read_rows_view": read_rows_view,
         }
         self.folders, self.scope = project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope}
-        self.renderer = Renderer(self.folders, self.scope, instead={**absent.NAMES, **absent.STATEMENTS})
+        instead = {**absent.NAMES, **absent.STATEMENTS, **absent.ATTRIBUTES}
+        self.renderer = Renderer(self.folders, self.scope, instead=instead, namespace=self.project)
 
     # --- what a template says about its node
 
@@ -124,7 +125,8 @@ class Templates:
             marked = partial(_is_in, [path, *folders])
             with suppress(RunnerError):
                 self._begin(path, is_incremental)
-                trace = TracingRenderer(self.folders, self.scope, marked).trace(path, self._context(path))
+                renderer = TracingRenderer(self.folders, self.scope, marked, self.project)
+                trace = renderer.trace(path, self._context(path))
                 if trace.text == sql.strip():
                     return trace
         return None
@@ -215,7 +217,10 @@ class Templates:
     # --- what templates call
 
     def _ref(self, *names: Any) -> str:
-        model = _one_name("ref", names[1:] if names[:1] == (self.project,) and len(names) == 2 else names)
+        if len(names) == 2 and names[0] != self.project:
+            message = f'there is no project "{names[0]}"'
+            raise RunnerError("ref-unknown", message, hint=f'there are no packages: this project is "{self.project}"')
+        model = _one_name("ref", names[-1:] if len(names) == 2 else names)
         if model not in self.models:
             raise RunnerError("ref-unknown", f'there is no model "{model}"', hint=nearest_or_all(model, self.models))
         self.reading.parents.append(model)
@@ -255,9 +260,11 @@ class Templates:
             raise RunnerError(
                 "template", "config takes settings by name", hint="for instance: config(materialized='table')"
             )
-        for key, value in settings.items():
-            if not self.reading.is_test:
+        problems = Problems()
+        for key, value in settings.items() if not self.reading.is_test else ():
+            with problems.gathered():
                 check_setting(key, value)
+        problems.raise_if_any()
         self.reading.config |= settings
         return ""
 
@@ -286,7 +293,15 @@ def new_rows_view(model: str, read: str) -> str:
     return f"{model}__new_rows_of__{read}"
 
 
+# Function -> what it takes.
+TAKES = {
+    "ref": "the name of a model, after the project's name or alone",
+    "source": "the name of a source of messages, or a source and its table",
+}
+
+
 def _one_name(function: str, names: tuple[Any, ...]) -> str:
     if len(names) != 1 or not isinstance(names[0], str):
-        raise RunnerError("template", f"{function} takes one name", hint=f"for instance: {function}('orders')")
+        hint = f"for instance: {function}('orders')"
+        raise RunnerError("template", f"{function} takes {TAKES[function]}", hint=hint)
     return names[0]

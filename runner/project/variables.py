@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from runner.errors import RunnerError, did_you_mean
@@ -63,12 +62,16 @@ class Filler:
 
     def __init__(self, variables: Mapping[str, Any], target: Target | None, secrets: Secrets) -> None:
         self.secrets = secrets
-        names = {
-            "env_var": partial(env_var, secrets),
-            "var": partial(variable, variables),
-            "target": target,
-        }
-        self.environment = Sandbox(names)
+        self.variables = variables
+        self.environment = Sandbox({"env_var": self._env_var, "var": self._var, "target": target})
+
+    # Their names are those that mistakes in calls tell.
+
+    def _env_var(self, name: str, default: str | None = None, public: bool = False) -> str:
+        return env_var(self.secrets, name, default, public)
+
+    def _var(self, name: str, default: Any = NOT_GIVEN) -> Any:
+        return variable(self.variables, name, default)
 
     def text(self, yaml: Yaml) -> str:
         text = yaml.text()
