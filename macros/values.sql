@@ -3,7 +3,7 @@
 {#- Any text. -#}
 {%- macro read_as_sent(value, zone) -%} {{ value }} {%- endmacro -%}
 
-{#- Bytes that MySQL's drivers put into a text, one character for each. -#}
+{#- Bytes that were put into a text, one character for each. -#}
 {%- macro read_latin1(value, zone) -%}
 if({{ value }} rlike '[^\\x00-\\xff]', null, base64(encode({{ value }}, 'ISO-8859-1')))
 {%- endmacro -%}
@@ -260,7 +260,7 @@ get(transform(array({{ labels('reader.value') }}), labels ->
       if(size(labels) = 0 or {{ value }} = '' or forall(split({{ value }}, ','), l -> array_contains(labels, l)), {{ value }}, null)), 0)
 {%- endmacro -%}
 
-{#- An enum sent as the ordinal of its label, from 1; MySQL's 0 is the empty text. -#}
+{#- An enum sent as the ordinal of its label, from 1; 0 is the empty text, which a database may store for a wrong label. -#}
 {%- macro read_ordinal(value, zone) -%}
 get(transform(array({{ labels('reader.value') }}), labels -> case
       when {{ value }} = '' or {{ value }} = '0' and size(labels) > 0 then ''

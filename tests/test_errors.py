@@ -476,6 +476,7 @@ CASES = [
         "source takes the name of a source of messages, or a source and its table",
         "select *\nfrom {{ source('shop', 'orders', 'a') }}",
     ),
+    in_model("source-unknown", "models/m.sql:1", "known: orders", 'no source "x"', "from {{ changelog_of('x') }}"),
     in_model("template", "models/m.sql:2", 'did you mean "ref"?', '"reff"', "select\n {{ reff('x') }}"),
     in_model("template", "models/m.sql:2", None, '"target" has no "nme"', "select\n {{ target.nme }}"),
     in_model(
@@ -1335,7 +1336,7 @@ CASES = [
     in_format(
         "spec-missing",
         "formats/g.yml:6:1",
-        "for instance {at: columns, name: name, value: type, table: mysql}",
+        "for instance {at: columns, name: name, value: type, table: FILE}",
         'with "name" needs "value"',
         FORMAT + "types: {at: a, name: n, table: mysql}\n",
     ),

@@ -63,7 +63,9 @@ MAY_IMPORT = {
 MODULES = sorted(path for path in RUNNER.rglob("*.py") if path.stem != "__init__")
 MACROS = sorted((ROOT / "macros").rglob("*.sql"))
 VENDORS = re.compile(
-    r"canal|\boms|\bdrs|dataworks|shareplex|\bdts|debezium|gaussdb|oceanbase|huawei|alibaba", re.IGNORECASE
+    r"canal|\boms|\bdrs|dataworks|shareplex|\bdts|debezium|gaussdb|oceanbase|huawei|alibaba|maxwell|goldengate|\bogg|ticdc|tidb|"
+    r"qlik|tencent|wal2json|\bdms|confluent|apicurio|mysql|mariadb|postgres|oracle|sqlserver|\bdb2",
+    re.IGNORECASE,
 )
 
 

@@ -82,6 +82,13 @@ def test_halves_meet_across_runs(source) -> None:
     ) == [joined]
 
 
+def test_the_changelog_of_one_source_has_whole_updates_too(source, capsys: pytest.CaptureFixture[str]) -> None:
+    source("1", half("UPDATE_BEFOR", "1", {"id": 1, "v": "a"}), half("UPDATE_AFTER", "1", {"id": 1, "v": "b"}))
+    sql = "select op, before['v'] as old, after['v'] as new from {{ changelog_of('dw') }}"
+    assert main(["show", "--inline", sql, "--output", "json"]) == 0
+    assert capsys.readouterr().out == '{"op":"update","old":"a","new":"b"}\n'
+
+
 def test_halves_meet_in_any_order_and_only_their_own(source) -> None:
     rows = source(
         "1",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runner.files import mapping
@@ -28,13 +28,16 @@ Positions = Mapping[str, Position]
 """Name of a changelog -> how far it was read."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Progress:
-    """The record of one model, a file. `writes` lists the writes that made its table what it is."""
+    """The record of one model, a file. `list_writes` lists the writes that made its table what it is; it is asked once
+    for as long as nobody writes the table, which must be kept from others meanwhile.
+    """
 
     files: FileSystem
     path: str
-    writes: Callable[[], list[str]]
+    list_writes: Callable[[], list[str]]
+    known: list[str] | None = field(default=None, init=False)
 
     def read(self) -> Positions | None:
         """How far the table has read; None if that is not known: it was never built, or is not the table that was
@@ -51,8 +54,14 @@ class Progress:
         record, before = self._settled() or {"read": {}, "written": []}, self.writes()
         positions = {name: asdict(position) for name, position in read.items()}
         self._record({**record, "next": positions, "before": before})
+        self.known = None
         yield
         self._record({"read": positions, "written": self._new(before) or record["written"]})
+
+    def writes(self) -> list[str]:
+        if self.known is None:
+            self.known = self.list_writes()
+        return self.known
 
     def settle(self) -> None:
         """Finishes the record of a write that was interrupted. Must run before old writes are forgotten."""

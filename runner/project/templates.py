@@ -13,6 +13,7 @@ from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project import absent
 from runner.project.constant_calls import Call, constant_calls
+from runner.project.inputs import Source
 from runner.project.nodes import DataTest, Node, Overrides, Project
 from runner.project.settings import check_setting
 from runner.project.variables import NOT_GIVEN, public_env_var, secret_in_model, variable
@@ -39,7 +40,7 @@ class Templates:
 
     def __init__(self, project: Project, models: Iterable[str], foreign: Iterable[tuple[Node, Yaml]] = ()) -> None:
         self.models, self.secrets, self.target = set(models), project.secrets, project.target
-        self.project, self.sources = project.name, [source.name for source in project.sources]
+        self.project, self.sources = project.name, {source.name: source for source in project.sources}
         self.vars = project.vars
         # Node of a table that the runner does not make -> the node, and how it is written.
         self.foreign = {node.name: (node, written) for node, written in foreign}
@@ -53,6 +54,7 @@ class Templates:
             "ref": self._ref,
             "source": self._source,
             "new_rows": self._new_rows,
+            "changelog_of": self._changelog_of,
             "config": self._config,
             "var": self._var,
             "env_var": public_env_var,
@@ -239,12 +241,21 @@ class Templates:
     def _source(self, *names: Any) -> str:
         if len(names) == 2:
             return self._foreign(f"{names[0]}.{names[1]}")
-        source = _one_name("source", names)
+        source = self._source_named(_one_name("source", names))
+        self.reading.parents.append(f"source.{source.name}")
+        return name(f"{source.name}_messages")
+
+    def _changelog_of(self, *names: Any) -> str:
+        """The view `changelog`, of one source alone."""
+        source = self._source_named(_one_name("changelog_of", names))
+        self.reading.parents.append(source.model)
+        return f"({self.call('view_changelog', [source]).strip()})"
+
+    def _source_named(self, source: str) -> Source:
         if source not in self.sources:
             hint = nearest_or_all(source, self.sources)
             raise RunnerError("source-unknown", f'there is no source "{source}"', hint=hint)
-        self.reading.parents.append(f"source.{source}")
-        return name(f"{source}_messages")
+        return self.sources[source]
 
     def _foreign(self, label: str) -> str:
         name = f"source.{label}"
@@ -297,6 +308,7 @@ def new_rows_view(model: str, read: str) -> str:
 TAKES = {
     "ref": "the name of a model, after the project's name or alone",
     "source": "the name of a source of messages, or a source and its table",
+    "changelog_of": "the name of a source of messages",
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
-from runner.engine.progress import Position, Positions
+from runner.engine.progress import Position, Positions, Progress
 from runner.engine.tables import Tables
 from runner.project.nodes import Model, Node
 from runner.run.landing import finishes
@@ -42,7 +42,7 @@ class Increments:
                 count = self.tables.replace(name, promised, model.layout)
             refreshes.done(name)
             return count, finishes(begun, self.run_id)
-        since = self._since(node, seen)
+        since = self._since(node, seen, progress)
         self._check_order(node, model.layout.order)
         until = reading_until(seen, since)
         self.reading.show_new_rows(node.name, model.new_rows, since, until)
@@ -61,10 +61,10 @@ class Increments:
             again = f"--full-refresh -s {node.name} builds it again"
             raise QueryFailed(f'the table "{node.relation}" {changed}: {again}')
 
-    def _since(self, node: Node, seen: Mapping[str, Position | None]) -> Positions:
+    def _since(self, node: Node, seen: Mapping[str, Position | None], progress: Progress) -> Positions:
         """How far the table has read; raises QueryFailed if its rows cannot be those of these changelogs."""
         again = f"--full-refresh -s {node.name} builds it again"
-        since = self.tables.progress(node.relation).read()
+        since = progress.read()
         if since is None:
             raise QueryFailed(f'it is not known what "{node.name}" has read: {again}')
         if changelog := landed_again(since, seen):

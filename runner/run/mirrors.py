@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
-from runner.engine.progress import Position, Positions
+from runner.engine.progress import Position, Positions, Progress
 from runner.engine.tables import Tables
 from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.mirrors import taken_columns
@@ -39,16 +39,16 @@ class Mirrors:
         if it is to fail then.
         """
         begun = self.tables.refreshes.unfinished(query.model)
-        seen = self.reading.changelogs(query.model)
+        seen, progress = self.reading.changelogs(query.model), self.tables.progress(query.model)
         if self._takes_increments(query):
-            since = None if begun else self._since(query, seen)
+            since = None if begun else self._since(query, seen, progress)
             if since is not None:
-                return self._up_to_date(query, since, reading_until(seen, since))
+                return self._up_to_date(query, since, reading_until(seen, since), progress)
         if not begun:
             self._check_whole(query)
-        return self._built(query, reading_until(seen, {}), finishes(begun, self.run_id))
+        return self._built(query, reading_until(seen, {}), finishes(begun, self.run_id), progress)
 
-    def _up_to_date(self, query: MirrorQuery, since: Positions, until: Positions) -> Built:
+    def _up_to_date(self, query: MirrorQuery, since: Positions, until: Positions, progress: Progress) -> Built:
         """Takes in what has landed between two places."""
         name, query = query.model, self._with_added(query)
         self.tables.refresh(name, query.layout)
@@ -61,9 +61,9 @@ class Mirrors:
         found_mirror, notes = _after_findings(new, query.shows, found)
         if found_mirror is not new or found["is_emptied"]:
             self._check_whole(query)
-            return self._built(query, until, ())
+            return self._built(query, until, (), progress)
         found["has_parts"] = self._has_parts(query, found["tells_parts"])
-        with self.tables.progress(name).writing(until):
+        with progress.writing(until):
             Increment(self.tables, query, new, found, lambda: self._check_whole(query)).apply()
         return self.tables.count(name), notes if query.shows == "state" else ()
 
@@ -93,21 +93,21 @@ class Mirrors:
         added = [one for one in self.tables.types(query.model) if one not in query.columns]
         return replace(query, mirror=_with_texts(query.mirror, added))
 
-    def _since(self, query: MirrorQuery, seen: Mapping[str, Position | None]) -> Positions | None:
+    def _since(self, query: MirrorQuery, seen: Mapping[str, Position | None], progress: Progress) -> Positions | None:
         """How far the table has read; None if it is not this mirror of these changelogs, and must be built again."""
         if not all(self.tables.storage.has_table(name) for name in (query.model, query.beside)):
             return None
-        since = self.tables.progress(query.model).read()
+        since = progress.read()
         is_this = self.tables.mark(query.model) in (
             self._mark(query, has_parts=True),
             self._mark(query, has_parts=False),
         )
         return since if is_this and since is not None and not landed_again(since, seen) else None
 
-    def _built(self, query: MirrorQuery, until: Positions, notes: tuple[str, ...]) -> Built:
+    def _built(self, query: MirrorQuery, until: Positions, notes: tuple[str, ...], progress: Progress) -> Built:
         """Builds the table from all changes and, where it is to take in new ones, that which is beside it."""
         name, (mirror, more, has_parts) = query.model, self._looked_at(query)
-        with self.tables.progress(name).writing(until):
+        with progress.writing(until):
             if self._takes_increments(query):
                 count = self._written_with_beside(query, mirror)
                 self.tables.write_mark(name, self._mark(query, has_parts))

@@ -195,7 +195,7 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
         raise yaml.error(
             "spec-missing",
             'types with "name" needs "value" too',
-            "for instance {at: columns, name: name, value: type, table: mysql}",
+            "for instance {at: columns, name: name, value: type, table: FILE}",
         )
     params, names = (read_path(one) if given(one := yaml.get(word)) else None for word in ("params", "names"))
     return Types(
