@@ -49,6 +49,8 @@ tblproperties ({{ properties_given(properties) }})
 )
 {%- endmacro -%}
 
+{%- macro rows_once_each(table, rows, key) -%} select * except (`times of this key`) from {{ once_each(table, rows, key) }} {%- endmacro -%}
+
 {#- Puts new rows into a table with these columns: they replace the rows with the same key. -#}
 {%- macro merged(into, new, columns, sent, key) -%}
 merge into {{ into }} as own using {{ new }} as new

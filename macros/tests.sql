@@ -64,12 +64,12 @@ select * from {{ model }} where {{ column_path(column) }} is null
 
 {%- macro test_unique(model, column) -%}
 {%- set value = column_path(column) -%}
-select {{ value }}{{ named_as(column) }}, count(*) as times from {{ model }} where {{ value }} is not null group by {{ value }} having count(*) > 1
+select {{ value }}{{ named_as(column) }}, count(*) as n_records from {{ model }} where {{ value }} is not null group by {{ value }} having count(*) > 1
 {%- endmacro -%}
 
 {%- macro test_accepted_values(model, column, values, quote='true') -%}
 {%- set value = column_path(column) -%}
-select {{ value }}{{ named_as(column) }}, count(*) as times from {{ model }}
+select {{ value }}{{ named_as(column) }}, count(*) as n_records from {{ model }}
 where {{ not_accepted(value, values, quote) }}
 group by {{ value }}
 {%- endmacro -%}
@@ -85,7 +85,7 @@ count_if({{ not_accepted(column_path(column), values, quote) }}) = 0
 
 {%- macro test_relationships(model, column, to, field) -%}
 {%- set value = column_path(column) -%}
-select {{ value }}{{ named_as(column) }}, count(*) as times from {{ model }} as child
+select {{ value }}{{ named_as(column) }}, count(*) as n_records from {{ model }} as child
 where {{ value }} is not null
   and not exists (select 1 from {{ ref(to) }} as parent where parent.{{ name(field) }} = child.{{ value }})
 group by {{ value }}

@@ -14,7 +14,7 @@ import jinja2
 import jinja2.exceptions
 import jinja2.nodes
 
-from runner.errors import RunnerError, RunnerErrors, Where, did_you_mean, placed
+from runner.errors import RunnerError, RunnerErrors, Where, did_you_mean, from_here, placed
 from runner.files import read_text
 from runner.sandbox import Sandbox
 from runner.tracing import Trace, TracingSandbox
@@ -213,7 +213,15 @@ class Renderer:
             where = _innermost(e, path)
             if where.path.is_relative_to(self.built_in) and not isinstance(e, (jinja2.TemplateError, RunnerError)):
                 raise
-            raise _mistake(e, where, self.environment) from e
+            raise self._called(_mistake(e, where, self.environment), path) from e
+
+    def _called(self, mistake: RunnerError, path: Path) -> RunnerError:
+        """The mistake, with the file that calls the macro it is in."""
+        if not mistake.where or mistake.where.path == path or path.is_relative_to(self.built_in):
+            return mistake
+        called = f"called in {from_here(path)}"
+        hint = f"{mistake.hint}; {called}" if mistake.hint else called
+        return RunnerError(mistake.code, mistake.message, mistake.where, hint)
 
 
 class TracingRenderer(Renderer):

@@ -25,6 +25,8 @@ COLOURS = {"OK": "32", "PASS": "32", "WARN": "33", "ERROR": "31", "FAIL": "31", 
 # report's own colours are none of it.
 CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 PLAIN, COLOURED = re.compile(CONTROLS), re.compile(rf"(?!\x1b\[(?:0|31|32|33)m){CONTROLS}")
+# After more results than these, those that failed are told again at the end.
+MANY = 20
 # The width of tables that no terminal shows.
 SCREEN = 140
 
@@ -143,13 +145,10 @@ class Report:
         word = WORDS[result.status]
         took = f"[{_counted(result.rows, self._reasons(result.reasons))}{result.seconds:.1f}s]"
         text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.label} {took}"
-        lines = [
-            text,
-            *(
-                f"      {line}"
-                for line in [*result.message.splitlines(), *(n for note in result.notes for n in note.splitlines())]
-            ),
-        ]
+        said = [*result.message.splitlines(), *(line for note in result.notes for line in note.splitlines())]
+        if node.resource_type in ("test", "unit_test") and node.where and result.message:
+            said.append(f"written at {node.where}")
+        lines = [text, *(f"      {line}" for line in said)]
         event = {
             "event": "finished",
             "name": node.name,
@@ -214,6 +213,11 @@ class Report:
         good = sum(s in ("success", "pass") for s in statuses)
         bad = sum(s in ("error", "fail") for s in statuses)
         warned, skipped = statuses.count("warn") + self.warnings, statuses.count("skipped")
+        if len(self.results) > MANY and self.log_format == "text":
+            for result in (one for one in self.results if one.has_failed):
+                first = result.message.partition("\n")[0]
+                kind = result.resource_type.replace("_", " ")
+                self._line({}, f"{self._coloured(WORDS[result.status])} {kind} {result.name}: {first}")
         text = f"Done. PASS={good} WARN={warned} ERROR={bad} SKIP={skipped} TOTAL={good + warned + bad + skipped}"
         if bad or not self.quiet:
             self._line({"event": "done", "message": text}, self._coloured(_worst(bad, warned), text))

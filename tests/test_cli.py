@@ -246,6 +246,24 @@ def test_ls_of_what_is_not_enabled(project, runner) -> None:
     assert ran.code == 2 and 'nothing matches "m"\n  hint: "m" is not enabled' in ran.err
 
 
+def test_settings_in_lists_and_mappings_select(project, runner) -> None:
+    project({"models/m.sql": "{{ config(tags=['x', 'y'], meta={'own': {'by': 'me'}}) }} select 1 as a"})
+    for selector in ("config.tags:x", "config.tags:y", "config.meta.own.by:me", "config.materialized:view,m"):
+        assert runner("ls", "-s", selector).out == "m\n", selector
+    for selector in ("config.tags:z", "config.meta.own:me", "config.meta.own.by.no:me"):
+        assert runner("ls", "-s", selector).code == 2
+
+
+def test_settings_below_the_projects_name(project, runner) -> None:
+    settings = "name: shop\nmodels:\n  +tags: [a]\n  shop: {+materialized: table, mart: {+tags: [b]}}\n"
+    project({"project.yml": settings, "models/m.sql": "select 1 as a", "models/mart/n.sql": "select 1 as a"})
+    assert runner("ls", "-s", "config.materialized:table").out == "m\nn\n"
+    assert runner("ls", "-s", "tag:b").out == "n\n" and runner("ls", "-s", "tag:a").out == "m\n"
+    project({"project.yml": "name: shop\nmodels: {shop: {mort: {+tags: b}}}\n"})
+    ran = runner("ls")
+    assert ran.code == 2 and 'there is no folder "mort"' in ran.err and "project.yml:2:17" in ran.err
+
+
 def test_a_macro_behind_the_projects_name(project, runner) -> None:
     macros = {"macros/m.sql": "{% macro cents(x) %}{{ x }} * 100{% endmacro %}"}
     project({**macros, "models/m.sql": "select {{ shop.cents('a') }} from {{ ref('shop', 'orders_to_changelog') }}"})

@@ -73,7 +73,7 @@ def test_it_builds_and_its_20_tests_pass(shop: Path, spark, runner, capsys) -> N
     assert {"FAIL test accepted_values_stg_orders_status"} <= set(re.findall(r"FAIL test \S+", failed.err))
     assert "SKIP table model orders" in failed.err
     failing = runner("show", "-s", "accepted_values_stg_orders_status", "--output", "json")
-    assert json.loads(failing.out) == {"status": "lost", "times": 1}
+    assert json.loads(failing.out) == {"status": "lost", "n_records": 1}
     loaded = runner("seed", "--full-refresh", "-s", "raw_customers")
     assert loaded.code == 0 and "unchanged" not in loaded.err
 

@@ -40,7 +40,8 @@ def said(folder: Path, *words: str, **environment: str) -> str:
 
 
 def shown(folder: Path, sql: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in said(folder, "show", "--output", "json", "--inline", sql).splitlines()]
+    words = ("show", "--output", "json", "--limit", "10000", "--inline", sql)
+    return [json.loads(line) for line in said(folder, *words).splitlines()]
 
 
 # --- streams

@@ -497,7 +497,7 @@ CASES = [
     in_model(
         "template",
         "macros/mine.sql:4",
-        None,
+        "called in models/m.sql",
         '"qqqq"',
         "select\n {{ mine(1) }}",
         macros__mine="\n{% macro mine(a) %}\n\n{{ qqqq }}\n{% endmacro %}",
@@ -1208,8 +1208,8 @@ CASES = [
     in_properties(
         "test-arguments",
         "models/m.yml:1:53",
-        None,
-        "takes column, values, quote, not value, column",
+        'did you mean "values"?',
+        'takes no argument "value"',
         "models: [{name: m, columns: [{name: a, data_tests: [accepted_values: {value: [x]}]}]}]",
     ),
     in_properties(
@@ -1221,9 +1221,34 @@ CASES = [
     ),
     in_properties(
         "test-arguments",
+        "models/m.yml:1:53",
+        None,
+        'the data test "accepted_values" needs values',
+        "models: [{name: m, columns: [{name: a, data_tests: [accepted_values]}]}]",
+    ),
+    in_properties(
+        "setting-value",
+        "models/m.yml:1:71",
+        'error_if: ">10"',
+        '"error_if" compares the number of failures, and "5" does not',
+        "models: [{name: m, data_tests: [not_null: {column: a, warn_if: '> 1', error_if: '5'}]}]",
+    ),
+    in_properties(
+        "var-missing",
+        "models/m.yml:1:33",
+        'set it under "vars" in project.yml or with --vars',
+        'the variable "q" is not set',
+        "models: [{name: m, data_tests: [not_null: {column: a, where: \"x = {{ var('q') }}\"}]}]",
+    ),
+    in_project(
+        "unknown-key", "project.yml:1:1", absent.PROJECT_KEYS["model-paths"], '"model-paths"', "model-paths: [a]"
+    ),
+    in_project("unknown-key", "project.yml:1:1", absent.PROJECT_KEYS["data_tests"], '"data_tests"', "data_tests: {}"),
+    in_properties(
+        "test-arguments",
         "models/m.yml:1:33",
         'name the column, or put the test under it in "columns"',
-        "takes column, not nothing",
+        'the data test "not_null" needs column',
         "models: [{name: m, data_tests: [not_null]}]",
     ),
     in_properties(

@@ -33,7 +33,10 @@ sources:
       - name: empty
         external: *people
         config: {freshness: {error_after: {count: 9, period: day}, filter: id = 9}}
-      - {name: between, external: *people, freshness: {warn_after: {count: 2, period: hour}, filter: id < 2}}
+      - name: between
+        external: *people
+        freshness: {warn_after: {count: 2, period: hour}, error_after: null, filter: id < 2}
+      - {name: inherits, external: *people, freshness: {warn_after: {count: 1, period: hour}, filter: id < 2}}
       - {name: any_age, external: *people, freshness: null}
       - {name: unsaid, external: *people, loaded_at_field: null, config: {enabled: false}}
 """
@@ -56,13 +59,14 @@ def test_sources_that_are_too_old_are_errors(project, runner) -> None:
     assert built.code == 0 and "PASS test unique_crm_new_id" in built.err, built.err
     assert json.loads(runner("show", "-s", "ids", "--output", "json").out) == {"ids": 3}
     ran = runner("source", "freshness")
-    assert ran.code == 1 and "Done. PASS=2 WARN=2 ERROR=2 SKIP=0 TOTAL=6" in ran.err, ran.err
+    assert ran.code == 1 and "Done. PASS=2 WARN=2 ERROR=3 SKIP=0 TOTAL=7" in ran.err, ran.err
     results = json.loads((root / "target/sources.json").read_text())["results"]
     found = {one["unique_id"].removeprefix("source.ages."): one for one in results}
     assert {name: one["status"] for name, one in found.items()} == {
         "crm.new": "pass",
         "crm.old": "error",
         "crm.empty": "error",
+        "crm.inherits": "error",
         "crm.between": "warn",
         "crm.any_age": "pass",
         "shop": "warn",

@@ -211,6 +211,21 @@ def test_files_that_nothing_reads_are_a_warning(project, runner) -> None:
         assert ran.err.splitlines()[-1].endswith(f"Done. {counts}")
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "name"),
+    [
+        ("macros/a.sql", "{% macro generate_schema_name(name, node) %}x{% endmacro %}", "generate_schema_name"),
+        ("macros/a/b.sql", "{%- macro generate_alias_name() -%}x{%- endmacro -%}", "generate_alias_name"),
+        ("models/a.md", "{% docs __overview__ %} all of it {% enddocs %}", "__overview__"),
+    ],
+)
+def test_what_dbt_looks_for_by_name(project, runner, path: str, text: str, name: str) -> None:
+    project({path: text})
+    ran = runner("check")
+    assert ran.code == 0 and f'nothing looks for "{name}"\n  --> {path}\n  hint: ' in ran.err
+    assert ran.out.startswith("no errors, 1 warning: ")
+
+
 def test_warnings_are_yellow_and_events(project, runner) -> None:
     project({"analyses/a.sql": ""})
     event = json.loads(runner("check", "--log-format", "json").err)

@@ -17,7 +17,7 @@ from runner.commands.workspace import folders_of, format_renderer
 from runner.compile.compiled import FormatQuery
 from runner.compile.library import Library
 from runner.compile.query import Print, compile_format
-from runner.compile.unknown_types import unknown_types
+from runner.compile.unknown_types import notes_on, unknown_types
 from runner.contract import COLUMNS, RUN_COLUMNS
 from runner.counts import counted
 from runner.engine.landed import Landed, landed_of
@@ -130,7 +130,7 @@ def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str
             view = f"{arguments.format}_messages"
             rows, counts = _rows(spark, query, messages, view, renderer.call("landed_counts"))
     landed = landed_of(counts)
-    notes = tuple(unknown.note for unknown in unknown_types(spec, rows))
+    notes = notes_on(unknown_types(spec, rows))
     return Parsed(rows, lines, landed, tuple(_warnings(arguments, query, landed)), notes, is_case)
 
 

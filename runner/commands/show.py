@@ -64,7 +64,7 @@ def _has_rows(node: Node) -> bool:
 def _inline(workspace: Workspace, text: str) -> Node:
     """The query of --inline as a model of the graph, which reads the models that it names with or without ref()."""
     sql, reading = workspace.templates.expand(text, Where(Path("--inline")))
-    nodes = {node.relation: name for name, node in workspace.graph.nodes.items() if node.model}
+    nodes = {node.relation: name for name, node in workspace.graph.nodes.items() if node.model or node.writes_table}
     read = (nodes[relation] for relation in tables_read(sql, nodes))
     node = Node("inline", "model", Model(SqlText(sql), "view"), tuple(dict.fromkeys([*reading.parents, *read])))
     workspace.graph = replace(workspace.graph, nodes={**workspace.graph.nodes, node.name: node})

@@ -14,6 +14,8 @@ from runner.spec.words import Format, Types
 
 # Of many columns, this many are named.
 SHOWN = 5
+# Damaged messages may name any number of types.
+MOST_NOTES = 20
 # What stands behind the type of an array's elements.
 ARRAY = re.compile(r"(?: *\[[0-9]*\])+$")
 
@@ -36,6 +38,13 @@ class UnknownType:
         more = f" and {len(self.columns) - SHOWN} more" if len(self.columns) > SHOWN else ""
         columns = ", ".join(self.columns[:SHOWN]) + more
         return f'note: type "{self.name}" of columns {columns} is in no table of types: their values stay as sent'
+
+
+def notes_on(unknown: list[UnknownType]) -> tuple[str, ...]:
+    """A note on each of the first types, and how many more there are."""
+    left = len(unknown) - MOST_NOTES
+    more = (f"note: {left} more types are in no table of types",) if left > 0 else ()
+    return (*(one.note for one in unknown[:MOST_NOTES]), *more)
 
 
 def has_tables_of_types(spec: Format) -> bool:

@@ -17,9 +17,7 @@ def columns_after(
     """The columns of a table after an increment, given its columns and those of the new rows with their types. Raises
     QueryFailed if `on_schema_change` does not allow the difference.
     """
-    missing = [c for c in key if c not in sent]
-    if missing:
-        raise QueryFailed(f'the unique key "{missing[0]}" is not a column of "{name}": {", ".join(sent)}')
+    checked_key(name, key, sent)
     new, gone = [c for c in sent if c not in had], [c for c in had if c not in sent]
     retyped = [f"{c} ({had[c]}, now {sent[c]})" for c in sent if had.get(c, sent[c]) != sent[c]]
     if retyped or (on_schema_change == "fail" and (new or gone)) or (on_schema_change == "ignore" and gone):
@@ -28,13 +26,22 @@ def columns_after(
             for what, which in (("new:", new), ("gone:", gone), ("with another type:", retyped))
             if which
         ]
+        other = "" if retyped else ", or see on_schema_change"
         raise QueryFailed(
-            f'the columns of "{name}" have changed ({"; ".join(changes)}): '
-            "--full-refresh rebuilds it, or see on_schema_change"
+            f'the columns of "{name}" have changed ({"; ".join(changes)}): --full-refresh rebuilds it{other}'
         )
     if on_schema_change == "sync_all_columns":
         return [*(c for c in had if c in sent), *new]
     return [*had, *(new if on_schema_change == "append_new_columns" else [])]
+
+
+def checked_key(name: str, key: Iterable[str], sent: Iterable[str]) -> tuple[str, ...]:
+    """A unique key as its columns are written among those of a table; raises QueryFailed for one that is not there."""
+    columns = list(sent)
+    found = tuple(as_written(column, columns) for column in key)
+    if missing := [column for column in found if column not in columns]:
+        raise QueryFailed(f'the unique key "{missing[0]}" is not a column of "{name}": {", ".join(columns)}')
+    return found
 
 
 def as_written(column: str, others: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from runner.engine.checkpoint import Checkpoint
 from runner.engine.contracts import broken_contract_explained, check_contract, layout_of_columns
 from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.files import files_of
-from runner.engine.increment import as_written, columns_after, duplicate_keys_explained
+from runner.engine.increment import as_written, checked_key, columns_after, duplicate_keys_explained
 from runner.engine.progress import Position, Progress
 from runner.engine.refreshes import Refreshes
 from runner.engine.session import Spark
@@ -170,6 +170,14 @@ class Tables:
         with broken_contract_explained():
             self.storage.replace(name, sql, layout, is_changed_often)
         return self.count(name)
+
+    def replace_keyed(self, name: str, sql: str, key: Iterable[str], layout: Layout) -> int:
+        """Replaces a table by rows that a key tells apart; raises QueryFailed if two have the same one."""
+        new = f"{name}__new"
+        self.view(new, sql)
+        own_key = checked_key(name, key, self.types(new))
+        with duplicate_keys_explained():
+            return self.replace(name, self.macro("rows_once_each", name, new, own_key) if own_key else sql, layout)
 
     def refresh(self, name: str, layout: Layout) -> None:
         """Gives a table that exists the properties and comments of its layout, where they are others."""

@@ -120,6 +120,31 @@ KEYS = {
     "loader": "say it in the description",
 }
 
+# Keys of dbt_project.yml.
+FOLDERS = "models are in models/, seeds in seeds/, tests in tests/, macros in macros/"
+HOOKS = "a pre_hook or post_hook of a model"
+OF_TESTS = "each test says it itself: config: {severity: warn}"
+PROJECT_KEYS = {
+    **dict.fromkeys(("version", "config-version", "require-dbt-version"), "leave it out"),
+    **dict.fromkeys(("model-paths", "seed-paths", "test-paths", "macro-paths", "docs-paths", "asset-paths"), FOLDERS),
+    **dict.fromkeys(("snapshot-paths", "snapshots"), HISTORY),
+    **dict.fromkeys(("analysis-paths", "analyses"), "runner show --inline SQL runs a query once"),
+    **dict.fromkeys(("on-run-start", "on-run-end"), HOOKS),
+    **dict.fromkeys(("tests", "data_tests", "unit_tests"), OF_TESTS),
+    **dict.fromkeys(("profile", "profiles", "quoting", "packages-install-path", "dependencies"), TARGET),
+    **dict.fromkeys(("metrics", "semantic-models", "saved-queries"), METRICS),
+    "clean-targets": "runner clean removes target/",
+    "target-path": "--target-path, or RUNNER_TARGET_PATH",
+    "log-path": "target/logs has what Spark says",
+    "packages": NO_PACKAGES,
+    "dispatch": NO_PACKAGES,
+    "query-comment": "compiled SQL is what Spark gets",
+    "exposures": "exposures belong into a YAML file in models/",
+    "groups": GROUPS,
+    "flags": "var('...') with --vars",
+    "restrict-access": GROUPS,
+}
+
 # Settings of models.
 SETTINGS = {
     "schema": TARGET,
@@ -141,7 +166,7 @@ SETTINGS = {
     "concurrent_batches": NEW_ROWS,
     "on_configuration_change": "there are no materialized views",
     "sql_header": "spark under a target has settings; a pre_hook runs SQL before the model",
-    "docs": "leave the description empty",
+    "docs": "leave it out: the page shows all models",
     "tblproperties": "table_properties",
     "liquid_clustered_by": "cluster_by",
     "clustered_by": "partition_by: ['bucket(16, id)'], where tables are in iceberg",

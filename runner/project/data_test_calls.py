@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.errors import Problems, nearest_or_all
-from runner.project.data_test_config import TEST_SETTINGS, TestConfig, test_config
+from runner.project.data_test_config import TEST_SETTINGS, test_settings
 from runner.project.properties import optional_text, ref_name
 from runner.yaml_text import Yaml
 
@@ -23,7 +23,7 @@ class TestCall:
 
     kind: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    config: TestConfig = field(default_factory=TestConfig)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     description: str = ""
 
@@ -43,17 +43,17 @@ def test_call(entry: Yaml, models: Collection[str]) -> TestCall:
 
 
 def _call(kind: str, written: Yaml, models: Collection[str]) -> TestCall:
-    problems, arguments, config = Problems(), dict[str, Any](), TestConfig()
+    problems, arguments, settings = Problems(), dict[str, Any](), dict[str, Any]()
     for name, yaml in _arguments(written):
         with problems.gathered():
             arguments[name] = _argument(name, yaml, models)
     with problems.gathered():
-        config = test_config(_settings(written))
+        settings = test_settings(_settings(written))
     problems.raise_if_any()
     return TestCall(
         kind,
         arguments,
-        config,
+        settings,
         optional_text(written.get("name")),
         optional_text(written.get("description")),
     )

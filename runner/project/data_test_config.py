@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -37,17 +38,20 @@ class TestConfig:
         return (self.fail_calc, self.warn_if, self.error_if) == ("count(*)", ANY_ROW, ANY_ROW)
 
 
+# How what follows the number of failures begins.
+CONDITION = re.compile(r"\s*(?:[<>=]|!=|(?:between|in|not|is)\b)", re.IGNORECASE)
+
 TEST_SETTINGS = tuple(field.name for field in fields(TestConfig))
 
 
-def test_config(settings: Iterable[tuple[str, Yaml]]) -> TestConfig:
-    """The config of a test, from YAML; raises `test-severity`, `setting-unknown` and `setting-value`."""
+def test_settings(settings: Iterable[tuple[str, Yaml]]) -> dict[str, Any]:
+    """The config of a test as far as YAML says it; raises `test-severity`, `setting-unknown` and `setting-value`."""
     problems, read = Problems(), {}
     for name, yaml in settings:
         with problems.gathered():
             read[name] = _setting(name, yaml)
     problems.raise_if_any()
-    return TestConfig(**read)
+    return read
 
 
 def _setting(name: str, yaml: Yaml) -> Any:
@@ -58,7 +62,12 @@ def _setting(name: str, yaml: Yaml) -> Any:
                 hint = nearest_or_all(severity, SEVERITIES)
                 raise yaml.error("test-severity", f'unknown severity "{yaml.text()}"', hint)
             return severity
-        case "where" | "fail_calc" | "warn_if" | "error_if":
+        case "where" | "fail_calc":
+            return yaml.text()
+        case "warn_if" | "error_if":
+            if not CONDITION.match(yaml.text()):
+                message = f'"{name}" compares the number of failures, and "{yaml.text()}" does not'
+                raise yaml.error("setting-value", message, f'{name}: ">10"')
             return yaml.text()
         case "limit":
             number = whole_number(yaml.text())

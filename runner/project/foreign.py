@@ -40,7 +40,7 @@ def foreign_tables(project: Project, files: Iterable[Yaml], problems: Problems) 
 
 def _node(project: Project, group: Yaml, table: Yaml) -> Node:
     loaded_at = _said(table, "loaded_at_field").value or _said(group, "loaded_at_field").value
-    freshness = _said(table, "freshness") if _says(table, "freshness") else _said(group, "freshness")
+    of_group, of_table = (_said(one, "freshness") if _says(one, "freshness") else None for one in (group, table))
     folder, storage = _external(project, table["external"]) if table.get("external") else ("", "")
     subject = ForeignTable(
         group["name"].text(),
@@ -49,7 +49,7 @@ def _node(project: Project, group: Yaml, table: Yaml) -> Node:
         folder,
         storage,
         str(loaded_at or ""),
-        read_freshness(freshness),
+        read_freshness(of_table, read_freshness(of_group)),
     )
     tags = (tag for one in (group, table) for tag in as_tuple(_said(one, "tags").value))
     return Node(

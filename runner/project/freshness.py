@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from runner.errors import nearest_or_all
 from runner.yaml_text import Yaml, whole_number
@@ -43,13 +44,23 @@ class Freshness:
 ANY_AGE = Freshness()
 
 
-def read_freshness(yaml: Yaml | None) -> Freshness:
-    """The thresholds of a source; raises `setting-value`."""
-    if yaml is None or yaml.value is None:
-        return Freshness()
+def read_freshness(yaml: Yaml | None, outer: Freshness = ANY_AGE) -> Freshness:
+    """The thresholds of a source, and those of the `outer` one that it does not name; an empty one is none. Raises
+    `setting-value`.
+    """
+    if yaml is None:
+        return outer
+    if yaml.value is None:
+        return ANY_AGE
     yaml.only(FRESHNESS_KEYS)
-    warn, error = (_age(yaml[key]) if yaml.get(key) else None for key in ("warn_after", "error_after"))
-    return Freshness(warn, error, yaml["filter"].text() if yaml.get("filter") else "")
+    said: dict[str, Any] = {key: _setting(key, one) for key, one in yaml.items()}
+    return replace(outer, **said)
+
+
+def _setting(key: str, yaml: Yaml) -> Age | str | None:
+    if key == "filter":
+        return yaml.text() if yaml.value is not None else ""
+    return _age(yaml) if yaml.value is not None else None
 
 
 def _age(yaml: Yaml) -> Age:

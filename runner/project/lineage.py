@@ -4,6 +4,7 @@ that runs.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 
 import sqlglot
@@ -13,6 +14,8 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import build_scope
 
 DIALECT = "databricks"
+# That it cannot parse a statement is no news: what is asked of it has an answer then too.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 # Column -> the columns that its values come from, each as (table, column).
 ColumnsRead = dict[str, list[tuple[str, str]]]

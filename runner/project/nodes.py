@@ -150,16 +150,20 @@ class Exposure:
 
 @dataclass(frozen=True)
 class Overrides:
-    """Variables with other values, and macros of which a model gets a text instead of what they print."""
+    """Variables with other values, and macros of which a model gets a text instead of what they print. With
+    `is_incremental`, the model is rendered as if its table existed.
+    """
 
     vars: Mapping[str, Any] = field(default_factory=dict)
     macros: Mapping[str, str] = field(default_factory=dict)
+    is_incremental: bool = False
 
 
 @dataclass(frozen=True)
 class UnitTest:
-    """Rows are YAML values: text, None, lists and dicts. Of what is in `new_rows`, the model takes all given rows as
-    new. With `overrides`, `file` is that of the model, which is rendered for the test.
+    """Rows are YAML values: text, None, lists and dicts; those `given` for the model itself are what its table has. Of
+    what is in `new_rows`, the model takes all given rows as new. With `overrides`, `file` is that of the model, which
+    is rendered for the test.
     """
 
     model: str

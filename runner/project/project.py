@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.project import absent
 from runner.project.inputs import Target
 from runner.project.nodes import Project
 from runner.project.settings import SEED_SETTINGS, SETTINGS, read_folder_settings
@@ -47,7 +48,7 @@ def read_project(
     yaml = read_yaml(root / "project.yml")
     problems = Problems()
     with problems.gathered():
-        yaml.only(KEYS)
+        yaml.only(KEYS, instead=absent.PROJECT_KEYS)
     all_vars = _variables(yaml, variables, problems)
     formats, chosen = FormatFolders(project_folders(root, "formats")), None
     with problems.gathered():
@@ -88,9 +89,17 @@ def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
 
 
 def _folder_settings(yaml: Yaml, folder: Path, known: tuple[str, ...], problems: Problems) -> dict[str, Any]:
-    with problems.gathered():
-        return read_folder_settings(yaml.get(folder.name), folder, known)
-    return {}
+    """Settings by folder; those below the project's name count as if they stood beside it, and win."""
+    section, name = yaml.get(folder.name), str(yaml["name"].value) if yaml.get("name") else ""
+    parts = [section]
+    if section and isinstance(section.value, dict) and name in section.value and not (folder / name).is_dir():
+        others = {key: value for key, value in section.value.items() if key != name}
+        parts = [Yaml(others, section.places, section.steps), section[name]]
+    settings: dict[str, Any] = {}
+    for part in parts:
+        with problems.gathered():
+            settings |= read_folder_settings(part, folder, known)
+    return settings
 
 
 def _variables(yaml: Yaml, given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:

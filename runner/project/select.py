@@ -6,6 +6,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
 from runner.errors import RunnerError, did_you_mean, nearest_or_all
 from runner.project import absent
@@ -127,8 +128,16 @@ def _in_folder(node: Node, value: str) -> bool:
 
 def _compared(method: str) -> Callable[[Node], Iterable[str]]:
     if method.startswith("config."):
-        return lambda node: [str(node.config.get(method.removeprefix("config.")))]
+        return lambda node: _settings_at(node, method.removeprefix("config."))
     return COMPARED[method]
+
+
+def _settings_at(node: Node, path: str) -> list[str]:
+    """The values of a setting as texts: of a mapping, `path` also has the keys in it; of a list, each counts."""
+    value: Any = {**node.config, "tags": sorted(node.tags)}
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return [str(one) for one in value] if isinstance(value, (list, tuple)) else [str(value)]
 
 
 def _unreadable(text: str) -> RunnerError:
@@ -141,7 +150,7 @@ def _unreadable(text: str) -> RunnerError:
 
 def _method(method: str) -> Callable[[Node, str], bool]:
     if method.startswith("config."):
-        return lambda node, value: str(node.config.get(method.removeprefix("config."))) == value
+        return lambda node, value: value in _settings_at(node, method.removeprefix("config."))
     if method not in METHODS:
         raise RunnerError(
             "selector-method",

@@ -112,7 +112,7 @@ class Templates:
         """The SQL of a model's file with other variables, and texts in place of what macros print that it calls."""
         self.overrides = overrides
         try:
-            self._begin(path, False)
+            self._begin(path, overrides.is_incremental)
             texts = {macro: self.renderer.constant(macro, text, where) for macro, text in overrides.macros.items()}
             return self._shown(self.renderer.render(path, {**self._context(path), **texts}), Where(path))
         finally:
@@ -138,7 +138,7 @@ class Templates:
 
     def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any], where: str = "") -> str:
         """The query of the rows of a model that fail a data test, among those for which `where` is true."""
-        self.reading, self.building = Reading(), ""
+        self.reading, self.building = Reading(is_test=True), ""
         return self._shown(self.renderer.call(f"test_{kind}", model=self._rows(model, where), **arguments))
 
     def passing(self, test: DataTest) -> str | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from runner.errors import Where, nearest_or_all
-from runner.project.data_test_calls import test_call
-from runner.project.data_test_config import settings_of, test_config
+from runner.errors import Where, did_you_mean, nearest_or_all
+from runner.project.data_test_calls import TestCall, test_call
+from runner.project.data_test_config import TestConfig, read_boolean, settings_of, test_settings
 from runner.project.given_rows import ROWS_KEYS, given_rows
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, SqlFile, UnitTest
@@ -20,6 +22,8 @@ from runner.yaml_text import Yaml, read_yaml
 # The data tests that are generated, for each source and for each mirror; models cannot have them.
 GENERATED = ("conserved", "fits")
 OVERRIDE_KEYS = ("vars", "macros")
+# The input of a unit test that is the table of its model, and what says whether that exists.
+THIS, IS_INCREMENTAL = "this", "is_incremental"
 # Arguments that a test has without being given them: its model, and the query of a mirror.
 GIVEN = ("model", "query")
 
@@ -38,8 +42,9 @@ class Tests:
     def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node | None:
         """A test such as `unique` of a model, or of one of its columns; None if it is not enabled."""
         call = test_call(entry, self.templates.models)
-        if not call.config.enabled:
+        if not call.settings.get("enabled", True):
             return None
+        where = entry.where()
         kind = call.kind
         if kind not in self.signatures:
             raise entry.error("test-unknown", f'there is no data test "{kind}"', self._instead(kind))
@@ -51,26 +56,33 @@ class Tests:
         if query:
             named["query"] = query
         reading = self.templates.read_test(kind, node.name, named)
+        config = self._config(call, reading.config, where)
         own = node.label.replace(".", "_") if node.resource_type == "source" else node.name
         label = self._free(call.name or "_".join([kind, own, *([column] if column else [])]))
         parents = (node.name, *(query.mirror.models if query else ()), *reading.parents)
-        where = entry.where()
         return Node(
             label,
             "test",
-            DataTest(kind, node.name, named, call.config),
+            DataTest(kind, node.name, named, config),
             parents,
-            frozenset(call.config.tags),
+            frozenset(config.tags),
             self.relative(where.path),
             call.description,
             where=where,
+        )
+
+    def _config(self, call: TestCall, by_macro: Mapping[str, Any], where: Where) -> TestConfig:
+        """The config of a test: what its macro says, unless the test says otherwise, with what stands in `{{ }}`."""
+        config = TestConfig(**{**test_settings(settings_of(by_macro, where)), **call.settings})
+        return replace(
+            config, where=self.templates.expand(config.where, where)[0] if "{" in config.where else config.where
         )
 
     def singular_test(self, path: Path) -> Node | None:
         """The test of a file: a query of the rows that fail. None if it is not enabled."""
         where = Where(path, 1)
         reading = self.templates.read_singular_test(path)
-        config = test_config(settings_of(reading.config, where))
+        config = TestConfig(**test_settings(settings_of(reading.config, where)))
         if not config.enabled:
             return None
         parents = tuple(dict.fromkeys(reading.parents))
@@ -94,14 +106,14 @@ class Tests:
     def _check_arguments(self, kind: str, named: Mapping[str, object], column: str | None, entry: Yaml) -> None:
         signature = self.signatures[kind]
         expected = [argument for argument in signature.arguments if argument not in GIVEN]
-        if named.keys() - set(expected) or signature.required - {*GIVEN, *named}:
-            hint = (
-                'name the column, or put the test under it in "columns"'
-                if expected and "column" in expected[0] and not column
-                else ""
-            )
-            takes, given = (", ".join(names) or "nothing" for names in (expected, named))
-            raise entry.error("test-arguments", f'the data test "{kind}" takes {takes}, not {given}', hint)
+        if unknown := [argument for argument in named if argument not in expected]:
+            hint = f"it takes {', '.join(expected)}" if expected else "it takes none"
+            hint = did_you_mean(unknown[0], [one for one in expected if one not in named]) or hint
+            raise entry.error("test-arguments", f'the data test "{kind}" takes no argument "{unknown[0]}"', hint)
+        if missing := [argument for argument in expected if argument in signature.required - named.keys()]:
+            needs_column = "column" in missing[0] and not column
+            hint = 'name the column, or put the test under it in "columns"' if needs_column else ""
+            raise entry.error("test-arguments", f'the data test "{kind}" needs {", ".join(missing)}', hint)
 
     def _free(self, label: str) -> str:
         """The label, with a number if the name is taken."""
@@ -118,7 +130,7 @@ class Tests:
         if model not in nodes and model in self.templates.models:
             return None
         given = {
-            ref_name(needed(one, "input")): given_rows(one, self.root)
+            model if (name := ref_name(needed(one, "input"))) == THIS else name: given_rows(one, self.root)
             for one in entry["given"].list().elements()
             if one.only(["input", *ROWS_KEYS])
         }
@@ -149,7 +161,10 @@ def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, SqlFile | None]:
     if not isinstance(query, SqlFile):
         raise yaml.error("unit-test-overrides", f'"{tested.name}" is generated: it has no template')
     variables = yaml["vars"].mapping().data() if yaml.get("vars") else {}
-    return Overrides(variables, texts_of(yaml.get("macros"))), query
+    macros = yaml["macros"].mapping() if yaml.get("macros") else None
+    said = macros.get(IS_INCREMENTAL) if macros else None
+    texts = {name: text for name, text in texts_of(macros).items() if name != IS_INCREMENTAL}
+    return Overrides(variables, texts, read_boolean(said, IS_INCREMENTAL) if said else False), query
 
 
 def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:
@@ -163,7 +178,7 @@ def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:
 
 def _check_inputs(entry: Yaml, target: Node, given: Collection[str]) -> None:
     missing = [parent for parent in target.parents if parent not in given]
-    extra = [name for name in given if name not in target.parents]
+    extra = [name for name in given if name not in (*target.parents, target.name)]
     if missing or extra:
         lacks = f"lacks rows for {', '.join(missing)}"
         what = lacks if missing else f"gives rows for {', '.join(extra)}, which the model does not read"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from runner.errors import RunnerWarning, Where
+from runner.files import read_text
 from runner.project import absent
 from runner.render import function_folder
 
@@ -24,11 +26,27 @@ UNREAD = {
 }
 
 
+# What a file may define -> a pattern of such files, and what to do instead.
+UNCALLED = {
+    "generate_schema_name": ("macros/**/*.sql", absent.TARGET),
+    "generate_database_name": ("macros/**/*.sql", absent.TARGET),
+    "generate_alias_name": ("macros/**/*.sql", "a model has an alias of its own: config(alias='...')"),
+    "__overview__": ("models/**/*.md", "the description of a model says what it is for"),
+}
+DEFINED = re.compile(r"\{%-?\s*(?:macro|docs)\s+(\w+)")
+
+
 def unread(root: Path) -> Iterator[RunnerWarning]:
-    """A warning for each kind of file that is there and that no command reads."""
+    """A warning for each kind of file that is there and that no command reads, and for each macro and block of text
+    that dbt looks for by its name.
+    """
     functions = function_folder(root / "macros")
     for pattern, hint in UNREAD.items():
         if found := sorted(path for path in root.glob(pattern) if not path.is_relative_to(functions)):
             first = found[0].relative_to(root).as_posix()
             what = f'"{first}"' if len(found) == 1 else f'"{first}" and {len(found) - 1} more of its kind'
             yield RunnerWarning("files-unread", f"nothing reads {what}", Where(found[0]), hint)
+    for name, (pattern, hint) in UNCALLED.items():
+        for path in sorted(root.glob(pattern)):
+            if name in DEFINED.findall(read_text(path)):
+                yield RunnerWarning("files-unread", f'nothing looks for "{name}"', Where(path), hint)

@@ -39,7 +39,7 @@ class Increments:
                 if self.tables.mark(name) != model.layout.order:
                     self.tables.write_mark(name, model.layout.order)
                 promised = self.tables.promised(name, compiled.sql, model.contract)
-                count = self.tables.replace(name, promised, model.layout)
+                count = self.tables.replace_keyed(name, promised, model.unique_key, model.layout)
             refreshes.done(name)
             return count, finishes(begun, self.run_id)
         since = self._since(node, seen, progress)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.compile.compiled import Compiled, CompiledCase
+from runner.counts import counted
 from runner.engine.errors import QueryFailed, SparkGone
 from runner.engine.messages import messages_view
 from runner.engine.session import Spark
@@ -60,7 +61,10 @@ class TestRuns:
             sql = self.macro("all_rows", quoted(node.name))
         columns, failing = self.spark.rows(sql, SHOWN_FAILURES)
         failures, status = self._judge(sql, test.config, len(failing))
-        shown = [", ".join(f"{c}: {row[c]}" for c in columns if row[c] is not None) for row in failing]
+        tested = test.arguments.get("column")
+        shown = [
+            ", ".join(f"{c}: {as_sql(row[c])}" for c in columns if row[c] is not None or c == tested) for row in failing
+        ]
         if status == "pass":
             return Result(node.name, "test", "warn" if notes else "pass", "", notes, failures)
         message = f"{failures} failing row{'' if failures == 1 else 's'}"
@@ -105,9 +109,14 @@ class TestRuns:
         session = self.spark.fresh()
         self.views.prepare_shapes(test.model)
         for name, rows in test.given.items():
-            self.spark.given_rows(session, self._relation(name), rows)
+            if name != test.model:
+                self.spark.given_rows(session, self._relation(name), rows)
         for read in test.new_rows:
             session.view(new_rows_view(test.model, read), self.macro("all_rows", quoted(self._relation(read))))
+        if test.model in test.given:
+            # The table has the columns that the model's first run makes.
+            session.view(self._relation(test.model), self.compiled.nodes[test.model].sql)
+            session.given_rows(session, self._relation(test.model), test.given[test.model])
         compiled = self.compiled.nodes[node.name if test.file else test.model]
         columns, got = session.rows(compiled.sql)
         named = list(dict.fromkeys(key for row in test.expect for key in row)) or columns
@@ -173,11 +182,15 @@ def _arrival(row: Row) -> tuple[Any, Any]:
     return row["seq"]["arrival"], row["seq"]["row"]
 
 
+def as_sql(value: Any) -> Any:
+    return "null" if value is None else value
+
+
 def _only(columns: Iterable[str], rows: Iterable[Row]) -> list[Row]:
     return [{column: row.get(column) for column in columns} for row in rows]
 
 
 def _compared(node: Node, differences: list[str]) -> Result:
-    message = f"{len(differences)} differences" if differences else ""
+    message = counted(len(differences), "difference") if differences else ""
     status = "fail" if differences else "pass"
     return Result(node.name, "unit_test", status, message, tuple(differences[:SHOWN_FAILURES]), len(differences))

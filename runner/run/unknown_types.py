@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from runner.compile.unknown_types import has_tables_of_types, unknown_types
+from runner.compile.unknown_types import has_tables_of_types, notes_on, unknown_types
 from runner.engine.tables import Tables
 from runner.project.inputs import Source
 
@@ -14,4 +14,4 @@ def notes_on_landed(tables: Tables, source: Source, run_id: str, since: date) ->
     if not has_tables_of_types(source.format):
         return ()
     _, rows = tables.spark.rows(tables.macro("types_landed", source.model, run_id, since.isoformat()))
-    return tuple(unknown.note for unknown in unknown_types(source.format, rows, source.tables))
+    return notes_on(unknown_types(source.format, rows, source.tables))

@@ -1,0 +1,64 @@
+"""What people who know dbt do in tests and incremental models does here what it does there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("spark", "interpreted")
+
+FILES = {
+    "project.yml": "name: shop\nvars: {least: 2}\n",
+    "seeds/raw.csv": "id,v\n1,a\n2,b\n2,c\n3,\n",
+    "models/added.sql": """{{ config(materialized='incremental') }}
+select id, v from {{ ref('raw') }} {% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}""",
+    "models/keyed.sql": "{{ config(materialized='incremental', unique_key='id') }} select * from {{ ref('raw') }}",
+    "macros/tests.sql": """{% test short(model, column_name) %}
+{{ config(severity='warn', store_failures=true) }}
+select {{ column_name }} from {{ model }} where length({{ column_name }}) < 2
+{% endtest %}""",
+    "models/m.yml": """
+models:
+  - name: added
+    columns:
+      - name: v
+        data_tests:
+          - not_null: {where: "id > {{ var('least') }}"}
+          - short
+          - short: {name: short_and_strict, config: {severity: error}}
+unit_tests:
+  - name: later_runs
+    model: added
+    overrides: {macros: {is_incremental: true}}
+    given:
+      - {input: ref('raw'), rows: [{id: 1, v: x}, {id: 7, v: y}]}
+      - {input: this, rows: [{id: 5, v: x}]}
+    expect: {rows: [{id: 7, v: y}]}
+  - name: first_run
+    model: added
+    given: [{input: ref('raw'), rows: [{id: 1, v: x}, {id: 7, v: y}]}]
+    expect: {rows: [{id: 1, v: x}, {id: 7, v: z}]}
+""",
+}
+
+
+def test_tests_and_increments(project, runner) -> None:
+    project(FILES)
+    ran = runner("build", "--exclude", "first_run")
+    assert ran.code == 1
+    said = ran.err
+    # Two rows of one key are refused in the first run too, and no table is left that holds them.
+    assert 'two new rows of "keyed" have one key: {"id":2}' in said
+    assert runner("show", "-s", "keyed").code == 1
+    # The incremental branch can be tested too.
+    assert "PASS unit test later_runs" in said
+    # A failing row has the column that is tested, also if it is null.
+    assert "FAIL test not_null_added_v" in said and "      id: 3, v: null\n      written at models/m.yml:7:13" in said
+    # What a macro says of its test holds unless the test says otherwise.
+    assert "WARN test short_added_v" in said and "FAIL test short_and_strict" in said
+    ran = runner("show", "--output", "json", "--inline", "select count(*) as n from short_added_v")
+    assert json.loads(ran.out) == {"n": 3}
+    # A test that fails tells where it is written.
+    said = runner("test", "-s", "first_run").err
+    assert "FAIL unit test first_run" in said and "2 differences\n" in said and "written at models/m.yml:18:5" in said
