@@ -98,7 +98,6 @@ where not exists (select 1 from {{ own }} as own where {{ same_key(key) }})
 {%- macro table_dropped(table) -%} drop table if exists {{ table }} {%- endmacro -%}
 {%- macro properties_shown(table) -%} show tblproperties {{ table }} {%- endmacro -%}
 {%- macro newest_batch(table) -%} select max(batch) as newest from {{ table }} {%- endmacro -%}
-{#- The newest commits: each that is looked at is read as a file of its own. -#}
-{%- macro delta_history(table) -%} describe history {{ table }} limit 100 {%- endmacro -%}
+{%- macro delta_history(table) -%} describe history {{ table }} {%- endmacro -%}
 {%- macro iceberg_writes(table) -%} select snapshot_id from {{ table }}.snapshots where operation <> 'replace' {%- endmacro -%}
 {%- macro properties_set(table, properties) -%} alter table {{ table }} set tblproperties ({{ properties_given(properties) }}) {%- endmacro -%}

@@ -19,7 +19,8 @@ def given_rows(yaml: Yaml, root: Path) -> list[Any]:
     """Mappings of columns to values: text, None, lists and dicts; raises `unit-test-rows`."""
     kind = yaml["format"].text() if yaml.get("format") else FORMATS[0]
     if kind not in FORMATS:
-        raise yaml["format"].error("unit-test-rows", f'rows cannot be in "{kind}"', nearest_or_all(kind, FORMATS))
+        hint = "write the rows, as dict or csv" if kind == "sql" else nearest_or_all(kind, FORMATS)
+        raise yaml["format"].error("unit-test-rows", f'rows cannot be in "{kind}"', hint)
     if yaml.get("fixture"):
         return _fixture(yaml["fixture"], root / "tests" / "fixtures")
     if kind == "csv":
