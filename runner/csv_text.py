@@ -24,10 +24,11 @@ LARGEST = 2**63
 
 @dataclass(frozen=True)
 class Csv:
-    """The rows of a file, each with a value for each column."""
+    """The rows of a file, each with a value for each column, and the lines in which they end."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
+    lines: tuple[int, ...] = ()
 
 
 def read_csv(path: Path, delimiter: str = ",") -> Csv:
@@ -42,6 +43,7 @@ def csv_of(text: str, path: Path, delimiter: str = ",") -> Csv:
     # Line ends within quotes stay as they are.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[tuple[Value, ...]] = []
+    lines: list[int] = []
     columns: tuple[str, ...] = ()
     try:
         columns = tuple(name.strip() for name in next(reader, []))
@@ -52,9 +54,10 @@ def csv_of(text: str, path: Path, delimiter: str = ",") -> Csv:
                 raise RunnerError("csv-line", message, Where(path, reader.line_num), _quoting(delimiter))
             if row:
                 rows.append(tuple(None if value == "" or value.lower() == "null" else value for value in row))
+                lines.append(reader.line_num)
     except csv.Error as error:
         raise RunnerError("csv-line", str(error), Where(path, reader.line_num), _quoting(delimiter)) from None
-    return Csv(columns, tuple(rows))
+    return Csv(columns, tuple(rows), tuple(lines))
 
 
 def _check_columns(path: Path, columns: tuple[str, ...]) -> None:

@@ -63,6 +63,21 @@ def test_all_mistakes_are_told_at_once(project, runner) -> None:
         assert [" ".join(one) for one in told] == PLACES, command
 
 
+def test_settings_that_a_storage_lacks_are_told_where_they_are_written(project, runner) -> None:
+    config = "{persist_docs: {relation: true}, table_properties: {a: b}, cluster_by: id}"
+    project(
+        {
+            "models/a.sql": "{{ config(materialized='table', cluster_by='id') }} select 1 as id",
+            "models/m.yml": f"models: [{{name: a, description: x, config: {config}}}]",
+        }
+    )
+    ran = runner("check")
+    told = re.findall(r"^error\[setting-storage\]: .*\n  --> (\S+)", ran.err, re.MULTILINE)
+    line = f"models: [{{name: a, description: x, config: {config}"
+    places = [f"models/m.yml:1:{line.index(setting) + 1}" for setting in ("persist_docs", "table_properties")]
+    assert ran.code == 2 and told == ["models/a.sql:1", *places]
+
+
 def test_a_test_of_a_disabled_model_is_no_mistake(project, runner) -> None:
     properties = "models: [{name: a, data_tests: [unheard_of], config: {enabled: false}}]"
     project({"models/a.sql": "select 1 as a", "models/m.yml": properties})

@@ -62,3 +62,11 @@ def test_tests_and_increments(project, runner) -> None:
     # A test that fails tells where it is written.
     said = runner("test", "-s", "first_run").err
     assert "FAIL unit test first_run" in said and "2 differences\n" in said and "written at models/m.yml:18:5" in said
+
+
+def test_a_value_of_a_seed_that_does_not_fit_is_told_with_its_line(project, runner) -> None:
+    seed = 'id,note,amount\n1,"two\nlines",3\n\n2,12.5,4\n3,x,12.5\n'
+    project({"seeds/s.csv": seed, "seeds/s.yml": "seeds: [{name: s, config: {column_types: {amount: int}}}]"})
+    ran = runner("seed")
+    assert ran.code == 1 and "The value '12.5' of the type" in ran.err
+    assert "  --> seeds/s.csv:6:5\n" in ran.err and "6 | 3,x,12.5\n" in ran.err and "target/compiled" not in ran.err

@@ -177,7 +177,7 @@ CASES = [
     ),
     in_mirror(
         "setting-storage",
-        "models/m.yml:2:47",
+        "models/m.yml:2:56",
         "catalog: {schema: changelog}, under the target",
         '"persist_docs"',
         OF + ", config: {persist_docs: {columns: true}}, key: [a], columns: {a: int}",

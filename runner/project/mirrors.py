@@ -13,7 +13,14 @@ from runner.project.inputs import Source, Target
 from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
 from runner.project.properties import data_tests, optional_text
-from runner.project.settings import TABLE_NAME, TABLE_NAME_HINT, folder_settings, read_settings, setting_name
+from runner.project.settings import (
+    TABLE_NAME,
+    TABLE_NAME_HINT,
+    folder_settings,
+    place_of_setting,
+    read_settings,
+    setting_name,
+)
 from runner.project.sources import read_table_name
 from runner.project.table_settings import LAYOUTS, check_storage, layout_of
 from runner.spec.values import one_of, texts
@@ -131,7 +138,7 @@ def _layout(
     at = yaml.get("config") or yaml
     with placed(at.where()):
         layout = layout_of(config, optional_text(yaml.get("description")), columns)
-        check_storage(layout, target)
+        check_storage(layout, target, lambda name: place_of_setting(yaml.get("config"), name, at.where()))
     has = [column.lower() for column in query.columns]
     for column in layout.columns:
         if column.lower() not in has:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,15 @@ from runner.project.contracts import Contract, is_enforced, read_contract
 from runner.project.inputs import Source
 from runner.project.nodes import Model, Node, Project, SqlFile
 from runner.project.properties import COLUMN_KEYS, described_columns, entries, optional_text
-from runner.project.settings import as_tuple, check_together, folder_settings, hooks, is_enabled, read_settings
+from runner.project.settings import (
+    as_tuple,
+    check_together,
+    folder_settings,
+    hooks,
+    is_enabled,
+    place_of_setting,
+    read_settings,
+)
 from runner.project.table_settings import LAYOUTS, SETTINGS, check_storage, layout_of
 from runner.project.templates import Reading, Templates
 from runner.storage.data import Layout
@@ -37,7 +46,10 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
     description = optional_text(properties.get("description")) if properties else ""
     described = described_columns(properties)
     with placed(Where(path, 1)):
-        layout = _layout(project, config, reading.new_rows, description, described)
+        layout = _layout(config, reading.new_rows, description, described)
+    if config.get("materialized", "view") != "view":
+        in_yaml = properties.get("config") if properties else None
+        check_storage(layout, project.target, partial(_place_of, path, reading.config, in_yaml))
     model = replace(_model(path, config, reading.new_rows), layout=layout, contract=_contract(config, properties, path))
     of_hooks = templates.read_by_hooks(path, (*model.pre_hook, *model.post_hook))
     return Node(
@@ -68,16 +80,18 @@ def _model(path: Path, config: Mapping[str, Any], new_rows: list[str]) -> Model:
     )
 
 
-def _layout(
-    project: Project, config: dict[str, Any], new_rows: list[str], description: str, described: Mapping[str, str]
-) -> Layout:
-    """The layout of a model's table, whose settings go together and are those that the storage has."""
+def _place_of(path: Path, in_file: Mapping[str, Any], in_yaml: Yaml | None, setting: str) -> Where:
+    """Where a setting of a model is written: its file wins over its properties, and these over project.yml."""
+    return Where(path, 1) if setting in in_file else place_of_setting(in_yaml, setting, Where(path, 1))
+
+
+def _layout(config: dict[str, Any], new_rows: list[str], description: str, described: Mapping[str, str]) -> Layout:
+    """The layout of a model's table, whose settings go together."""
     check_together({**config, **({"new_rows": new_rows} if new_rows else {})})
     layout = layout_of(config, description, described)
     if config.get("materialized", "view") == "view":
         # What comments it has is for the catalog, if there is one.
         return Layout(comment=layout.comment, comments=layout.comments)
-    check_storage(layout, project.target)
     return layout
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.errors import Problems, RunnerError, nearest_or_all, placed
+from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project import absent, table_settings
 from runner.project.nodes import MATERIALIZATIONS, SCHEMA_CHANGES
 from runner.yaml_text import Yaml
@@ -90,6 +90,12 @@ def setting_name(written: str) -> str:
     'pre_hook'
     """
     return written.removeprefix("+").replace("-", "_")
+
+
+def place_of_setting(yaml: Yaml | None, name: str, otherwise: Where) -> Where:
+    """Where a setting stands in the config of properties."""
+    written = yaml.items() if yaml and isinstance(yaml.value, dict) else ()
+    return next((value.where() for key, value in written if setting_name(key) == name), otherwise)
 
 
 def hooks(value: Any) -> tuple[Any, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from runner.errors import RunnerError, nearest_or_all
+from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project.contracts import is_enforced
 from runner.project.inputs import Target
 from runner.storage.data import Layout, Part
@@ -51,13 +51,23 @@ def layout_of(config: Mapping[str, Any], description: str, columns: Mapping[str,
     )
 
 
-def check_storage(layout: Layout, target: Target) -> None:
-    """Raises RunnerError `setting-storage`, without a place, if the storage does not have what the layout needs."""
+def check_storage(layout: Layout, target: Target, place_of: Callable[[str], Where]) -> None:
+    """Raises `setting-storage` for all that the layout needs and the storage does not have, at the settings' places."""
+    problems = Problems()
+    for name, error in _not_kept(layout, target):
+        with problems.gathered(), placed(place_of(name)):
+            raise error
+    problems.raise_if_any()
+
+
+def _not_kept(layout: Layout, target: Target) -> Iterator[tuple[str, RunnerError]]:
+    """The settings that the storage does not have, each with its error, without a place."""
     storage_name = target.storage
     storage = STORAGES[storage_name]
     has_comments = layout.comment is not None or layout.comments is not None
     if has_comments and not storage.keeps_comments and not target.catalog:
-        raise _lacks(storage_name, '"persist_docs" without a catalog', "catalog: {schema: changelog}, under the target")
+        hint = "catalog: {schema: changelog}, under the target"
+        yield "persist_docs", _lacks(storage_name, '"persist_docs" without a catalog', hint)
     asked = {
         "partition_by": layout.partition_by,
         "cluster_by": layout.cluster_by,
@@ -65,18 +75,18 @@ def check_storage(layout: Layout, target: Target) -> None:
     }
     for name, hint in storage.lacks.items():
         if asked[name]:
-            raise _lacks(storage_name, f'"{name}"', hint)
-    for part in (*layout.partition_by, *layout.cluster_by):
+            yield name, _lacks(storage_name, f'"{name}"', hint)
+    kept = {"partition_by": layout.partition_by, "cluster_by": layout.cluster_by}
+    for name, part in ((name, part) for name, parts in kept.items() for part in parts if name not in storage.lacks):
         if part.transform and part.transform not in storage.transforms:
             hint = "make a column of it, and name that" if not storage.transforms else ""
-            raise _lacks(storage_name, f'"{part}", but columns alone', hint)
+            yield name, _lacks(storage_name, f'"{part}", but columns alone', hint)
     most = storage.most_clusters
     if most and layout.cluster_by and layout.partition_by:
-        raise _lacks(storage_name, '"cluster_by" beside "partition_by"', "keep one of them")
+        yield "cluster_by", _lacks(storage_name, '"cluster_by" beside "partition_by"', "keep one of them")
     if most and len(layout.cluster_by) > most:
-        raise _lacks(
-            storage_name, f'"cluster_by" of more than {most} columns', f"name the {most} that most queries use"
-        )
+        hint = f"name the {most} that most queries use"
+        yield "cluster_by", _lacks(storage_name, f'"cluster_by" of more than {most} columns', hint)
 
 
 def check_strategy(config: Mapping[str, Any]) -> None:
