@@ -216,7 +216,6 @@ def test_files_that_nothing_reads_are_a_warning(project, runner) -> None:
     [
         ("macros/a.sql", "{% macro generate_schema_name(name, node) %}x{% endmacro %}", "generate_schema_name"),
         ("macros/a/b.sql", "{%- macro generate_alias_name() -%}x{%- endmacro -%}", "generate_alias_name"),
-        ("models/a.md", "{% docs __overview__ %} all of it {% enddocs %}", "__overview__"),
     ],
 )
 def test_what_dbt_looks_for_by_name(project, runner, path: str, text: str, name: str) -> None:

@@ -70,6 +70,11 @@ def test_the_page_has_descriptions_source_and_compiled_sql(shop: Path, runner: C
     data = generated(runner)
     orders = next(node for node in data["nodes"] if node["name"] == "orders")
     assert orders["description"].startswith("Orders as they are now.")
+    assert data["project"]["about"] == ""
+    Path("models/overview.md").write_text(
+        "{% docs __overview__ %}\nA shop on the web.\n\n<b>All</b> of it.\n{% enddocs %}"
+    )
+    assert generated(runner)["project"]["about"] == "A shop on the web.\n\n<b>All</b> of it."
     assert orders["columns"]["about"]["customer_id"] == "who ordered"
     texts = data["texts"]["nodes"]["orders"]
     assert texts["source"] == (SHOP / "models/orders.sql").read_text()

@@ -26,19 +26,18 @@ UNREAD = {
 }
 
 
-# What a file may define -> a pattern of such files, and what to do instead.
+# Macros that dbt looks for by their names -> what to do instead.
 UNCALLED = {
-    "generate_schema_name": ("macros/**/*.sql", absent.TARGET),
-    "generate_database_name": ("macros/**/*.sql", absent.TARGET),
-    "generate_alias_name": ("macros/**/*.sql", "a model has an alias of its own: config(alias='...')"),
-    "__overview__": ("models/**/*.md", "the description of a model says what it is for"),
+    "generate_schema_name": absent.TARGET,
+    "generate_database_name": absent.TARGET,
+    "generate_alias_name": "a model has an alias of its own: config(alias='...')",
 }
-DEFINED = re.compile(r"\{%-?\s*(?:macro|docs)\s+(\w+)")
+DEFINED = re.compile(r"\{%-?\s*macro\s+(\w+)")
 
 
 def unread(root: Path) -> Iterator[RunnerWarning]:
-    """A warning for each kind of file that is there and that no command reads, and for each macro and block of text
-    that dbt looks for by its name.
+    """A warning for each kind of file that is there and that no command reads, and for each macro that dbt looks for by
+    its name.
     """
     functions = function_folder(root / "macros")
     for pattern, hint in UNREAD.items():
@@ -46,7 +45,7 @@ def unread(root: Path) -> Iterator[RunnerWarning]:
             first = found[0].relative_to(root).as_posix()
             what = f'"{first}"' if len(found) == 1 else f'"{first}" and {len(found) - 1} more of its kind'
             yield RunnerWarning("files-unread", f"nothing reads {what}", Where(found[0]), hint)
-    for name, (pattern, hint) in UNCALLED.items():
-        for path in sorted(root.glob(pattern)):
+    for name, hint in UNCALLED.items():
+        for path in sorted(root.glob("macros/**/*.sql")):
             if name in DEFINED.findall(read_text(path)):
                 yield RunnerWarning("files-unread", f'nothing looks for "{name}"', Where(path), hint)

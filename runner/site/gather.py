@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.compile.compiled import Compiled
+from runner.errors import Problems
 from runner.files import read_text
+from runner.project.doc_blocks import doc_blocks
 from runner.project.freshness import Freshness
 from runner.project.graph import Graph
 from runner.project.inputs import ForeignTable, Source
@@ -32,15 +34,24 @@ class Tables:
     problem: str = ""
 
 
+# The block of text that is the project's own.
+OVERVIEW = "__overview__"
+
+
 def site_data(project: Project, graph: Graph, compiled: Compiled, formats: FormatFolders, tables: Tables) -> Any:
-    """What the page shows: `nodes` in the order of the data, `formats`, the last `run`, `landed` (what the tables say),
-    and `texts`, which are long and the same again and again: SQL, specs and examples.
+    """What the page shows: the `project` with its overview, `nodes` in the order of the data, `formats`, the last run,
+    `landed` (what the tables say), and `texts`, which are long and the same again and again: SQL, specs and examples.
     """
     shown = [graph.nodes[name] for name in graph.order() if _is_shown(graph.nodes[name])]
     specs = _specs(project, formats)
     columns = columns_of_models(graph, compiled)
     return {
-        "project": {"name": project.name, "target": project.target.name, "storage": project.target.storage},
+        "project": {
+            "name": project.name,
+            "target": project.target.name,
+            "storage": project.target.storage,
+            "about": _about(project),
+        },
         "nodes": [_node(node, columns, project.root) for node in shown],
         "formats": [
             {"name": name, "about": spec.about, "docs": spec.docs, "cases": _cases(graph, name)}
@@ -56,6 +67,11 @@ def site_data(project: Project, graph: Graph, compiled: Compiled, formats: Forma
             },
         },
     }
+
+
+def _about(project: Project) -> str:
+    """The text of the block `__overview__`, if there is one."""
+    return doc_blocks(sorted((project.root / "models").rglob("*.md")), Problems()).get(OVERVIEW, "")
 
 
 def _is_shown(node: Node) -> bool:

@@ -28,6 +28,7 @@ function overview() {
     content: [
       heading(`target ${DATA.project.target}, ${DATA.project.storage}`, DATA.project.name,
         make("p", { class: "quiet" }, DATA.run ? `last run ${DATA.run.at.replace("T", " ").replace("+00:00", " UTC")}` : "not run yet: runner build")),
+      DATA.project.about ? DATA.project.about.split(/\n\s*\n/).map((text) => make("p", { class: "about" }, text)) : null,
       tiles(),
       worst.length ? section("Needs a look", make("ul", { class: "plain" }, worst.map((node) => make("li", {}, statusBadge(node.name), " ", link(node.label, nodeHref(node.name)), " ", make("span", { class: "quiet" }, firstLine(RESULTS[node.name].message) || rowsText(RESULTS[node.name])))))) : null,
       drawn.size <= MOST_IN_OVERVIEW ? section("The way of the data", pictureOf(drawn, "the way of the data")) : null,
