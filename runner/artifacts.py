@@ -37,7 +37,7 @@ BEGINNING = datetime(1, 1, 1, tzinfo=timezone.utc)
 
 
 def compiled_path(project: Project, node: Node) -> Path:
-    folder = "tests" if node.resource_type in ("test", "unit_test") else "models"
+    folder = "tests" if node.is_test else "models"
     return project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
 
 

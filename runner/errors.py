@@ -36,6 +36,10 @@ class RunnerError(Exception):
         super().__init__(message)
         self.code, self.message, self.where, self.hint = code, _shortened(message), where, hint
 
+    def at(self, where: Where | None) -> RunnerError:
+        """The same mistake, of this place if it has none of its own."""
+        return RunnerError(self.code, self.message, self.where or where, self.hint)
+
     def __str__(self) -> str:
         return _said("error", self)
 
@@ -92,13 +96,9 @@ def placed(where: Where) -> Iterator[None]:
     try:
         yield
     except RunnerErrors as several:
-        raise RunnerErrors(_at(where, e) for e in several.errors) from None
+        raise RunnerErrors(e.at(where) for e in several.errors) from None
     except RunnerError as e:
-        raise _at(where, e) from None
-
-
-def _at(where: Where, error: RunnerError) -> RunnerError:
-    return RunnerError(error.code, error.message, error.where or where, error.hint)
+        raise e.at(where) from None
 
 
 # What the system refuses -> what is wrong with "{}", and what to do.

@@ -300,7 +300,7 @@ def _type_of(value: Any) -> str:
 def _mistake(error: Exception, where: Where, environment: Sandbox) -> RunnerError:
     """The error with its place, and the nearest known name if it is about an unknown one."""
     if isinstance(error, RunnerError):
-        return RunnerError(error.code, error.message, error.where or where, error.hint)
+        return error.at(where)
     message = str(getattr(error, "message", None) or error).rstrip(".")
     if isinstance(error, TypeError):
         message = OWN_NAME.sub(r"\1()", message)

@@ -146,7 +146,7 @@ class Report:
         took = f"[{_counted(result.rows, self._reasons(result.reasons))}{result.seconds:.1f}s]"
         text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.label} {took}"
         said = [*result.message.splitlines(), *(line for note in result.notes for line in note.splitlines())]
-        if node.resource_type in ("test", "unit_test") and node.where and result.message:
+        if node.is_test and node.where and result.message:
             said.append(f"written at {node.where}")
         lines = [text, *(f"      {line}" for line in said)]
         event = {

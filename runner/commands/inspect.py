@@ -8,11 +8,11 @@ from pathlib import Path
 
 from runner import artifacts
 from runner.commands.arguments import CompileArguments, ListArguments, ProjectArguments
-from runner.commands.workspace import TESTS, Workspace, format_renderer, read_project_of, saved_selectors
+from runner.commands.workspace import Workspace, format_renderer, read_project_of, saved_selectors
 from runner.counts import counted
 from runner.errors import Problems, Where
 from runner.grid import json_text
-from runner.project.nodes import DECLARED, Case, DataTest, Model, Node
+from runner.project.nodes import DECLARED, TESTS, Case, DataTest, Model, Node
 from runner.project.parse import Nodes, parse, read_properties, read_templates
 from runner.project.templates import Templates
 from runner.project.unread import unread

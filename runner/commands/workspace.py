@@ -22,8 +22,6 @@ from runner.spec.formats import FormatFolders
 
 NOTHING = "nothing to do: what is selected has nothing that this command works on"
 Wanted = Callable[[Node], bool]
-# The types of nodes that are selected together with what they test.
-TESTS = ("test", "unit_test")
 
 
 def read_project_of(arguments: ProjectArguments) -> Project:
@@ -82,8 +80,7 @@ class Workspace:
         excluded = (
             self.selected(replace(selection, select=selection.exclude, exclude=())) if selection.exclude else set()
         )
-        nodes = self.graph.nodes.items()
-        tests = {name for name, node in nodes if node.resource_type in TESTS and set(node.parents) & chosen}
+        tests = {name for name, node in self.graph.nodes.items() if node.is_test and set(node.parents) & chosen}
         return chosen | (tests - excluded)
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -171,13 +171,15 @@ class Tables:
             self.storage.replace(name, sql, layout, is_changed_often)
         return self.count(name)
 
-    def replace_keyed(self, name: str, sql: str, key: Iterable[str], layout: Layout) -> int:
-        """Replaces a table by rows that a key tells apart; raises QueryFailed if two have the same one."""
+    def replace_keyed(self, name: str, sql: str, key: Sequence[str], layout: Layout) -> int:
+        """Replaces a table by rows that a key tells apart, if there is one; raises QueryFailed if two have the same."""
+        if not key:
+            return self.replace(name, sql, layout)
         new = f"{name}__new"
         self.view(new, sql)
         own_key = checked_key(name, key, self.types(new))
         with duplicate_keys_explained():
-            return self.replace(name, self.macro("rows_once_each", name, new, own_key) if own_key else sql, layout)
+            return self.replace(name, self.macro("rows_once_each", name, new, own_key), layout)
 
     def refresh(self, name: str, layout: Layout) -> None:
         """Gives a table that exists the properties and comments of its layout, where they are others."""

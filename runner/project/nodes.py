@@ -21,6 +21,8 @@ STREAMING = "streaming"
 SEED = "seed"
 # Types of nodes that are only declared: they are named together with their type, and nothing of them runs.
 DECLARED = ("source", "exposure")
+# Types of nodes that are selected together with what they test.
+TESTS = ("test", "unit_test")
 SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 
@@ -238,6 +240,10 @@ class Node:
         if isinstance(self.subject, DataTest):
             return self.subject.config.store_failures
         return bool(self.model and self.model.is_table)
+
+    @property
+    def is_test(self) -> bool:
+        return self.resource_type in TESTS
 
     @property
     def data_test(self) -> DataTest | None:

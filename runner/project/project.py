@@ -90,7 +90,7 @@ def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
 
 def _folder_settings(yaml: Yaml, folder: Path, known: tuple[str, ...], problems: Problems) -> dict[str, Any]:
     """Settings by folder; those below the project's name count as if they stood beside it, and win."""
-    section, name = yaml.get(folder.name), str(yaml["name"].value) if yaml.get("name") else ""
+    section, name = yaml.get(folder.name), _written_name(yaml)
     parts = [section]
     if section and isinstance(section.value, dict) and name in section.value and not (folder / name).is_dir():
         others = {key: value for key, value in section.value.items() if key != name}
@@ -102,13 +102,18 @@ def _folder_settings(yaml: Yaml, folder: Path, known: tuple[str, ...], problems:
     return settings
 
 
+def _written_name(yaml: Yaml) -> str:
+    """The project's name, below which settings and variables may stand; empty if it is not written."""
+    return str(yaml["name"].value) if yaml.get("name") else ""
+
+
 def _variables(yaml: Yaml, given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     """The variables of the project, also those below its name, and those of the command line, which win."""
     own: dict[str, Any] = {}
     with problems.gathered():
         if yaml.get("vars"):
             own = yaml["vars"].mapping().data()
-    name = str(yaml["name"].value) if yaml.get("name") else ""
+    name = _written_name(yaml)
     of_project = own.pop(name) if isinstance(own.get(name), dict) else {}
     return {**own, **of_project, **given}
 

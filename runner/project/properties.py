@@ -30,16 +30,13 @@ def entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Probl
             with gather.gathered():
                 entry.only(known, instead=absent.KEYS)
             with gather.gathered():
-                out += [entry] if _name(entry, key) else []
+                if not entry.get("name"):
+                    raise entry.error("name-missing", f'every entry of "{key}" needs a "name"')
+                entry["name"].text()
+                out.append(entry)
     if problems is None:
         gather.raise_if_any()
     return out
-
-
-def _name(entry: Yaml, key: str) -> str:
-    if not entry.get("name"):
-        raise entry.error("name-missing", f'every entry of "{key}" needs a "name"')
-    return entry["name"].text()
 
 
 def described_columns(yaml: Yaml | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
+from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.project.contracts import is_enforced
 from runner.project.inputs import Target
 from runner.storage.data import Layout, Part
@@ -55,8 +55,7 @@ def check_storage(layout: Layout, target: Target, place_of: Callable[[str], Wher
     """Raises `setting-storage` for all that the layout needs and the storage does not have, at the settings' places."""
     problems = Problems()
     for name, error in _not_kept(layout, target):
-        with problems.gathered(), placed(place_of(name)):
-            raise error
+        problems.add(error.at(place_of(name)))
     problems.raise_if_any()
 
 
@@ -76,8 +75,8 @@ def _not_kept(layout: Layout, target: Target) -> Iterator[tuple[str, RunnerError
     for name, hint in storage.lacks.items():
         if asked[name]:
             yield name, _lacks(storage_name, f'"{name}"', hint)
-    kept = {"partition_by": layout.partition_by, "cluster_by": layout.cluster_by}
-    for name, part in ((name, part) for name, parts in kept.items() for part in parts if name not in storage.lacks):
+    keeps_together = (("partition_by", layout.partition_by), ("cluster_by", layout.cluster_by))
+    for name, part in ((name, part) for name, parts in keeps_together if name not in storage.lacks for part in parts):
         if part.transform and part.transform not in storage.transforms:
             hint = "make a column of it, and name that" if not storage.transforms else ""
             yield name, _lacks(storage_name, f'"{part}", but columns alone', hint)

@@ -203,8 +203,7 @@ class Templates:
         secret = self.secrets.named_in(sql)
         if secret is None:
             return sql
-        error = secret_in_model(secret)
-        raise RunnerError(error.code, error.message, where, error.hint)
+        raise secret_in_model(secret).at(where)
 
     def call(self, macro: str, *arguments: Any) -> str:
         """What a macro prints."""

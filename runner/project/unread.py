@@ -24,8 +24,6 @@ UNREAD = {
     "dependencies.yml": absent.COMMANDS["deps"],
     "profiles.yml": absent.TARGET,
 }
-
-
 # Macros that dbt looks for by their names -> what to do instead.
 UNCALLED = {
     "generate_schema_name": absent.TARGET,
@@ -45,7 +43,7 @@ def unread(root: Path) -> Iterator[RunnerWarning]:
             first = found[0].relative_to(root).as_posix()
             what = f'"{first}"' if len(found) == 1 else f'"{first}" and {len(found) - 1} more of its kind'
             yield RunnerWarning("files-unread", f"nothing reads {what}", Where(found[0]), hint)
-    for name, hint in UNCALLED.items():
-        for path in sorted(root.glob("macros/**/*.sql")):
-            if name in DEFINED.findall(read_text(path)):
-                yield RunnerWarning("files-unread", f'nothing looks for "{name}"', Where(path), hint)
+    for path in sorted(root.glob("macros/**/*.sql")):
+        for name in DEFINED.findall(read_text(path)):
+            if name in UNCALLED:
+                yield RunnerWarning("files-unread", f'nothing looks for "{name}"', Where(path), UNCALLED[name])
