@@ -62,7 +62,7 @@ checked as (
       when parse_error is not null then parse_error
       when verdict is null then if({{ plain(spec.op.by) }} is null, 'no-op', 'unknown-op')
       {%- if plan.verdicts.dead_letters %}
-      when verdict like 'dead\\_letter %' then split_part(verdict, ' ', 2)
+      when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       {%- endif %}
       when verdict not like 'row %' then null
       {{- bad_rows(plan) }}
@@ -89,7 +89,7 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', readers' if plan.values.readers and not plan.images.marked }}{{ ', removed' if plan.images.removed }}
     {{- ', error_detail' if plan.avro }}{{ ', damage' if spec.message.frames }}{{ ', unfit_columns' if plan.images.tell_unfit }}{{ ', ambiguous_columns' if plan.images.marked and plan.images.may_be_ambiguous }}{{ ', settled_columns' if plan.images.listed and plan.values.readers }}{{ ', missing_columns' if plan.images.listed and plan.images.may_lack_columns }}
     {{- ', zeros_allowed' if plan.images.in_lists and plan.values.exponents }}{{ ', json_in_doubt' if plan.images.in_lists and plan.bytes_in_doubt }}, {{ 'raw' if plan.images.in_lists else 'if(reason is null, null, raw) as raw' }},
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, {{ 'coalesce(nth, 0)' if plan.images.in_lists or plan.has_parts else '0' }} as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, {{ 'coalesce(nth, 0)' if plan.images.in_lists or plan.has_parts else '0' }} as row_index,
     {{ op_of(plan) }} as op,
     {%- if plan.values.readers and plan.images.marked %}
     {{ readers_of_texts('readers') }} as readers,

@@ -286,7 +286,7 @@ case
       {%- for verdict, ddl in plan.verdicts.ddl.items() %}
       when verdict = {{ text(verdict) }} then {{ ddl_op(ddl, statement) }}
       {%- endfor %}
-      {%- if plan.verdicts.by_statement %} when verdict like '% by\\_statement%' then op_of_statement({{ statement }}){% endif %} when reason is null then split_part(verdict, ' ', 2) end
+      {%- if plan.verdicts.by_statement %} when verdict like '% by\\_statement%' then op_of_statement({{ statement }}){% endif %} when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end
 {%- endmacro -%}
 
 {%- macro ddl_op(ddl, statement) -%}

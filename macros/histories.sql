@@ -127,7 +127,7 @@ select {{ mirror.history_columns | map('name') | join(', ') }} from {{ name(whol
     did. `new` is the mirror as it reads only the new changes. -#}
 {%- macro history_decided(mirror, new, table, known, found) -%}
 with
-{{ changes_of(new) }},
+{{ changes_of(new, never_emptied=found.never_emptied) }},
 
 of_one_row as (
   select *,

@@ -4,7 +4,7 @@
 {%- macro files_scanned(messages) -%} value string {%- endmacro -%}
 {%- macro files_raw(messages) -%} value {%- endmacro -%}
 {#- A blank line in a file is no message. -#}
-{%- macro files_is_message(messages) -%} value rlike '[^ \\t\\r\\n]' {%- endmacro -%}
+{%- macro files_is_message(messages) -%} (value >= '!' or value rlike '[^ \\t\\r\\n]') {%- endmacro -%}
 {%- macro files_origin(messages) -%}
 named_struct(
   'topic', cast(null as string), 'partition', cast(null as int), 'offset', cast(null as bigint), 'timestamp', cast(null as timestamp),

@@ -18,12 +18,24 @@ from typed
 {{- where_ends(mirror) }}
 {%- endmacro -%}
 
-{%- macro known_of(mirror, share=1) -%}
+{#- With `found`, the findings of new changes, without what none of them needs: until a change tells parts of a row, the newest one tells all of it. -#}
+{%- macro known_of(mirror, share=1, found={}) -%}
 with
-{{ changes_of(mirror, share) }},
+{{ changes_of(mirror, share, found.never_emptied if found else false) }},
 
 -- What is known of each row that was ever there.
 known as (
+  {%- if found and not found.has_parts %}
+  select row_key, struct(newest.place, newest.source, newest.changed_at, newest.removes) as newest, newest.told, false as in_parts
+  from (
+    select row_key, max_by(struct(place, source, changed_at, removes, told), place) as newest
+    from changes
+    {%- if mirror.on_truncate == 'delete' %}
+    where size(emptied) = 0
+    {%- endif %}
+    group by row_key
+  )
+  {%- else %}
   select
     row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
@@ -41,6 +53,7 @@ known as (
   where size(emptied) = 0
   {%- endif %}
   group by row_key
+  {%- endif %}
 )
 {%- endmacro -%}
 
@@ -50,7 +63,7 @@ known as (
 
 {#- What must be looked at before a mirror is built: one row with the columns that it does not have, whatever the case of their letters, how many changes do
     not tell the key, and whether some tell only parts of a row. Of new changes, which `table` is to take in, also whether the table was emptied, which matters
-    only to the rows that it has, how many changes tell the key, and the first and the last value of each of its columns. -#}
+    only to the rows that it has, or never was, how many changes tell the key, and the first and the last value of each of its columns. -#}
 {%- macro mirror_findings(mirror, table='') -%}
 {%- set known = (mirror.columns | map(attribute='name') | list) + (mirror.left_out | list) -%}
 with
@@ -66,6 +79,7 @@ select
   tells_parts
   {%- if table %},
   {{ is_emptied(mirror, table) if mirror.on_truncate == 'delete' else 'false' }} as is_emptied,
+  {{ was_never_emptied(mirror) }} as never_emptied,
   with_key
   {%- for column in mirror.key %},
   cast(first_{{ loop.index0 }} as string) as first_{{ loop.index0 }},
@@ -94,6 +108,15 @@ from (
   {%- if mirror.tables | selectattr('source.generation') | list %} or coalesce(
     (select max(seq.generation) from sent where op = 'snapshot') > (select min(_seq.generation) from {{ table }}), false)
   {%- endif -%}
+{%- endmacro -%}
+
+{#- Of a table that is loaded anew nobody asks: each load ends what was before it. -#}
+{%- macro was_never_emptied(mirror) -%}
+{%- if mirror.on_truncate != 'delete' or mirror.tables | selectattr('source.generation') | list -%} false
+{%- else -%}
+(select count(*) from ({{ times_emptied(mirror, 'all') }}
+  )) = 0
+{%- endif -%}
 {%- endmacro -%}
 
 {#- When the table was emptied by a statement: among `all` changes, or only those that are to be read. -#}
@@ -155,10 +178,11 @@ keyed as (
 )
 {%- endmacro -%}
 
-{%- macro changes_of(mirror, share=1) -%}
+{%- macro changes_of(mirror, share=1, never_emptied=false) -%}
 {%- set anew = mirror.tables | selectattr('source.generation') | list -%}
+{%- set looks_for_ends = mirror.on_truncate == 'delete' and not never_emptied -%}
 {{ told_of(mirror) }},
-{%- if mirror.on_truncate == 'delete' %}
+{%- if looks_for_ends %}
 
 -- When the table was emptied{{ ', or loaded anew' if anew }}.
 emptied as (
@@ -190,9 +214,9 @@ changes as (
       when after_image = 'patch' then told_columns(after, changed)
       else coalesce(after, map()) end as told
     {%- if mirror.on_truncate == 'delete' %},
-    emptied_after(times, rank, seq, event_time, {{ log_of_origin() }}, origin.timestamp) as emptied
+    {{ 'emptied_after(times, rank, seq, event_time, ' ~ log_of_origin() ~ ', origin.timestamp)' if looks_for_ends else 'cast(array() as array<timestamp>)' }} as emptied
     {%- endif %}
-  from keyed{{ ' cross join emptied' if mirror.on_truncate == 'delete' }}
+  from keyed{{ ' cross join emptied' if looks_for_ends }}
   lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
   where {{ has_key(mirror) }}
   {%- if mirror.key and share != 1 %}
@@ -354,7 +378,7 @@ select {{ mirror.state_columns | map('name') | join(', ') }} from {{ name(whole)
 
     While no change has told parts of a row, the rows of the table need not be looked up: the newest change counts, which the merge sees. -#}
 {%- macro state_decided(mirror, new, table, gone, found) -%}
-{{ known_of(new) }},
+{{ known_of(new, found=found) }},
 
 looked_up as (
   select one.*, gone._known_until as gone_until
@@ -403,9 +427,8 @@ select count(*) as changed, count_if(_decision = 'again') as again, count_if(_is
 case {{ source }} {% for table in mirror.tables %}when {{ text(table.source.name) }} then {{ loop.index0 }} {% endfor %}end
 {%- endmacro -%}
 
-{#- The rows that change, typed. -#}
-{%- macro state_changed(mirror, decided, looks_again) -%}
-{%- if looks_again -%}
+{#- The rows that change, typed, where some must be looked at again. -#}
+{%- macro state_changed(mirror, decided) -%}
 {{ known_of(mirror) }}
 
 select * from {{ name(decided) }} where _decision <> 'again'
@@ -413,9 +436,6 @@ union all
 select * from (
   {{ with_fate(mirror, '(select known.* from known left semi join ' ~ name(decided) ~ " as one on known.row_key = one._row_key and one._decision = 'again')", '', "'again'") | indent(2) }}
 )
-{%- else -%}
-select * from {{ name(decided) }}
-{%- endif -%}
 {%- endmacro -%}
 
 {#- Rows with all columns of the mirror, and whether it is not to have them. With `over`, columns that a change does not tell are those of its row. -#}

@@ -26,7 +26,8 @@ comment 'Those of these columns in which two images differ, or that only one of 
 return if(before is null or after is null, null, sort_array(if(size(columns) > 100,
   array_intersect(columns, concat({{ of_other_values('before', 'after') }},
     array_except(map_keys(before), map_keys(after)), array_except(map_keys(after), map_keys(before)))),
-  filter(columns, c -> not (before[c] <=> after[c] and map_contains_key(before, c) = map_contains_key(after, c))))));
+  filter(columns, c -> not before[c] <=> after[c]
+    or map_keys(before) <> map_keys(after) and map_contains_key(before, c) <> map_contains_key(after, c)))));
 
 {%- set both = 'map_concat(coalesce(other, map()), coalesce(image, map()))' %}
 
@@ -51,7 +52,7 @@ returns map<string,string>
 comment 'The members that are columns of the table: all, if they are those that are known; else those that are not hidden. Of equal names the last counts.'
 return case
   when map_keys(members) = map_keys(types) then members
-  when size(array_distinct(map_keys(members))) < size(members) or exists(hidden, c -> map_contains_key(members, c))
+  when size(array_distinct(map_keys(members))) < size(members) or arrays_overlap(map_keys(members), hidden)
     then map_filter(map_from_entries(map_entries(members)), (c, v) -> not coalesce(array_contains(hidden, c), false))
   else members end;
 
@@ -76,9 +77,11 @@ create function unread_columns(
   texts map<string,string> comment 'the canonical text of those values that could be read')
 returns array<string>
 comment 'The columns whose values needed to be read and could not be; none if there is no image.'
-return if(coalesce(size(texts) = size(readers), true),
-  array(),
-  coalesce(array_except(array_intersect(map_keys(readers), map_keys(map_filter(image, (c, v) -> v is not null))), map_keys(texts)), array()));
+return case
+  when coalesce(size(texts) = size(readers), true) then array()
+  when size(readers) > 100
+    then coalesce(array_except(array_intersect(map_keys(readers), map_keys(map_filter(image, (c, v) -> v is not null))), map_keys(texts)), array())
+  else coalesce(filter(array_except(map_keys(readers), map_keys(texts)), c -> image[c] is not null), array()) end;
 
 create function names_joined(
   names array<string> comment 'names, or null')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -168,13 +168,20 @@ class Increment:
 
     def _merge(self, decided: str) -> None:
         counts = _row(self.tables, f"{self.query.shows}_decisions", decided)
-        if counts["again"]:
+        looks_again = counts["again"] > 0
+        if looks_again:
             self.check_whole()
         if counts["changed"]:
-            with self._computed("changed", self.query.mirror, decided, counts["again"] > 0) as changed:
+            with self._changed(decided, looks_again) as changed:
                 if counts["beside"]:
                     self._write("beside_written", self.query.beside, changed)
                 self._write("merged", self.query.model, changed)
+
+    def _changed(self, decided: str, looks_again: bool) -> AbstractContextManager[str]:
+        """A view of the rows that change."""
+        if self.query.shows == "history":
+            return self._computed("changed", self.query.mirror, decided, looks_again)
+        return self._computed("changed", self.query.mirror, decided) if looks_again else nullcontext(decided)
 
     def _write(self, step: str, table: str, changed: str) -> None:
         macro, storage = f"{self.query.shows}_{step}", self.tables.storage

@@ -69,9 +69,9 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
-      then split_part(verdict, ' ', 2) end as op,
+      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     coalesce(row['__#alibaba_rds_row_id#__'], row_before['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       row_before['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(case verdict when 'row delete' then row when 'row update' then row_before end, types, hidden) as sent_before,

@@ -105,9 +105,9 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [not_sent]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`ddl`, '')) when reason is null
-      then split_part(verdict, ' ', 2) end as op,
+      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     map_filter(table_columns(if(reason is null, found_before, null), types, array()), (c, v) ->
       coalesce(v not in
       ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',

@@ -77,9 +77,9 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, settled_columns, zeros_allowed, raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
-      then split_part(verdict, ' ', 2) end as op,
+      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(size(settled_columns) = 0, readers, map_filter(readers, (c, r) -> not array_contains(settled_columns, c))) as readers,
     coalesce(row['__#alibaba_rds_row_id#__'], row_before['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
       row_before['#alibaba_rds_row_id#']) as `meta_rowid`,

@@ -123,9 +123,9 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, ambiguous_columns,
     if(reason is null, null, raw) as raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`afterImages`, '')) when reason is null
-      then split_part(verdict, ' ', 2) end as op,
+      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after,
     if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as

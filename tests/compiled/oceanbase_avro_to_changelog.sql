@@ -82,7 +82,7 @@ checked as (
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`operation` is null, 'no-op', 'unknown-op')
-      when verdict like 'dead\\_letter %' then split_part(verdict, ' ', 2)
+      when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
       when sent_images.`afterImages`.texts is not null and `image_afterImages` is null then 'schema-mismatch'
       when sent_images.`beforeImages`.texts is not null and `image_beforeImages` is null then 'schema-mismatch'
@@ -99,9 +99,9 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
-      then split_part(verdict, ' ', 2) end as op,
+      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, found_before, null) as sent_before,
     if(reason is null, found_after, null) as sent_after,
     case when reason is null and verdict = 'row insert' then other_image(`image_beforeImages`, coalesce(found_before, found_after), array())

@@ -62,8 +62,8 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when reason is null then split_part(verdict, ' ', 2) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     table_columns(if(reason is null, found_before, null), null, hidden) as sent_before,
     table_columns(if(reason is null, found_after, null), null, hidden) as sent_after
   from checked

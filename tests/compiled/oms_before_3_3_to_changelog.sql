@@ -83,7 +83,7 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case
       when verdict = 'ddl by_statement' then case
         when lower(m.`allMetaData`.`ddlType`) in ('create_index', 'drop_index') then 'index'
@@ -93,7 +93,7 @@ exploded as (
         when startswith(lower(m.`allMetaData`.`ddlType`), 'truncate') then 'truncate'
         when startswith(lower(m.`allMetaData`.`ddlType`), 'rename') then 'rename'
         else op_of_statement(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, ''))) end when reason is null
-          then split_part(verdict, ' ', 2) end as op,
+          then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     table_columns(if(reason is null, found_before, null), types, hidden) as sent_before,
     table_columns(if(reason is null, found_after, null), types, hidden) as sent_after,
     `oms_before_3_3_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,

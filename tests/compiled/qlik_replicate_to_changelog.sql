@@ -90,8 +90,8 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when reason is null then split_part(verdict, ' ', 2) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(verdict = 'row delete', key_part(table_columns(if(reason is null, found_before, null), types, array()), key_names),
       table_columns(if(reason is null, found_before, null), types, array())) as sent_before,
     table_columns(if(reason is null, found_after, null), types, array()) as sent_after,

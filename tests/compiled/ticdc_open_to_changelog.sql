@@ -106,7 +106,7 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, damage, if(reason is null, null, raw) as raw,
-    if(reason is null, split_part(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
     case
       when verdict = 'ddl by_statement' then case
         when lower(m.`value`.`t`) in ('1', '3', '21') then 'create'
@@ -115,7 +115,8 @@ exploded as (
         when lower(m.`value`.`t`) in ('7', '8') then 'index'
         when lower(m.`value`.`t`) = '11' then 'truncate'
         when lower(m.`value`.`t`) = '14' then 'rename'
-        else op_of_statement(nullif(m.`value`.`q`, '')) end when reason is null then split_part(verdict, ' ', 2) end as op,
+        else op_of_statement(nullif(m.`value`.`q`, '')) end when reason is null
+          then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(verdict in ('row delete', 'row update'), key_part(table_columns(if(reason is null, found_before, null), types, array()), key_names),
       table_columns(if(reason is null, found_before, null), types, array())) as sent_before,
     if(verdict in ('row update', 'row insert'), key_part(table_columns(if(reason is null, found_after, null), types, array()), key_names),
