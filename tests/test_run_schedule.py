@@ -189,6 +189,19 @@ def test_a_unit_test_comes_before_its_model() -> None:
     assert run(tested, failing("z"))["b"] == "skipped"
 
 
+def test_a_unit_test_of_a_model_that_is_not_built_stops_no_other_test() -> None:
+    """Which of them has ended when it fails is chance."""
+    graph = models({"a": [], "b": ["a"]})
+    tests = {
+        "u": Node("u", "unit_test", UnitTest("b", {}, []), ("b",)),
+        "x": Node("x", "test", DataTest("", "b"), ("b",)),
+    }
+    tested = Graph({**graph.nodes, **tests})
+    ran = Schedule(tested, ["u", "x"], failing("u"), lambda: None, Heard()).run()
+    assert {result.name: result.status for result in ran} == {"u": "fail", "x": "pass"}
+    assert run(tested, failing("u")) == {"a": "success", "u": "fail", "b": "skipped", "x": "skipped"}
+
+
 def test_what_was_not_chosen_does_not_run() -> None:
     graph = models(DIAMOND)
     assert [result.name for result in Schedule(graph, ["e", "b"], succeed, lambda: None, Heard()).run()] == ["b", "e"]

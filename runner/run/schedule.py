@@ -68,6 +68,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         before = what_comes_before(self.graph, self.names, self.queries)
+        self.chosen = frozenset(before)
         self.left = set(before)
         self.total = len(before)
         self.sorter = graphlib.TopologicalSorter(before)
@@ -123,7 +124,7 @@ class Schedule:
     def _failed(self, node: Node) -> None:
         """Decides what a failure stops, and which models go on without what has failed."""
         self.failed.add(_judged(node))
-        skipped = self.left if self.fail_fast else depending(self.graph, node, self.failed)
+        skipped = self.left if self.fail_fast else depending(self.graph, node, self.failed, self.chosen)
         self.blocked |= {name: f'because "{node.name}" failed' for name in skipped if name not in self.blocked}
         for name in _models_below(self.graph, [_judged(node)]) - skipped:
             self.lacks[name] = (*self.lacks.get(name, ()), _what_lacks(node))
@@ -159,9 +160,10 @@ class Schedule:
             )
 
 
-def depending(graph: Graph, node: Node, failed: AbstractSet[str]) -> set[str]:
-    """The nodes to skip after a node has failed. After a test: the models that read the tested one, and their tests.
-    Views of all sources, and what reads them, only when all of their sources are in `failed`.
+def depending(graph: Graph, node: Node, failed: AbstractSet[str], chosen: AbstractSet[str]) -> set[str]:
+    """The nodes to skip after a node has failed. After a data test: the models that read the tested one, and their
+    tests; after a unit test all that would come of its model, unless that is not among the `chosen`: then its table
+    stays as it is. Views of all sources, and what reads them, only when all of their sources are in `failed`.
     """
 
     def enters(name: str) -> bool:
@@ -175,7 +177,7 @@ def depending(graph: Graph, node: Node, failed: AbstractSet[str]) -> set[str]:
             models = {n for n in graph.downstream(_tested(node), enters=enters) if graph.nodes[n].model}
             models -= graph.upstream({node.name})
             below = models | graph.downstream(models, enters=enters)
-        case UnitTest() as test:
+        case UnitTest() as test if test.model in chosen:
             below = {test.model} | graph.downstream({test.model}, enters=enters)
         case _:
             below = set()
