@@ -25,20 +25,13 @@ with
 
 -- What is known of each row that was ever there.
 known as (
-  {%- if found and not found.has_parts %}
-  select row_key, struct(newest.place, newest.source, newest.changed_at, newest.removes) as newest, newest.told, false as in_parts
-  from (
-    select row_key, max_by(struct(place, source, changed_at, removes, told), place) as newest
-    from changes
-    {%- if mirror.on_truncate == 'delete' %}
-    where size(emptied) = 0
-    {%- endif %}
-    group by row_key
-  )
-  {%- else %}
   select
     row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
+    {%- if found and not found.has_parts %}
+    max_by(told, place) as told,
+    false as in_parts
+    {%- else %}
     max(place) filter (where is_whole) as newest_whole,
     min(place) filter (where not is_whole) as first_part,
     coalesce(
@@ -48,12 +41,12 @@ known as (
       max_by(told, place) filter (where is_whole),
       max(place) filter (where is_whole),
       collect_list(struct(place, told)) filter (where not is_whole)) as told
+    {%- endif %}
   from changes
   {%- if mirror.on_truncate == 'delete' %}
   where size(emptied) = 0
   {%- endif %}
   group by row_key
-  {%- endif %}
 )
 {%- endmacro -%}
 
