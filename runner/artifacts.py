@@ -311,7 +311,7 @@ def _ids(ids: Mapping[str, str], names: Iterable[str]) -> list[str]:
 
 def _write(project: Project, path: Path, text: str) -> None:
     """Writes a text without secrets, unless the file has it already."""
-    shown = project.secrets.blotted(text)
+    shown = project.secrets.redacted(text)
     if not path.is_file() or path.read_bytes() != shown.encode():
         write_whole(path, shown)
 

@@ -358,7 +358,7 @@ COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Sectio
     (
         "maintain",
         _maintain,
-        "compact tables, remove old rows, old states and leftover files",
+        "compact tables, remove old rows, old versions and leftover files",
         (flags.selection, flags.days),
     ),
     ("compile", _compile, "write the SQL of models to target/compiled", (flags.selection, flags.of_compile)),

@@ -33,7 +33,7 @@ SCREEN = 140
 
 class Report:
     """Reports how a run goes. `log_format` is text or json; `quiet` leaves out what is not a warning or failure.
-    `secrets` are blotted out of all events. `live`: whether lines may be drawn again on the terminal that there is.
+    `secrets` are redacted of all events. `live`: whether lines may be drawn again on the terminal that there is.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class Report:
         else:
             line = f"{now:%H:%M:%S}  {text}" if clock else text
         with self.live.above():
-            print(self._escaped(self.secrets.blotted(line)), file=self.stderr, flush=True)
+            print(self._escaped(self.secrets.redacted(line)), file=self.stderr, flush=True)
 
     def _escaped(self, line: str) -> str:
         """A line in which characters that a terminal obeys are written as codes, as JSON writes them."""
@@ -254,7 +254,7 @@ class Report:
     def _painted(self, text: str, colour: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self.color and text else text
 
-    # --- payload: data, in which nothing is blotted out
+    # --- payload: data, in which nothing is redacted
 
     def payload(self, text: str) -> None:
         with self.live.above():

@@ -1,4 +1,4 @@
-"""Values that nobody may see, and texts in which they are blotted out."""
+"""Values that nobody may see, and texts in which they are redacted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus, unquote
 
-BLOT = "***"
+REDACTED = "***"
 # Shorter values stay: each `true` or `1` of a text would go with them.
 SHORTEST = 6
 # Words in the names of settings whose values are secret, wherever they come from.
@@ -47,15 +47,15 @@ class Secrets:
             self.add(name, value)
         return value
 
-    def blotted(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
         """The text without secrets.
 
         >>> secrets = Secrets()
         >>> secrets.add("CREDENTIAL", "loader:tr0ut&gill")
-        >>> secrets.blotted("401 for client_id=loader&client_secret=tr0ut%26gill")
+        >>> secrets.redacted("401 for client_id=loader&client_secret=tr0ut%26gill")
         '401 for client_id=loader&client_secret=***'
         """
-        return self.pattern.sub(BLOT, text) if self.pattern else text
+        return self.pattern.sub(REDACTED, text) if self.pattern else text
 
     def named_in(self, text: str) -> str | None:
         """The name of a secret whose value is in the text."""

@@ -118,7 +118,7 @@ def test_the_project_shown_is_a_project(
     (tmp_path / "project.yml").write_text(text)
     monkeypatch.chdir(tmp_path)
     assert cli.main(["ls"]) == 0
-    assert "orders_to_changelog" in capsys.readouterr().out
+    assert "messages_to_changelog" in capsys.readouterr().out
 
 
 def test_the_picture_of_a_terminal_shows_what_the_readme_shows() -> None:

@@ -1,4 +1,4 @@
-"""Values of environment variables are blotted out of all that a command says and writes."""
+"""Values of environment variables are redacted of all that a command says and writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from runner.report import Report
 from runner.run.results import Result
-from runner.secrets import BLOT, Secrets
+from runner.secrets import REDACTED, Secrets
 
 SECRET = 'tr0ut & "gill\'s" \\ ü+/='
 
@@ -42,7 +42,7 @@ def with_secret(*values: str) -> Secrets:
     ],
 )
 def test_a_secret_is_blotted_out_however_it_is_written(written: str) -> None:
-    assert with_secret(SECRET).blotted(f"before {written} after") == f"before {BLOT} after"
+    assert with_secret(SECRET).redacted(f"before {written} after") == f"before {REDACTED} after"
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc", "loader:"])
@@ -51,10 +51,10 @@ def test_a_secret_is_blotted_out_however_it_is_written(written: str) -> None:
 def test_a_secret_inside_of_base64(before: str, after: str, encode) -> None:
     secret = "k3y~~~???-of-a-catalog"
     header = encode((before + secret + after).encode()).decode()
-    shown = with_secret(secret).blotted(f"Authorization: Basic {header}")
-    assert BLOT in shown
+    shown = with_secret(secret).redacted(f"Authorization: Basic {header}")
+    assert REDACTED in shown
     # At most two characters on each side are left, which hold bits of the neighbours.
-    left = shown.removeprefix("Authorization: Basic ").split(BLOT)
+    left = shown.removeprefix("Authorization: Basic ").split(REDACTED)
     assert len(left[0]) <= len(before) * 4 // 3 + 2 and len(left[1]) <= len(after) * 4 // 3 + 4
 
 
@@ -79,11 +79,11 @@ def test_a_secret_inside_of_base64(before: str, after: str, encode) -> None:
     ],
 )
 def test_parts_and_short_values(value: str, text: str, shown: str) -> None:
-    assert with_secret(value).blotted(text) == shown
+    assert with_secret(value).redacted(text) == shown
 
 
 def test_the_longest_secret_goes_first() -> None:
-    assert with_secret("abcdef", "abcdefgh").blotted("abcdefgh abcdef") == f"{BLOT} {BLOT}"
+    assert with_secret("abcdef", "abcdefgh").redacted("abcdefgh abcdef") == f"{REDACTED} {REDACTED}"
 
 
 # --- through the command line

@@ -65,7 +65,7 @@ class RunArguments:
 
 @dataclass(frozen=True)
 class MaintainArguments:
-    """For how many days rows (None: for ever) and old states of tables are kept."""
+    """For how many days rows (None: for ever) and old versions of tables are kept."""
 
     project: ProjectArguments
     selection: Selection = Selection()

@@ -46,9 +46,9 @@ class Finding:
 def debug(arguments: DebugArguments, report: Report) -> int:
     """Prints a table of all that a run needs. The exit code is 1 if something of it is wrong."""
     findings = list(_findings(arguments, report))
-    blotted = report.secrets.blotted
+    redacted = report.secrets.redacted
     rows = [
-        {"check": one.what, "is": one.state, "found": blotted(one.found), "to do": blotted(one.to_do)}
+        {"check": one.what, "is": one.state, "found": redacted(one.found), "to do": redacted(one.to_do)}
         for one in findings
     ]
     report.table(list(rows[0]), rows)

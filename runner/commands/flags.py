@@ -59,7 +59,7 @@ def continuous(parser: ArgumentParser) -> None:
 
 def days(parser: ArgumentParser) -> None:
     keep = "remove rows of changelogs that landed more than N days ago (default: remove none)"
-    history = "for how many days old states of tables stay readable (default: 7)"
+    history = "for how many days old versions of tables stay readable (default: 7)"
     parser.add_argument("--keep-days", type=int, metavar="N", help=keep)
     parser.add_argument("--history-days", type=int, metavar="N", default=7, help=history)
 

@@ -15,7 +15,7 @@ from runner.storage.known import STORAGES
 
 @dataclass(frozen=True)
 class Maintenance:
-    """What is kept: rows for `keep_days` after they landed, None for ever; old states of tables for `history_days`.
+    """What is kept: rows for `keep_days` after they landed, None for ever; old versions of tables for `history_days`.
     `readers` are the tables that take in the new rows of a changelog.
     """
 

@@ -151,7 +151,7 @@ def _launch(conf: SparkConf, log: Path) -> None:
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
-        # The output of Java may hold secrets, and nothing here can blot them out.
+        # The output of Java may hold secrets, and nothing here can redact them.
         log.chmod(0o600)
         gateway = SparkContext._gateway
         if gateway and gateway.proc and gateway.proc.poll() is not None:

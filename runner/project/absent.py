@@ -77,7 +77,7 @@ FLAGS = {
     "--show-resource-report": "each result has the time that it took",
     "--version-check": "the version of the runner is that of the environment",
     "--write-json": "artifacts are always written",
-    "--clean-project-files-only": "runner clean removes target/ and nothing else",
+    "--clean-project-files-only": "runner clean removes only what the runner has written to target/",
     "-o": "target/sources.json is where source freshness writes; --output NAME of others is how they print",
     "-V": "runner --version",
     "--version": "runner --version",

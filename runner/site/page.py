@@ -35,14 +35,14 @@ def page(data: Any, secrets: Secrets) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(read_text(HERE / "page.html.jinja"))
     return template.render(
-        name=secrets.blotted(data["project"]["name"]),
+        name=secrets.redacted(data["project"]["name"]),
         licences=read_text(HERE / "vendor" / "LICENSES.txt"),
         style_hashes=[_hash(one) for one in styles],
         script_hashes=[_hash(one) for one in scripts],
         styles=[Markup(one) for one in styles],
         scripts=[Markup(one) for one in scripts],
-        data=Markup(_inert(secrets.blotted(_json({name: one for name, one in data.items() if name != "texts"})))),
-        texts=Markup(_inert(_json(_packed(secrets.blotted(_json(data["texts"])))))),
+        data=Markup(_inert(secrets.redacted(_json({name: one for name, one in data.items() if name != "texts"})))),
+        texts=Markup(_inert(_json(_packed(secrets.redacted(_json(data["texts"])))))),
     )
 
 
