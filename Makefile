@@ -36,14 +36,15 @@ check: setup ## formatting, lint and types of the Python code
 quick: setup ## the tests that need no Java, on all cores
 	.venv/bin/python -m pytest -q -n auto -m "not spark and not soak"
 
+# Two Sparks, each for the tests of whole files: planning, which is most of these tests, keeps one core busy.
 # Tests start Java often and run many short queries: Java's second compiler and loading classes one by one would cost more time than they save.
-# With one compiler Java keeps 48 MB for compiled code; the one Spark of all tests fills them and then interprets all new code.
+# With one compiler Java keeps 48 MB for compiled code; a Spark of many tests fills them and then interprets all new code.
 QUICK_JAVA := JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:SharedArchiveFile='$(CURDIR)/.jars/classes.jsa' -Xlog:disable"
 
 test: check jars ## check, then all tests but the long ones; the sample project and every command of the README are among them
 	@bash tools/classes.sh
 	.venv/bin/python -m pytest -q -rs -n auto -m "not spark and not soak"
-	$(QUICK_JAVA) .venv/bin/python -m pytest -q -m "spark and not soak"
+	$(QUICK_JAVA) .venv/bin/python -m pytest -q -n 2 --dist loadfile -m "spark and not soak"
 
 snapshots: setup ## rewrite the compiled SQL in tests/compiled, docs/examples.md, docs/vendors.md and the generated parts of docs/architecture.md and docs/sql.md
 	.venv/bin/python -m tests.snapshots

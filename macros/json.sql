@@ -25,7 +25,7 @@ messages as (
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.{{ '  [message.numbers]' if plan.json.exact }}
 decoded as (
   select *, from_json(sealed({{ 'exact_numbers(raw)' if plan.json.exact else 'raw' }}, xxhash64(raw)),
-      '{{ field_type(plan.json.sealed_fields, 8) }}',
+      '{{ field_type(plan.json.sealed_fields, 8) | sql_inner }}',
       {{ json_options(plan.json.usual_depth) }}) as document
   from {{ 'messages' if plan.has_parts else name(plan.source ~ '_messages') }}
 ),
@@ -62,7 +62,7 @@ placed as (
       map_from_entries(transform(filter(origin.headers, h -> h.key is not null), h -> struct(h.key, h.value))) as `$headers`{% endif %}) as m
   from (select *, {{ found_root(placing) }} as found
       {%- if placing.key %},
-      from_json(origin.key, '{{ key_type(placing) }}', {{ json_options() }}) as record_key
+      from_json(origin.key, '{{ key_type(placing) | sql_inner }}', {{ json_options() }}) as record_key
       {%- endif %} from parsed)
 ),
 {%- endmacro -%}
@@ -128,11 +128,11 @@ map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen'
 
 {%- macro member(path) -%}{% for part in path %}.{{ name(part) }}{% endfor %}{%- endmacro -%}
 
-{#- The type of a tree of fields, as it stands between quotes: several fields a line, and each object in lines of its own. -#}
+{#- The type of a tree of fields: several fields a line, and each object in lines of its own. -#}
 {%- macro field_type(tree, indent) -%}
 {%- if tree is string -%} {{ tree }} {%- else -%}
 {%- set parts = [] -%}
-{%- for part, branch in tree.items() -%} {%- do parts.append(name(part) | sql_inner ~ ' ' ~ inner_type(branch, indent + 2)) -%} {%- endfor -%}
+{%- for part, branch in tree.items() -%} {%- do parts.append(name(part) ~ ' ' ~ inner_type(branch, indent + 2)) -%} {%- endfor -%}
 struct<{{ parts | in_lines(indent) }}>
 {%- endif -%}
 {%- endmacro -%}

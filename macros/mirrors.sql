@@ -85,7 +85,7 @@ from (
     {% if mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key,
     coalesce(bool_or(not ({{ tells_whole_row() }})), false) as tells_parts
     {%- if table %},
-    count_if({{ tells_key(mirror) }}) as with_key
+    count_if({{ tells_key(mirror) }} or {{ tells_key(mirror, 'key_before') }}) as with_key
     {%- for column in mirror.key %},
     least(min(key_before.{{ name(column) }}), min(key_after.{{ name(column) }})) as first_{{ loop.index0 }},
     greatest(max(key_before.{{ name(column) }}), max(key_after.{{ name(column) }})) as last_{{ loop.index0 }}
@@ -99,7 +99,8 @@ from (
 (select count(*) from ({{ times_emptied(mirror, 'new') }}
   )) > 0
   {%- if mirror.tables | selectattr('source.generation') | list %} or coalesce(
-    (select max(seq.generation) from sent where op = 'snapshot') > (select min(_seq.generation) from {{ table }}), false)
+    (select max(struct(rank, seq.generation)) from sent where op = 'snapshot' and seq.generation > 0)
+      > (select min(struct({{ rank_of(mirror, '_source') }} as rank, _seq.generation)) from {{ table }}), false)
   {%- endif -%}
 {%- endmacro -%}
 
@@ -116,7 +117,7 @@ from (
 {%- macro times_emptied(mirror, among) -%}
 {%- for table in mirror.tables %}
     select
-      {{ loop.index0 }} as rank, seq.generation, seq.phase, event_time, {{ log_of_origin() }} as log, origin.timestamp as sent_at, seq.arrival,
+      {{ loop.index0 }} as rank, {{ sources_before(mirror, table) }} as earlier, seq.generation, seq.phase, event_time, {{ log_of_origin() }} as log, origin.timestamp as sent_at, seq.arrival,
       {{ known_time() }} as at
     from {{ name(table.source.model if among == 'all' else table.rows) }}
     where kind = 'ddl' and op in ('truncate', 'drop') and {{ is_of_table(table.name) }}
@@ -126,11 +127,16 @@ from (
 {%- endfor %}
 {%- endmacro -%}
 
+{#- How many entries are before those of a table's source: several tables of one source are parts of one, of which each is emptied by itself. -#}
+{%- macro sources_before(mirror, table) -%}
+{%- for other in mirror.tables if other.source.name == table.source.name -%} {%- if loop.first %}{{ mirror.tables.index(other) }}{% endif -%} {%- endfor -%}
+{%- endmacro -%}
+
 {#- What has messages in the order in which they were sent; null for files, of which all are in one order. -#}
 {%- macro log_of_origin() -%} concat(origin.topic, '/', origin.partition) {%- endmacro -%}
 
-{%- macro tells_key(mirror) -%}
-{% for column in mirror.key %}key_after.{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
+{%- macro tells_key(mirror, row_key='key_after') -%}
+{% for column in mirror.key %}{{ row_key }}.{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
 {%- endmacro -%}
 
 {#- Of a change that removes no row. -#}
@@ -179,12 +185,12 @@ keyed as (
 
 -- When the table was emptied{{ ', or loaded anew' if anew }}.
 emptied as (
-  select collect_list(struct(rank, generation, phase, event_time, log, sent_at, arrival, at)) as times
+  select collect_list(struct(rank, earlier, generation, phase, event_time, log, sent_at, arrival, at)) as times
   from (
     {{- times_emptied(mirror, 'all') }}
     {%- if anew %}
     union all
-    select rank, seq.generation, -1, null, null, null, null, min(valid_from) from sent
+    select rank, case rank {% for table in mirror.tables %}when {{ loop.index0 }} then {{ sources_before(mirror, table) }} {% endfor %}end, seq.generation, -1, null, null, null, null, min(valid_from) from sent
     where op = 'snapshot' and seq.generation > 0
     group by rank, seq.generation
     {%- endif %}

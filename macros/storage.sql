@@ -99,5 +99,5 @@ where not exists (select 1 from {{ own }} as own where {{ same_key(key) }})
 {%- macro properties_shown(table) -%} show tblproperties {{ table }} {%- endmacro -%}
 {%- macro newest_batch(table) -%} select max(batch) as newest from {{ table }} {%- endmacro -%}
 {%- macro delta_history(table) -%} describe history {{ table }} {%- endmacro -%}
-{%- macro iceberg_writes(table) -%} select snapshot_id from {{ table }}.snapshots where operation <> 'replace' {%- endmacro -%}
+{%- macro iceberg_writes(table) -%} select snapshot_id from {{ table }}.snapshots join {{ table }}.history using (snapshot_id) where operation <> 'replace' and is_current_ancestor {%- endmacro -%}
 {%- macro properties_set(table, properties) -%} alter table {{ table }} set tblproperties ({{ properties_given(properties) }}) {%- endmacro -%}

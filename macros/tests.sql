@@ -111,19 +111,19 @@ with
 {%- for parent in mirror.models %}
 {{ name(parent) }} as (select * from {{ name(read_rows_view(query.model, parent)) }}),
 {%- endfor %}
-expected as (
+_expected as (
   select {{ columns }} from (
     {{ (mirror_history(mirror, share) if query.shows == 'history' else mirror_state(mirror, share)) | indent(4) }}
   )
 ),
-found as (
+_found as (
   select {{ columns }} from {{ model }}
   {%- if mirror.key and share != 1 %} where {{ is_sampled('struct(' ~ (mirror.key | map('name') | join(', ')) ~ ')', share) }}{% endif %}
 )
-select 'not in the mirror' as difference, * from (select * from expected except all select * from found)
+select 'not in the mirror' as difference, * from (select * from _expected except all select * from _found)
 union all
-select 'only in the mirror', * from (select * from found except all select * from expected)
-order by {% for column in mirror.key %}{{ name(column) }}, {% endfor %}difference
+select 'only in the mirror', * from (select * from _found except all select * from _expected)
+order by {% for column in mirror.columns if column.name in mirror.key %}{{ name(column.name) }}, {% endfor %}difference
 {%- endmacro -%}
 
 {#- The columns of a mirror, in a form in which rows can be compared. -#}

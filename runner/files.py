@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -70,7 +71,8 @@ def json_lines(text: str, path: str) -> list[Any]:
 def write_whole(path: Path, text: str) -> None:
     """Writes or replaces a file, with its folder: at every moment the old text or the new one is there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
+    # Runs of other tables may write the same file.
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         part.write_text(text, encoding="utf-8", newline="")
         part.replace(path)

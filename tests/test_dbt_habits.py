@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.small_format import SMALL, message
+
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 
 FILES = {
@@ -43,6 +45,9 @@ unit_tests:
 }
 
 
+SOURCE = "name: shop\nsources: [{name: orders, format: small, files: in/*}]\n"
+
+
 def test_tests_and_increments(project, runner) -> None:
     project(FILES)
     ran = runner("build", "--exclude", "first_run")
@@ -70,3 +75,34 @@ def test_a_value_of_a_seed_that_does_not_fit_is_told_with_its_line(project, runn
     ran = runner("seed")
     assert ran.code == 1 and "The value '12.5' of the type" in ran.err
     assert "  --> seeds/s.csv:6:5\n" in ran.err and "6 | 3,x,12.5\n" in ran.err and "target/compiled" not in ran.err
+
+
+def test_a_unit_test_shows_nobody_else_its_shapes(project, runner) -> None:
+    """Of a table only the columns are needed, also of one that is not built, or that grows; what reads it afterwards
+    reads the table.
+    """
+    project(
+        {
+            "project.yml": SOURCE,
+            "formats/small.yml": SMALL,
+            "in/1.jsonl": message(1),
+            "models/kept.sql": "{{ config(materialized='table') }} select 1 as n",
+            "models/grown.sql": "{{ config(materialized='incremental') }} select 1 n from {{ new_rows('changelog') }}",
+            "models/odd-name.v2.sql": "{{ config(materialized='table') }} select n from {{ ref('kept') }}",
+            "models/last.sql": "{{ config(materialized='table') }} select n from {{ ref('grown') }}",
+            "models/m.yml": """
+unit_tests:
+  - {name: of_a_table, model: odd-name.v2, given: [{input: ref('kept'), rows: [{n: 7}]}], expect: {rows: [{n: 7}]}}
+  - {name: of_new_rows, model: last, given: [{input: ref('grown'), rows: [{n: 7}]}], expect: {rows: [{n: 7}]}}
+models: [{name: kept, data_tests: [{expression_is_true: {expression: n = 1}}]}]
+""",
+        }
+    )
+    ran = runner("test", "-s", "of_a_table", "of_new_rows")
+    assert ran.code == 0 and "PASS unit test of_a_table" in ran.err and "PASS unit test of_new_rows" in ran.err
+    assert runner("build").code == 0
+    project({"project.yml": SOURCE, "models/kept.sql": "{{ config(materialized='table') }} select 2 as n"})
+    # The file has changed and the table has not: what reads it reads the table.
+    ran = runner("build", "-s", "odd-name.v2", "expression_is_true_kept")
+    assert ran.code == 0, ran.err
+    assert json.loads(runner("show", "-s", "odd-name.v2", "--output", "json").out) == {"n": 1}

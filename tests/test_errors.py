@@ -856,6 +856,18 @@ CASES = [
     ),
     in_model("cycle", "models/m.sql:1", None, "m -> m", "select * from {{ ref('m') }}"),
     Case(
+        "node-name",
+        "models/m.yml:1:33",
+        "its SQL is written to a file of this name",
+        '"../../out" leads out of a folder',
+        {
+            "models/m.sql": "select 1 as a",
+            "models/m.yml": "models: [{name: m, data_tests: [{expression_is_true: "
+            "{name: ../../out, expression: a > 0}}]}]",
+        },
+        ("compile",),
+    ),
+    Case(
         "name-taken",
         "models/b/x.sql:1",
         "by model models/a/x.sql",

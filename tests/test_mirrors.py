@@ -8,14 +8,16 @@ import json
 import random
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runner.engine.checkpoint import Checkpoint
 from runner.engine.errors import QueryFailed
+from runner.engine.files import LocalFiles
 from runner.run import mirrors as runner_mirrors
 from runner.run.mirrors import WHOLE_ROWS, Increment
 from runner.storage.delta import Delta
@@ -357,7 +359,7 @@ PARTS = [
 
 def test_what_runs_take_in(project, runner, capsys) -> None:
     """A row that comes back, parts, a table that is emptied and one that is loaded anew, in four runs. Before the last
-    one old changes are removed (none is old enough): what comes then must not look for them.
+    one old changes are removed, as it is recorded: what comes then must not look for them.
     """
     settings = (PROJECT + MORE).format(storage="delta")
     files = {"formats/everything.yml": lives.FORMAT, "models/mirrors.yml": BY_HAND, "project.yml": settings}
@@ -365,12 +367,15 @@ def test_what_runs_take_in(project, runner, capsys) -> None:
     for name in ("in", "loads", "documents"):
         (folder / name).mkdir()
     models = "seen seen_history kept loaded loaded_history documents"
+    checkpoint = Checkpoint(LocalFiles(), f"{folder}/lake/delta/_checkpoints/shop_to_changelog")
     for number, landing in enumerate(PARTS):
         if number == 1:
             loads = settings.replace("files: loads/*", "files: loads/*, generation: 1")
             (folder / "project.yml").write_text(loads)
         if number == 3:
-            assert runner("maintain", "-s", "shop_to_changelog", "--keep-days", "0").code == 0
+            ran = runner("maintain", "-s", "shop_to_changelog", "--keep-days", "0")
+            assert ran.code == 0 and "no rows landed before" in ran.err
+            checkpoint.keep_since(date.today())
         landing = {**landing, "in": landing["in"] + landing.get("kept", [])}
         for name in ("in", "loads", "documents"):
             if landing.get(name):
@@ -413,6 +418,8 @@ def test_what_runs_take_in(project, runner, capsys) -> None:
     (folder / "models/mirrors.yml").write_text(BY_HAND.replace("left_out: [new]", "left_out: []"))
     ran = runner("run", "-s", "seen")
     assert ran.code == 1 and "maintain --keep-days has removed old ones: --full-refresh -s seen makes it" in ran.err
+    ran = runner("test", "-s", "mirrored_seen_history")
+    assert ran.code == 0 and "the mirror cannot be made again of what is left" in ran.err
     assert [row["id"] for row in shown(capsys, "select id from seen order by id")] == [1, 2, 3, 4]
     assert runner("run", "-s", "seen", "--full-refresh").code == 0
     assert [row["id"] for row in shown(capsys, "select id from seen order by id")] == [1, 2, 3, 4]

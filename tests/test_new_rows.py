@@ -17,6 +17,7 @@ import pytest
 from runner.cli import main
 from runner.engine.progress import Progress
 from runner.storage.known import STORAGES
+from tests.spark_fixtures import hadoop_catalog
 
 pytestmark = pytest.mark.usefixtures("interpreted", "lean")
 PROJECT = """
@@ -100,6 +101,19 @@ class Shop:
 
     def table(self, name: str) -> Path:
         return self.lake / (f"changelog/{name}" if self.storage == "iceberg" else name)
+
+    def roll_back(self, name: str, session: Any) -> None:
+        """Undoes the last write of a table, with the statement of its storage."""
+        if self.storage == "delta":
+            table = f"delta.`{self.table(name)}`"
+            version = session.sql(f"describe history {table}").first()["version"]
+            session.sql(f"restore table {table} to version as of {version - 1}")
+            return
+        hadoop_catalog(session, "iceberg", self.lake)
+        first = session.sql(
+            f"select snapshot_id from iceberg.changelog.{name}.snapshots order by committed_at"
+        ).first()[0]
+        session.sql(f"call iceberg.system.rollback_to_snapshot('changelog.{name}', {first})")
 
     def checkpoint(self, name: str) -> Path:
         return self.lake / "_checkpoints" / name
@@ -288,6 +302,28 @@ def test_a_model_that_is_restored(shop: Shop) -> None:
     shop.build("-s", "+taken")
     shutil.rmtree(shop.table("taken"))
     shutil.copytree(shop.folder / "then", shop.table("taken"))
+    shop.write("a", 1)
+    code, said = shop.run("-s", "+taken")
+    assert code == 1 and 'it is not known what "taken" has read: --full-refresh -s taken builds it again' in said
+    shop.build("--full-refresh", "-s", "taken")
+    assert shop.taken() == {"a": 3}
+    # What is recorded of it is damaged.
+    for name in ("_progress.json", "_mark"):
+        (shop.checkpoint("taken") / name).write_bytes(b"\xff")
+    code, said = shop.run("-s", "taken")
+    assert code == 1 and "is damaged" in said and "read all messages again with --full-refresh" in said
+    shop.build("--full-refresh", "-s", "taken")
+    assert shop.taken() == {"a": 3}
+
+
+@pytest.mark.parametrize("storage", ["delta", "iceberg"])
+def test_a_model_that_is_restored_in_place(shop: Shop, spark: Any) -> None:
+    """The table keeps the names of the writes that were undone."""
+    shop.write("a", 1)
+    shop.build("-s", "+taken")
+    shop.write("a", 1)
+    shop.build("-s", "+taken")
+    shop.roll_back("taken", spark.session)
     shop.write("a", 1)
     code, said = shop.run("-s", "+taken")
     assert code == 1 and 'it is not known what "taken" has read: --full-refresh -s taken builds it again' in said

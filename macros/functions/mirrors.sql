@@ -52,7 +52,7 @@ comment 'The texts of those of these columns that are not null: values that do n
 return if(exists(missing, c -> told[c] is not null), map_filter(told, (c, v) -> v is not null and coalesce(array_contains(missing, c), false)), null);
 
 create function emptied_after(
-  times array<struct<rank int, generation int, phase int, event_time timestamp, log string, sent_at timestamp, arrival array<bigint>, at timestamp>> comment 'when a table was emptied',
+  times array<struct<rank int, earlier int, generation int, phase int, event_time timestamp, log string, sent_at timestamp, arrival array<bigint>, at timestamp>> comment 'when a table was emptied, and below which rank other sources were emptied with it',
   rank int comment 'the rank of the source that tells of a change: changes of a higher one come later',
   seq {{ contract.seq }} comment 'the place of the change among those of its source',
   event_time timestamp comment 'when the change was made, or null',
@@ -62,7 +62,7 @@ returns array<timestamp>
 comment 'When the table was emptied after a change: order numbers of rows and of statements cannot be compared, so their times are. If these do not differ, messages of one partition, or of files, are compared by their arrival, others by when they were sent; what then is even comes before the change.'
 return transform(
   filter(times, e -> case
-    when e.rank <> rank then e.rank > rank
+    when e.rank <> rank then e.earlier > rank
     when e.generation <> seq.generation then e.generation > seq.generation
     when e.phase <> seq.phase then e.phase > seq.phase
     when e.event_time <> event_time then e.event_time > event_time

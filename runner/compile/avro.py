@@ -21,6 +21,7 @@ from runner.functions.avro.schema import (
     not_of_kind,
     parse_schema,
 )
+from runner.render import name as quoted
 from runner.spec.vocabulary import OTHERS
 from runner.spec.words import Field, FieldPath, Format, Image
 
@@ -97,7 +98,7 @@ def _with_taken(wanted: Sequence[Wanted]) -> Iterator[Wanted]:
 
 def _sql_type(tree: SlotTree, slots: Sequence[Slot]) -> str:
     members = (
-        f"`{name}` {SQL_TYPES[slots[branch].kind] if isinstance(branch, int) else _sql_type(branch, slots)}"
+        f"{quoted(name)} {SQL_TYPES[slots[branch].kind] if isinstance(branch, int) else _sql_type(branch, slots)}"
         for name, branch in tree.items()
     )
     return f"struct<{', '.join(members)}>"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.errors import RunnerError
+from runner.render import name as quoted
 from runner.spec.vocabulary import RECORD_KEY, WHOLE
 from runner.spec.words import Condition, FieldPath, Format, Image, Key, Line, Types, fields_of
 
@@ -111,7 +112,7 @@ def struct_type(tree: Tree) -> str:
     >>> struct_type({"a": "string", "b": {"c": "string"}})
     'struct<`a`:string,`b`:struct<`c`:string>>'
     """
-    members = (f"`{name}`:{struct_type(kind) if isinstance(kind, dict) else kind}" for name, kind in tree.items())
+    members = (f"{quoted(name)}:{struct_type(kind) if isinstance(kind, dict) else kind}" for name, kind in tree.items())
     return f"struct<{','.join(members)}>"
 
 

@@ -59,8 +59,8 @@ class CatalogPublisher:
             return ()
         with self.publishing:
             self._begin()
-            self.published.discard(name)
             entries = list(self.entries_of(name))
+            self.published.discard(entries[-1].name)
             if borrowed := self.tables.borrowed.intersection(entry.name for entry in entries):
                 return (f'not in the catalog: it reads "{min(borrowed)}" of another target',)
             needed = entries if self.holds_views else entries[-1:]

@@ -71,12 +71,18 @@ class HadoopFiles:
             stream.close()
 
     def write(self, path: str, text: str) -> None:
-        at, system = self._at(path)
-        stream = system.create(at, True)
+        """Writes or replaces a file as Spark does the files of a checkpoint: the old text or the new one is there."""
+        at, _ = self._at(path)
+        checkpointing = self.jvm.org.apache.spark.sql.execution.streaming.checkpointing
+        manager = checkpointing.CheckpointFileManager.create(at, self.settings)
+        manager.mkdirs(at.getParent())
+        stream = manager.createAtomic(at, True)
         try:
             stream.write(text.encode())
-        finally:
-            stream.close()
+        except BaseException:
+            stream.cancel()
+            raise
+        stream.close()
 
     def remove(self, path: str) -> None:
         at, system = self._at(path)

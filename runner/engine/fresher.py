@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
-from runner.files import is_uri
+from runner.files import Damaged, is_uri
 from runner.patterns import matching
 from runner.project.inputs import Messages, Source, Target
 
@@ -18,23 +19,29 @@ PASSED_OVER, BEING_COPIED = ("_", "."), "._COPYING_"
 
 def landed_until(target: Target, sources: Iterable[Source]) -> dict[str, dict[str, Any]]:
     """Source -> how far its messages have landed: which table, and its newest batch that has some. Nothing for tables
-    that this machine does not see.
+    that this machine does not see, and for those of which it cannot be read.
     """
-    if is_uri(target.path):
-        return {}
-    return {source.name: _landed(_checkpoint(target, source)) for source in sources}
+    found: dict[str, dict[str, Any]] = {}
+    for source in () if is_uri(target.path) else sources:
+        with suppress(Damaged, OSError):
+            found[source.name] = _landed(_checkpoint(target, source))
+    return found
 
 
 def is_fresher(source: Source, target: Target, recorded: Mapping[str, Any] | None) -> bool:
     """Whether there are messages of a source that a run into this target had not landed: in the table since then, or
-    not landed yet. True too where this machine does not see it: in topics, on other file systems.
+    not landed yet. True too where this machine does not see it (in topics, on other file systems), or cannot read what
+    has landed.
     """
     pattern = source.messages.local_pattern
     if recorded is None or pattern is None or is_uri(target.path):
         return True
     checkpoint = _checkpoint(target, source)
-    read = checkpoint.paths_read()
-    return _landed(checkpoint) != dict(recorded) or any(str(file) not in read for file in _files(source.messages))
+    try:
+        read = checkpoint.paths_read()
+        return _landed(checkpoint) != dict(recorded) or any(str(file) not in read for file in _files(source.messages))
+    except (Damaged, OSError):
+        return True
 
 
 def _checkpoint(target: Target, source: Source) -> Checkpoint:

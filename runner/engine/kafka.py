@@ -16,6 +16,7 @@ from runner.engine.session import Spark
 from runner.errors import did_you_mean
 from runner.project.inputs import Topics
 from runner.project.topics import REACH_OPTIONS, without_secrets
+from runner.render import name as quoted
 
 RANGES = "topic string, partition int, first bigint, next bigint"
 OFFSETS = "topic string, partition int, offset bigint"
@@ -64,7 +65,7 @@ def offset_views(
         return
     with query_errors():
         frame = read_kafka(spark.session.read, _between(topics, there)).where(is_message)
-        frame.select("topic", "partition", "offset").createOrReplaceTempView(f"{view}_there")
+        frame.select("topic", "partition", "offset").createOrReplaceTempView(quoted(f"{view}_there"))
 
 
 def _clipped(topic: str, partition: str, first: int, end: int, now: TopicsNow | None) -> tuple[int, int] | None:

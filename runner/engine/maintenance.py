@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from runner.engine.errors import QueryFailed
 from runner.engine.tables import Tables
 from runner.project.mirror import BESIDE
+from runner.project.nodes import Node
 from runner.storage.data import Cutoff
 from runner.storage.known import STORAGES
 
@@ -16,11 +17,11 @@ from runner.storage.known import STORAGES
 @dataclass(frozen=True)
 class Maintenance:
     """What is kept: rows for `keep_days` after they landed, None for ever; old versions of tables for `history_days`.
-    `readers` are the tables that take in the new rows of a changelog.
+    `readers` are the models that take in the new rows of a changelog.
     """
 
     tables: Tables
-    readers: Callable[[str], Iterable[str]]
+    readers: Callable[[str], Iterable[Node]]
     keep_days: int | None
     history_days: int
 
@@ -59,19 +60,25 @@ class Maintenance:
                 f"--keep-days needs a target with the storage {others}"
             )
         since = datetime.now(timezone.utc).date() - timedelta(days=keep_days)
-        self._check_read(name, f"{since}")
+        newest = self._newest_before(name, f"{since}")
+        if newest is None:
+            return (f"no rows landed before {since}",)
+        self._check_read(name, f"{since}", newest)
         # Recorded first: the test `conserved` must know what is about to be removed.
         self.tables.checkpoint(name).keep_since(since)
         self.tables.storage.remove_rows(name, f"{since}")
         return (f"rows that landed before {since} were removed",)
 
-    def _check_read(self, name: str, day: str) -> None:
-        """Raises QueryFailed if a table has not read all rows that landed before a day."""
+    def _newest_before(self, name: str, day: str) -> int | None:
+        """The newest batch with rows that landed before a day; None if there are no such rows."""
         self.tables.changelog_view(name)
         (row,) = self.tables.spark.rows(self.tables.macro("newest_batch_before", name, day))[1]
-        for reader in self.readers(name) if row["batch"] is not None else ():
-            read = (self.tables.progress(reader).read() or {}).get(name)
-            if read and read.batch < row["batch"]:
-                raise QueryFailed(
-                    f'"{reader}" has not read all rows of "{name}" that landed before {day}: runner run -s {reader}'
-                )
+        return row["batch"] if row["batch"] is None else int(row["batch"])
+
+    def _check_read(self, name: str, day: str, newest: int) -> None:
+        """Raises QueryFailed if a table has not read all rows that landed before a day, up to their newest batch."""
+        for reader in self.readers(name):
+            read = (self.tables.progress(reader.relation).read() or {}).get(name)
+            if read and read.batch < newest:
+                unread = f'"{reader.name}" has not read all rows of "{name}" that landed before {day}'
+                raise QueryFailed(f"{unread}: runner run -s {reader.name}")

@@ -18,6 +18,7 @@ from runner.functions import udfs
 from runner.functions.avro.files import FileMessage, TopicRecord, plain_path
 from runner.patterns import SPECIAL, escaped, is_pattern, unescaped
 from runner.project.inputs import Messages
+from runner.render import name as quoted
 
 # Kind of messages -> what Spark reads them as.
 STORED_AS = {
@@ -80,7 +81,7 @@ def source_view(
     with query_errors():
         frame = _scan(spark, messages, reads, stream).where(reads["is_message"])
         columns = [column for column in MESSAGE_COLUMNS["avro"] if column in reads]
-        frame.select(*(F.expr(reads[column]).alias(column) for column in columns)).createOrReplaceTempView(view)
+        frame.select(*(F.expr(reads[column]).alias(column) for column in columns)).createOrReplaceTempView(quoted(view))
 
 
 def _scan(spark: Spark, messages: Messages, reads: Mapping[str, str], stream: Mapping[str, str] | None) -> DataFrame:
@@ -114,7 +115,7 @@ def messages_view(spark: Spark, messages: Iterable[FileMessage], encoding: str, 
     own = [] if encoding == "json" else ["own_schema", "damage"]
     frame = spark.session.createDataFrame(pyarrow.table(columns))
     origin, arrival = F.col("origin").cast(ORIGIN).alias("origin"), F.array("number").alias("arrival")
-    frame.select(raw.alias("raw"), *own, origin, arrival).createOrReplaceTempView(view)
+    frame.select(raw.alias("raw"), *own, origin, arrival).createOrReplaceTempView(quoted(view))
 
 
 def _origin(record: TopicRecord | None) -> dict[str, Any] | None:
@@ -140,7 +141,7 @@ def file_counts_view(spark: Spark, messages: Messages, reads: Mapping[str, str],
     else:
         scanned = reader.schema(reads["scanned"]).load(paths).where(reads["is_message"])
         frame = scanned.select(F.col("_metadata.file_path").alias("place"), F.lit(1).cast("bigint").alias("messages"))
-    frame.createOrReplaceTempView(view)
+    frame.createOrReplaceTempView(quoted(view))
 
 
 def _content(path: str) -> Column:

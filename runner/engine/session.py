@@ -149,7 +149,7 @@ class Spark:
     def view(self, name: str, sql: str) -> None:
         """Creates a view of a query."""
         with query_errors():
-            self.query(sql).createOrReplaceTempView(name)
+            self.query(sql).createOrReplaceTempView(quoted(name))
 
     @contextmanager
     def computed_view(self, name: str, sql: str) -> Iterator[None]:
@@ -157,7 +157,7 @@ class Spark:
         query reads. A cached view would be computed again then.
         """
         with query_errors():
-            self.query(sql).localCheckpoint().createOrReplaceTempView(name)
+            self.query(sql).localCheckpoint().createOrReplaceTempView(quoted(name))
         try:
             yield
         finally:
@@ -168,25 +168,25 @@ class Spark:
         """Creates a view of a folder of Parquet files with these columns and types."""
         with query_errors():
             frame = self.session.read.schema(schema(columns)).parquet(folder)
-            frame.select(*map(quoted, columns)).createOrReplaceTempView(name)
+            frame.select(*map(quoted, columns)).createOrReplaceTempView(quoted(name))
 
     def rows_view(self, name: str, rows: Iterable[tuple[Any, ...]], columns: str) -> None:
         """Creates a view of given rows."""
-        self.session.createDataFrame(list(rows), columns).createOrReplaceTempView(name)
+        self.session.createDataFrame(list(rows), columns).createOrReplaceTempView(quoted(name))
 
     def given_rows(self, to: Spark, name: str, rows: list[Mapping[str, Any]]) -> None:
         """Creates a view of rows in another session, with the columns that the view of this name has here. Rows are
         YAML values; columns that a row does not name are null.
         """
-        kind = nullable(self.session.table(name).schema)
-        to.session.createDataFrame([typed(row, kind) for row in rows], kind).createOrReplaceTempView(name)
+        kind = nullable(self.session.table(quoted(name)).schema)
+        to.session.createDataFrame([typed(row, kind) for row in rows], kind).createOrReplaceTempView(quoted(name))
 
     def yaml_view(self, name: str, rows: Iterable[tuple[Any, ...]], columns: Mapping[str, str]) -> None:
         """Creates a view of rows of YAML values, which become values of the types of the columns."""
         with query_errors():
             kind = self.session.createDataFrame([], schema(columns)).schema
             values = [tuple(typed(value, field.dataType) for value, field in zip(row, kind)) for row in rows]
-            self.session.createDataFrame(values, kind).createOrReplaceTempView(name)
+            self.session.createDataFrame(values, kind).createOrReplaceTempView(quoted(name))
 
     # --- tables
 

@@ -67,6 +67,11 @@ class Tables:
     def _mark(self, name: str) -> str:
         return f"{self.target.at('_checkpoints')}/{name}/_mark"
 
+    def forget_built(self, name: str) -> None:
+        """Removes what is recorded of the table of a model that is to be built again: it may be damaged."""
+        for path in (self.progress(name).path, self._mark(name)):
+            self.files.remove(path)
+
     @property
     def refreshes(self) -> Refreshes:
         return Refreshes(self.files, self.target.at("_refreshes"))

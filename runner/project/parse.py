@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean
@@ -129,6 +129,11 @@ class Nodes:
         self.disabled: set[str] = set()
 
     def add(self, node: Node) -> None:
+        parts = PurePath(node.name).parts
+        if ".." in parts or parts[:1] == ("/",):
+            message, hint = f'the name "{node.name}" leads out of a folder', "its SQL is written to a file of this name"
+            self.problems.add(RunnerError("node-name", message, node.where, hint))
+            return
         owners = [(node.name, self.by_name.setdefault(node.name, node))]
         owners += [(name, self.by_relation.setdefault(name, node)) for name in node.relations]
         for name, owner in {name: owner for name, owner in owners if owner is not node}.items():

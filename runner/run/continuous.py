@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -146,8 +146,15 @@ class Continuous:
 
     @contextmanager
     def _limited_progress(self) -> Iterator[None]:
-        with suppress(SparkGone), query_errors(), self.spark.setting(PROGRESS_SETTING, str(PROGRESS_KEPT)):
-            yield
+        with ExitStack() as settings:
+            # Without Spark the streams say what has become of it.
+            with suppress(SparkGone), query_errors():
+                settings.enter_context(self.spark.setting(PROGRESS_SETTING, str(PROGRESS_KEPT)))
+            try:
+                yield
+            finally:
+                with suppress(SparkGone), query_errors():
+                    settings.close()
 
     def _must_stop(self) -> bool:
         return self.signals.count > 0 or (self.fail_fast and any(r.status == "error" for r in self.results))

@@ -68,8 +68,8 @@ def timed(node: Node, action: Callable[[Node], Result], place_of: PlaceOf) -> Re
             result = action(node)
     except QueryFailed as failure:
         result = failed(node, failure, place_of)
-    except (RunnerError, RunnerErrors):
-        raise
+    except (RunnerError, RunnerErrors) as error:
+        result = Result(node.name, node.resource_type, "error", f"{error}")
     except Exception:
         result = Result(node.name, node.resource_type, "error", f"{traceback.format_exc()}{BUG}")
     return replace(result, seconds=time.monotonic() - began)

@@ -63,8 +63,10 @@ class Following:
 
     def end(self) -> Iterator[Followed]:
         """Waits for the mirror that is being built; no other begins."""
-        yield from self._ended()
-        self.pool.shutdown()
+        try:
+            yield from self._ended()
+        finally:
+            self.pool.shutdown()
 
     def _ended(self) -> Iterator[Followed]:
         if self.running:

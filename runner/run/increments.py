@@ -31,6 +31,8 @@ class Increments:
         refreshes, progress = self.tables.refreshes, self.tables.progress(name)
         self.tables.storage.recover(name)
         begun = refreshes.unfinished(name)
+        if begun:
+            self.tables.forget_built(name)
         if begun or not self.tables.table_view(name):
             until = reading_until(seen, {})
             self.reading.show_new_rows(node.name, model.new_rows, {}, until)

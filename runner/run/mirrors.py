@@ -39,6 +39,8 @@ class Mirrors:
         if it is to fail then.
         """
         begun = self.tables.refreshes.unfinished(query.model)
+        if begun:
+            self.tables.forget_built(query.model)
         seen, progress = self.reading.changelogs(query.model), self.tables.progress(query.model)
         if self._takes_increments(query):
             since = None if begun else self._since(query, seen, progress)
@@ -78,7 +80,7 @@ class Mirrors:
     def _check_whole(self, query: MirrorQuery) -> None:
         """Raises QueryFailed if changes that made a table are no longer there."""
         name = query.model
-        removed = [model for model in query.mirror.models if self.tables.checkpoint(model).kept_since()]
+        removed = self.reading.without_old_rows(query.mirror.models)
         if removed and self.tables.storage.has_table(name):
             raise QueryFailed(
                 f'"{name}" must look at all changes of "{removed[0]}" again, and maintain --keep-days has removed old '

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from runner.compile.compiled import Compiled
@@ -62,6 +62,11 @@ class Parts:
         return Views(self.graph, self.compiled, self.spark, self.tables, read_source, show_file)
 
     @cached_property
+    def shapes(self) -> Views:
+        """Views without rows, in a session of their own: a table that is not built yet is the view of its query."""
+        return replace(self, spark=self.spark.fresh(), reads_nothing=True).views
+
+    @cached_property
     def seeds(self) -> Seeds:
         return Seeds(self.compiled, self.spark, self.tables)
 
@@ -99,7 +104,8 @@ class Parts:
         mirrors = Mirrors(reading, self.compiled, self.tables, self.run_id)
         built = (self.landing, increments, mirrors, self.seeds)
         models = Models(self.spark, self.compiled, self.tables, self.views, *built, self.publisher)
-        tests = TestRuns(self.compiled, self.spark, self.views, recount, reading, self.tables, self.macro)
+        read = (self.views, lambda: self.shapes, recount, reading)
+        tests = TestRuns(self.compiled, self.spark, *read, self.tables, self.macro)
         return Execution(models, tests, place_of)
 
     def continuous(
@@ -128,7 +134,7 @@ class Parts:
     def maintenance(self, keep_days: int | None, history_days: int) -> Maintenance:
         return Maintenance(self.tables, self._that_take_in, keep_days, history_days)
 
-    def _that_take_in(self, changelog: str) -> list[str]:
-        """The tables that remember how far they have read a changelog."""
+    def _that_take_in(self, changelog: str) -> list[Node]:
+        """The models whose tables remember how far they have read a changelog."""
         nodes = (self.graph.nodes[name] for name in sorted(self.graph.downstream({changelog})))
-        return [node.relation for node in nodes if node.model and (node.model.new_rows or node.model.mirror)]
+        return [node for node in nodes if node.model and (node.model.new_rows or node.model.mirror)]

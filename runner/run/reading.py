@@ -43,6 +43,10 @@ class Reading:
         for parent in parents:
             self._show(read_rows_view(name, parent), name, parent, {}, until)
 
+    def without_old_rows(self, changelogs: Iterable[str]) -> list[str]:
+        """Those of which old rows were removed."""
+        return [one for one in changelogs if self.tables.checkpoint(one).kept_since()]
+
     def _show(self, view: str, name: str, parent: str, since: Positions, until: Positions) -> None:
         read = [
             {

@@ -14,6 +14,8 @@ from runner.project.data_test_config import TestConfig
 from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.nodes import DataTest, Model, Node, SeedFile
+from runner.project.templates import new_rows_view
+from runner.render import name as quoted
 
 
 @dataclass
@@ -40,7 +42,9 @@ class Views:
         return self._make_all(name, lambda model: not model.is_table, self.make)
 
     def prepare_shapes(self, name: str) -> None:
-        """The same if only their columns matter: a table may not be built yet, so the view is that of its query."""
+        """The same if only their columns matter: a table may not be built yet, so the view is that of its query. For a
+        session of its own: under the table's name others would read the query.
+        """
         self._make_all(name, lambda model: model.source is None, self._make_shape)
 
     def make(self, node: Node) -> None:
@@ -113,6 +117,9 @@ class Views:
         if node.model and node.model.is_table and not node.model.source:
             if node.model.seed:
                 self.show_file(node.model.seed)
+            for read in node.model.new_rows:
+                whole = self.tables.macro("all_rows", quoted(self.graph.nodes[read].relation))
+                self.tables.view(new_rows_view(node.name, read), whole)
             self.tables.view(node.relation, self.compiled.nodes[node.name].sql)
         else:
             self.make(node)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
 from runner.files import from_json
 from runner.storage.data import Cutoff, Sink
@@ -69,7 +70,7 @@ class Delta(TableFormat):
         if not self.has_table(name):
             return []
         commits = self.session.rows(self.macro("delta_history", self.table(name)))[1]
-        return [str(commit["version"]) for commit in commits if commit["operation"] not in KEEPS_ROWS]
+        return [str(commit["version"]) for commit in _not_undone(commits) if commit["operation"] not in KEEPS_ROWS]
 
     def sink(self, name: str) -> Sink:
         return Sink("delta", path=self.target.at(name))
@@ -82,6 +83,19 @@ class Delta(TableFormat):
         # Without this setting Delta keeps a week of history. The run's lock makes it safe: no other run writes here.
         with self.session.setting("spark.databricks.delta.retentionDurationCheck.enabled", "false"):
             return super().maintain(name, is_changelog, cutoff)
+
+
+def _not_undone(commits: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The commits that made a table what it is, of its history, the newest first: `restore` undoes those after the
+    version that it names, and, if it names a time, perhaps all.
+    """
+    newest = math.inf
+    for commit in commits:
+        if commit["version"] <= newest:
+            yield commit
+            if commit["operation"] == "RESTORE":
+                version = commit["operationParameters"].get("version")
+                newest = int(version) if str(version).isdigit() else -1
 
 
 def needs_mapping(columns: Mapping[str, str]) -> bool:

@@ -16,11 +16,11 @@ sent as (
 
 -- When the table was emptied.
 emptied as (
-  select collect_list(struct(rank, generation, phase, event_time, log, sent_at, arrival, at)) as times
+  select collect_list(struct(rank, earlier, generation, phase, event_time, log, sent_at, arrival, at)) as times
   from (
     select
-      0 as rank, seq.generation, seq.phase, event_time, concat(origin.topic, '/', origin.partition) as log, origin.timestamp as sent_at,
-        seq.arrival,
+      0 as rank, 0 as earlier, seq.generation, seq.phase, event_time, concat(origin.topic, '/', origin.partition) as log, origin.timestamp
+        as sent_at, seq.arrival,
       coalesce(event_time, produced_at, origin.timestamp) as at
     from `canal_to_changelog`
     where kind = 'ddl' and op in ('truncate', 'drop') and table_name = 'orders' and coalesce(schema_name, db_name) = 'shop'
