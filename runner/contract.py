@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from runner.render import name as quoted
+
 ORIGIN = (
     "struct<topic string, partition int, offset bigint, timestamp timestamp, key string, "
     "headers array<struct<key string, value string>>, file string, block bigint>"
@@ -90,5 +92,4 @@ def schema(columns: Mapping[str, str]) -> str:
     >>> schema({"a": "string", "b": "int"})
     '`a` string, `b` int'
     """
-    names = {name: name.replace("`", "``") for name in columns}
-    return ", ".join(f"`{names[name]}` {kind}" for name, kind in columns.items())
+    return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())

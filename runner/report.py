@@ -268,7 +268,7 @@ class Report:
         """Prints rows as a table that fits the screen, or as blocks if the columns are too many for it."""
         for line in grid(columns, rows, shutil.get_terminal_size((SCREEN, 24)).columns):
             self.payload(line)
-        self.payload(f"({len(rows)} row{'s' if len(rows) != 1 else ''})")
+        self.payload(f"({counted(len(rows), 'row')})")
 
 
 def _worst(bad: int, warned: int) -> str:

@@ -83,7 +83,7 @@ def test_small_files_become_large_ones(folder: Path, spark: object, capsys: pyte
         (day,) = (folder / "warehouse/app_to_changelog/kind=row").glob("*")
         (day / "left.parquet").write_bytes(b"")
         assert main(["maintain"]) == 0
-        assert "1 files of interrupted runs removed" in capsys.readouterr().err and not (day / "left.parquet").exists()
+        assert "1 file of interrupted runs removed" in capsys.readouterr().err and not (day / "left.parquet").exists()
     else:
         assert data_files(folder, spark) == FILES
         assert main(["maintain", "--history-days", "0"]) == 0

@@ -32,7 +32,7 @@ def show(arguments: ShowArguments, report: Report) -> int:
                 for note in parts.views.prepare(node.name):
                     report.warn(RunnerWarning("source-unreadable", note))
                 parts.views.make(node)
-                columns, rows = spark.rows(f"select * from {quoted(node.relation)}", arguments.limit)
+                columns, rows = spark.rows(parts.macro("all_rows", quoted(node.relation)), arguments.limit)
         except QueryFailed as failure:
             report.query_failed(f"{failure.message}{job.places.of(node, failure)}")
             return 1

@@ -15,6 +15,7 @@ from runner.engine.session import Spark
 from runner.files import is_uri
 from runner.patterns import matching
 from runner.project.inputs import Catalog, Messages
+from runner.render import name as quoted
 
 
 def messages_found(spark: Spark, messages: Messages) -> str:
@@ -53,5 +54,5 @@ def tables_found(spark: Spark) -> str:
 def schema_found(spark: Spark, catalog: Catalog) -> str:
     """Whether a schema is in its catalog, in words; raises QueryFailed if the catalog does not answer."""
     with query_errors():
-        is_there = spark.session.catalog.databaseExists(f"`{catalog.name}`.`{catalog.schema}`")
+        is_there = spark.session.catalog.databaseExists(f"{quoted(catalog.name)}.{quoted(catalog.schema)}")
     return "there" if is_there else "will be created"

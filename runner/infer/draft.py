@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from runner.counts import counted
 from runner.infer.fields import Fields, Parts, dotted, is_below, listed, path_text, scalar, shortened
 from runner.infer.header import (
     Found,
@@ -178,12 +179,12 @@ def _op_lines(guesses: _Guesses) -> Iterator[str]:
     for text, meaning in images.meanings.items():
         numbers = [number for number, one in operation.texts.items() if one == text]
         places = [f"{dotted(place.path)} in {sum(n in place.rows for n in numbers)}" for place in images.places]
-        seen = counted_messages(len(numbers)) + (f"; rows: {', '.join(places)}" if meaning in ROW_MEANINGS else "")
+        seen = counted(len(numbers), "message") + (f"; rows: {', '.join(places)}" if meaning in ROW_MEANINGS else "")
         line = _meaning_line(images, text, meaning, guesses.statement is not None)
         yield _line(f"    {scalar(text)}: {line}", seen)
     for text in images.unknown:
         count = sum(one == text for one in operation.texts.values())
-        yield f"    # {scalar(text)}: ?  {counted_messages(count)}: what it means is not known"
+        yield f"    # {scalar(text)}: ?  {counted(count, 'message')}: what it means is not known"
 
 
 def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) -> str:
@@ -239,14 +240,6 @@ def _image_lines(guesses: _Guesses) -> Iterator[str]:
         if images.partial == side and other:
             why = f"in updates only some columns, the others are in {dotted(other.path)}; {images.sides}"
         yield _line(f"{side}: {path_text(place.path)}", why)
-
-
-def counted_messages(count: int) -> str:
-    """
-    >>> counted_messages(1), counted_messages(2)
-    ('1 message', '2 messages')
-    """
-    return f"{count} message{'' if count == 1 else 's'}"
 
 
 def _columns(columns: set[str]) -> str:

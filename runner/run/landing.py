@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from runner.compile.compiled import Compiled
+from runner.counts import counted, enumeration
 from runner.engine.checkpoint import Fingerprint
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.kafka import topics_now
@@ -30,8 +31,6 @@ from runner.run.source_files import SourceFiles
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; it does not say which are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
-# Of a long list, this many items are shown.
-SHOWN = 5
 Reads = Callable[[Messages], Mapping[str, str]]
 
 
@@ -94,7 +93,9 @@ class Landing:
         if not (changed := files.changed()):
             return ()
         how = "new messages belong in new files, and --full-refresh reads everything again"
-        return (f"{counted(changed)} changed since read, and the change has not landed: {enumeration(changed)}; {how}",)
+        return (
+            f"{counted(len(changed), 'file')} changed since read, and the change has not landed: {enumeration(changed)}; {how}",
+        )
 
     def _after(self, source: Source) -> tuple[str, ...]:
         """Notes on files that were passed over; records those that were read."""
@@ -105,7 +106,9 @@ class Landing:
                 "Spark reads none whose name begins with _ or ., or ends in ._COPYING_, and none in deeper folders; "
                 "--continuous none with []{}*?\\ in its name"
             )
-            return (f"{counted(passed_over)} not read though the pattern matches: {enumeration(passed_over)}; {why}",)
+            return (
+                f"{counted(len(passed_over), 'file')} not read though the pattern matches: {enumeration(passed_over)}; {why}",
+            )
         return ()
 
     def start(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
@@ -225,20 +228,3 @@ def _named_offsets(topics: Topics) -> Offsets:
     starting = topics.options.get("startingOffsets", "")
     offsets: Offsets = json.loads(starting) if starting.startswith("{") else {}
     return offsets
-
-
-def counted(files: Sequence[object]) -> str:
-    """
-    >>> counted(["a"]), counted(["a", "b"])
-    ('1 file', '2 files')
-    """
-    return f"{len(files)} file{'s' if len(files) > 1 else ''}"
-
-
-def enumeration(texts: Sequence[str]) -> str:
-    """
-    >>> enumeration(["orders/0 offset 3", "b", "c", "d", "e", "f", "g"])
-    'orders/0 offset 3, b, c, d, e and 2 more'
-    """
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from pathlib import Path
 
+from runner.counts import enumeration
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.kafka import offset_views, topics_now
 from runner.engine.messages import file_counts_view
@@ -15,7 +16,7 @@ from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.functions.avro.files import plain_path
 from runner.project.inputs import Source, Topics
-from runner.run.landing import Reads, enumeration
+from runner.run.landing import Reads
 
 RECOUNTED = (
     "place string, messages_read bigint, messages_landed bigint, not_landed bigint, landed_twice bigint, "

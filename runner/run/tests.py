@@ -69,11 +69,11 @@ class TestRuns:
         failures, status = self._judge(sql, test.config, len(failing))
         tested = test.arguments.get("column")
         shown = [
-            ", ".join(f"{c}: {as_sql(row[c])}" for c in columns if row[c] is not None or c == tested) for row in failing
+            ", ".join(f"{c}: {_shown(row[c])}" for c in columns if row[c] is not None or c == tested) for row in failing
         ]
         if status == "pass":
             return Result(node.name, "test", "warn" if notes else "pass", "", notes, failures)
-        message = f"{failures} failing row{'' if failures == 1 else 's'}"
+        message = counted(failures, "failing row")
         if test.config.store_failures:
             message += f', kept in the table "{node.name}"'
         return Result(node.name, "test", status, message, (*notes, *shown), failures)
@@ -160,7 +160,7 @@ class TestRuns:
         out: dict[str, list[dict[str, Any]]] = {name: [] for name in sharing}
         for row in session.rows(first.query.sql)[1]:
             out[owners[row["seq"]["arrival"][0]]].append(row)
-        return {name: [as_text(case_row(row)) for row in sorted(rows, key=_arrival)] for name, rows in out.items()}
+        return {name: [as_text(case_row(row)) for row in sorted(rows, key=_place)] for name, rows in out.items()}
 
     def function_test(self, node: Node) -> Result:
         """Passes if the function returns what is expected for all given arguments."""
@@ -185,11 +185,13 @@ def _messages(case: CompiledCase) -> list[FileMessage]:
     return messages_of(case.messages.name, case.messages.read_bytes(), case.query.encoding)
 
 
-def _arrival(row: Row) -> tuple[Any, Any]:
+def _place(row: Row) -> tuple[Any, Any]:
+    """Where a row is among those of its source."""
     return row["seq"]["arrival"], row["seq"]["row"]
 
 
-def as_sql(value: Any) -> Any:
+def _shown(value: Any) -> Any:
+    """A value of a failing row, as people read it."""
     return "null" if value is None else value
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from runner.contract import COLUMNS
+from runner.counts import counted
 from runner.files import from_json, json_lines
 from runner.patterns import escaped
 from runner.render import name as quoted
@@ -181,7 +182,7 @@ class Parquet(Storage):
         for path in left:
             self.files.remove(path)
         return (
-            f"{len(left)} files of interrupted runs removed; "
+            f"{counted(len(left), 'file')} of interrupted runs removed; "
             "files of a Parquet folder are not compacted, those of delta and iceberg are",
         )
 
