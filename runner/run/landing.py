@@ -93,9 +93,8 @@ class Landing:
         if not (changed := files.changed()):
             return ()
         how = "new messages belong in new files, and --full-refresh reads everything again"
-        return (
-            f"{counted(len(changed), 'file')} changed since read, and the change has not landed: {enumeration(changed)}; {how}",
-        )
+        what = f"{counted(len(changed), 'file')} changed since read, and the change has not landed"
+        return (f"{what}: {enumeration(changed)}; {how}",)
 
     def _after(self, source: Source) -> tuple[str, ...]:
         """Notes on files that were passed over; records those that were read."""
@@ -106,9 +105,8 @@ class Landing:
                 "Spark reads none whose name begins with _ or ., or ends in ._COPYING_, and none in deeper folders; "
                 "--continuous none with []{}*?\\ in its name"
             )
-            return (
-                f"{counted(len(passed_over), 'file')} not read though the pattern matches: {enumeration(passed_over)}; {why}",
-            )
+            what = f"{counted(len(passed_over), 'file')} not read though the pattern matches"
+            return (f"{what}: {enumeration(passed_over)}; {why}",)
         return ()
 
     def start(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
