@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from datetime import date, datetime, timezone
@@ -18,6 +19,7 @@ import pytest
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.errors import QueryFailed
 from runner.engine.files import LocalFiles
+from runner.project.project import project_folders
 from runner.run import mirrors as runner_mirrors
 from runner.run.mirrors import WHOLE_ROWS, Increment
 from runner.storage.delta import Delta
@@ -82,7 +84,10 @@ def in_order(name: str, lived: list[lives.Life]) -> list[list[str]]:
     ("storage", "number"),
     [
         ("iceberg", 12),
-        *(pytest.param(*one, marks=pytest.mark.soak) for one in (("parquet", 12), ("delta", 12), ("delta", 1000))),
+        *(
+            pytest.param(*one, marks=pytest.mark.soak)
+            for one in (("parquet", 12), ("delta", 12), ("parquet", 1000), ("delta", 1000), ("iceberg", 1000))
+        ),
     ],
 )
 def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number: int) -> None:
@@ -137,6 +142,50 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number
         found = shown(capsys, f"select life, id, a, b, c, valid_from, valid_to, is_current from {name}_history")
         assert sorted(found, key=str) == sorted(expected_versions, key=str)
     check_mirrored(folder, runner)
+
+
+# What is wrong in the SQL of mirrors once it is put in place of a text that is there once.
+MUTATIONS = {
+    "what is deleted comes back": ("mirrors", "if(newest.place < gone_until, 'leave', 'take')", "'take'"),
+    "an older change counts": (
+        "mirrors",
+        "when matched and {{ is_not_older }} then update",
+        "when matched then update",
+    ),
+    "parts of a row are all of it": ("mirrors", "op <> 'update' or after_image = 'full' or moved", "true"),
+    "the oldest change counts": ("mirrors", "max_by(told, place) as told", "min_by(told, place) as told"),
+    "the old key stays": ("mirrors", "when moved then array(true, false)", "when moved then array(false)"),
+    "late parts are laid over": ("mirrors", "and first_part > known_until then 'over'", "then 'over'"),
+    "a truncate is not seen": ("mirrors", "where size(emptied) = 0", "where true"),
+    "a version never ends": (
+        "histories",
+        "own.valid_to = new._begins, own.is_current = false",
+        "own.is_current = false",
+    ),
+    "late versions are added": ("histories", "or one.first <= known._known_until", "or false"),
+    "nothing is new": ("histories", "where not version <=> version_before", "where true"),
+    "a history forgets what is left out": ("histories", "(known._left_out and not one.begins_whole)", "false"),
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_mutations_of_the_sql_are_noticed(project, runner, capsys, monkeypatch, tmp_path_factory, mutation) -> None:
+    name, text, instead = MUTATIONS[mutation]
+    macros = tmp_path_factory.mktemp("mutated") / "macros"
+    shutil.copytree(pages.ROOT / "macros", macros)
+    file = macros / f"{name}.sql"
+    assert file.read_text().count(text) == 1
+    file.write_text(file.read_text().replace(text, instead))
+
+    def mutated(root: Path | None, folder: str) -> tuple[Path, ...]:
+        return (macros,) if folder == "macros" else project_folders(root, folder)
+
+    monkeypatch.setattr("runner.project.project.project_folders", mutated)
+    with pytest.raises(AssertionError) as noticed:
+        test_random_lives(project, runner, capsys, monkeypatch, "delta", 12)
+    # By its rows, and not because the SQL is none.
+    assert "SQLSTATE" not in f"{noticed.value}"
 
 
 @pytest.mark.soak
