@@ -90,7 +90,10 @@ def test_commands_of_the_readme(
 
 
 @pytest.mark.usefixtures("copy", "spark")
-def test_make_run_shows_the_shop_alone_without_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_make_run_shows_the_shop_alone_without_a_warning(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     recipe = subprocess.run(["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     run, show = re.findall(r"^\.venv/bin/(runner .*)", recipe, re.MULTILINE)
     assert cli.main(words_of(run)) == 0
