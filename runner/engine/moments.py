@@ -17,7 +17,8 @@ def check_moment(name: str, tables: Tables) -> None:
     storage, checkpoint = tables.storage, tables.checkpoint(name)
     wrong: str | None = None
     if not checkpoint.is_there:
-        wrong = f'"{name}" has rows and no checkpoint' if storage.has_rows(name) else None
+        missing = f'"{checkpoint.folder}/metadata" is missing'
+        wrong = f'"{name}" has rows and no checkpoint ({missing})' if storage.has_rows(name) else None
     elif tables.is_gone(name):
         wrong = f'the table "{name}" is gone and its checkpoint is there'
     elif storage.has_changelog(name):
