@@ -1,5 +1,5 @@
-"""One Spark and one Kafka broker for the whole test run. Commands that are called in this process find this Spark and
-use a session of their own in it.
+"""One Spark and one Kafka broker for each process of a test run. Commands that are called in this process find this
+Spark and use a session of their own in it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One broker for the whole test run: each test has topics with names of its own."""
+    """One broker for the process: each test has topics with names of its own."""
     with Broker(tmp_path_factory.mktemp("broker")) as started:
         yield started
 
