@@ -68,6 +68,17 @@ def json_lines(text: str, path: str) -> list[Any]:
     return [from_json(line, path) for line in lines if line not in ("", "-")]
 
 
+def gone_beside_checksums(names: Iterable[str]) -> list[str]:
+    """The files of a log of Spark's that are gone while their checksums are there: Spark removes both.
+
+    >>> gone_beside_checksums([".0.crc", ".1.crc", "1", "2"])
+    ['0']
+    """
+    there = set(names)
+    beside = {name[1:].removesuffix(".crc") for name in there if name.startswith(".") and name.endswith(".crc")}
+    return sorted(name for name in beside - there if name.removesuffix(".compact").isdigit())
+
+
 def write_whole(path: Path, text: str) -> None:
     """Writes or replaces a file, with its folder: at every moment the old text or the new one is there."""
     path.parent.mkdir(parents=True, exist_ok=True)

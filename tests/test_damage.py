@@ -115,6 +115,10 @@ SAMPLE = [
     Breakage(scramble, f"{CHECKPOINT}/offsets/1", "is not UTF-8)"),
     Breakage(remove, f"{CHECKPOINT}/sources/0/1", '/sources/0/1" is damaged (missing)'),
     Breakage(remove, TABLE),
+    Breakage(remove, f"{CHECKPOINT}/metadata"),
+    Breakage(remove, f"{CHECKPOINT}/commits/1"),
+    Breakage(remove, f"{TABLE}/_spark_metadata/0", '/_spark_metadata/0" is damaged (missing)'),
+    Breakage(file_instead, f"{TABLE}/_spark_metadata"),
 ]
 
 

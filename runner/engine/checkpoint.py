@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from runner.engine.offsets import Offsets
-from runner.files import Damaged, from_json, json_lines, mapping
+from runner.files import Damaged, from_json, gone_beside_checksums, json_lines, mapping
 from runner.functions.avro.files import plain_path
 from runner.storage.session import FileSystem
 
@@ -81,11 +81,21 @@ class Checkpoint:
             from_json(self.files.read(f"{self.folder}/metadata"), f"{self.folder}/metadata")
         for log in ("offsets", "commits", "sources/0"):
             folder = f"{self.folder}/{log}"
-            for name in sorted(self.files.names(folder)):
+            names = self.files.names(folder)
+            for name in sorted(names):
                 if not name.startswith("."):
                     self._entries(f"{folder}/{name}")
+            for name in gone_beside_checksums(names):
+                raise Damaged(f"{folder}/{name}", "missing")
         for path in self._missing():
             raise Damaged(path, "missing")
+
+    def drop_lone_checksums(self) -> None:
+        """Removes checksums of commits that are gone: they would keep Spark from writing these again. A batch without
+        its commit is one whose run was killed before it.
+        """
+        for name in gone_beside_checksums(self.files.names(f"{self.folder}/commits")):
+            self.files.remove(f"{self.folder}/commits/.{name}.crc")
 
     def _missing(self) -> Iterator[str]:
         """Files of Spark's that were there when the newest batch was started."""

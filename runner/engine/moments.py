@@ -20,7 +20,7 @@ def check_moment(name: str, tables: Tables) -> None:
         missing = f'"{checkpoint.folder}/metadata" is missing'
         wrong = f'"{name}" has rows and no checkpoint ({missing})' if storage.has_rows(name) else None
     elif tables.is_gone(name):
-        wrong = f'the table "{name}" is gone and its checkpoint is there'
+        wrong = f'the table "{tables.target.at(name)}" is gone, or its list of files is, and its checkpoint is there'
     elif storage.has_changelog(name):
         wrong = _why_apart(name, storage, checkpoint)
     if wrong:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from runner.contract import COLUMNS
 from runner.counts import counted
-from runner.files import from_json, json_lines
+from runner.files import Damaged, from_json, gone_beside_checksums, json_lines
 from runner.patterns import escaped
 from runner.render import name as quoted
 from runner.storage.data import Cutoff, Increment, Layout, Sink
@@ -51,9 +51,12 @@ class Parquet(Storage):
 
     def check_changelog(self, name: str) -> None:
         log = f"{self.target.at(name)}/_spark_metadata"
-        for entry in sorted(self.files.names(log)):
+        entries = self.files.names(log)
+        for entry in sorted(entries):
             if not entry.startswith("."):
                 _names_in(self.files, f"{log}/{entry}")
+        for entry in gone_beside_checksums(entries):
+            raise Damaged(f"{log}/{entry}", "missing")
 
     def _place(self, name: str) -> str | None:
         """The name of the folder that a table is in. It is not the table's if a run died after it had moved the old
