@@ -129,7 +129,7 @@ from (
 
 {#- How many entries are before those of a table's source: several tables of one source are parts of one, of which each is emptied by itself. -#}
 {%- macro sources_before(mirror, table) -%}
-{%- for other in mirror.tables if other.source.name == table.source.name -%} {%- if loop.first %}{{ mirror.tables.index(other) }}{% endif -%} {%- endfor -%}
+{{- (mirror.tables | map(attribute='source.name') | list).index(table.source.name) -}}
 {%- endmacro -%}
 
 {#- What has messages in the order in which they were sent; null for files, of which all are in one order. -#}

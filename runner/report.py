@@ -33,7 +33,7 @@ SCREEN = 140
 
 class Report:
     """Reports how a run goes. `log_format` is text or json; `quiet` leaves out what is not a warning or failure.
-    `secrets` are redacted of all events. `live`: whether lines may be drawn again on the terminal that there is.
+    `secrets` are redacted in all events. `live`: whether lines may be drawn again on the terminal that there is.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Values of environment variables are redacted of all that a command says and writes."""
+"""Values of environment variables are redacted in all that a command says and writes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def with_secret(*values: str) -> Secrets:
         SECRET.encode().hex(),
     ],
 )
-def test_a_secret_is_blotted_out_however_it_is_written(written: str) -> None:
+def test_a_secret_is_redacted_however_it_is_written(written: str) -> None:
     assert with_secret(SECRET).redacted(f"before {written} after") == f"before {REDACTED} after"
 
 
@@ -173,7 +173,7 @@ def test_public_values_are_in_sql_and_messages(secret_project, runner) -> None:
     assert "select '/data/lake' as a, 'd' as b" in runner("compile", "-s", "m", "-q").out
 
 
-def test_what_a_result_says_is_blotted_in_events_and_files(secret_project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_result_says_is_redacted_in_events_and_files(secret_project, capsys: pytest.CaptureFixture[str]) -> None:
     from runner import artifacts
     from runner.commands.arguments import ProjectArguments
     from runner.commands.workspace import Workspace
@@ -234,7 +234,7 @@ def test_a_catalog_that_repeats_the_request(spark, secret_project, runner, flags
 
 
 @pytest.mark.spark
-def test_the_log_of_java_is_for_its_owner_and_what_spark_refuses_is_blotted(project, monkeypatch) -> None:
+def test_the_log_of_java_is_for_its_owner_and_what_spark_refuses_is_redacted(project, monkeypatch) -> None:
     """A JVM of its own that cannot start: what it says of a setting holds the value."""
     import os
     import subprocess

@@ -67,10 +67,14 @@ class Tables:
     def _mark(self, name: str) -> str:
         return f"{self.target.at('_checkpoints')}/{name}/_mark"
 
-    def forget_built(self, name: str) -> None:
-        """Removes what is recorded of the table of a model that is to be built again: it may be damaged."""
-        for path in (self.progress(name).path, self._mark(name)):
+    def begun_refresh(self, name: str) -> str | None:
+        """The run that began to build the table of a model again and has not finished; None if there is none. What is
+        recorded of the table, which may be damaged, is gone then.
+        """
+        begun = self.refreshes.unfinished(name)
+        for path in (self.progress(name).path, self._mark(name)) if begun else ():
             self.files.remove(path)
+        return begun
 
     @property
     def refreshes(self) -> Refreshes:

@@ -30,9 +30,7 @@ class Increments:
         name, compiled, seen = node.relation, self.compiled.nodes[node.name], self.reading.changelogs(node.name)
         refreshes, progress = self.tables.refreshes, self.tables.progress(name)
         self.tables.storage.recover(name)
-        begun = refreshes.unfinished(name)
-        if begun:
-            self.tables.forget_built(name)
+        begun = self.tables.begun_refresh(name)
         if begun or not self.tables.table_view(name):
             until = reading_until(seen, {})
             self.reading.show_new_rows(node.name, model.new_rows, {}, until)

@@ -38,9 +38,7 @@ class Mirrors:
         """Builds a table, or brings it up to date. Raises QueryFailed, also for columns that the mirror does not have,
         if it is to fail then.
         """
-        begun = self.tables.refreshes.unfinished(query.model)
-        if begun:
-            self.tables.forget_built(query.model)
+        begun = self.tables.begun_refresh(query.model)
         seen, progress = self.reading.changelogs(query.model), self.tables.progress(query.model)
         if self._takes_increments(query):
             since = None if begun else self._since(query, seen, progress)
