@@ -109,29 +109,33 @@ class Tables:
 
     def changelog_view(self, name: str) -> None:
         """Creates a view of a changelog; of no rows if nothing has landed yet. Raises QueryFailed if it is gone."""
-        # Before the view, which may show rows that land in between.
-        position = self._position(name)
         if self.reads_nothing:
             self.empty_changelog_view(name)
             return
-        if self.storage.has_changelog(name):
-            try:
+        try:
+            # Before the view, which may show rows that land in between.
+            position = self._position(name)
+            if is_there := self.storage.has_changelog(name):
                 self.storage.changelog_view(name)
-            except QueryFailed:
-                self.check_changelog(name)
-                raise
-        elif self.is_gone(name):
+        except QueryFailed:
+            self.check_changelog(name)
+            raise
+        self.seen[name] = position if is_there else self._absent_changelog_view(name, position)
+
+    def _absent_changelog_view(self, name: str, position: Position) -> Position:
+        """Creates a view of a changelog that is not here, of what is lent or of no rows; returns its position."""
+        if self.is_gone(name):
             raise QueryFailed(
                 f'the table "{name}" is gone, or its list of committed files is: restore "{self.target.at(name)}", or '
                 f"read all messages again with runner run -s {name} --full-refresh"
             )
-        elif (other := self._lender(name)) and other.storage.has_changelog(name):
+        if (other := self._lender(name)) and other.storage.has_changelog(name):
             position = other._position(name)
             other.storage.changelog_view(name)
             self.borrowed.add(name)
-        else:
-            self.empty_changelog_view(name)
-        self.seen[name] = position
+            return position
+        self.empty_changelog_view(name)
+        return position
 
     def empty_changelog_view(self, name: str) -> None:
         """Creates a view of a changelog without rows."""

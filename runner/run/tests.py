@@ -52,6 +52,16 @@ class TestRuns:
 
     def data_test(self, node: Node, test: DataTest) -> Result:
         """Passes if its query returns no rows, or if what its config makes of them is no failure."""
+        try:
+            return self._data_test(node, test)
+        except SparkGone:
+            raise
+        except QueryFailed as failure:
+            if test.source and not failure.is_of_disk:
+                self.tables.check_changelog(test.source.model)
+            raise
+
+    def _data_test(self, node: Node, test: DataTest) -> Result:
         notes = self.views.prepare(node.name)
         notes += self.recount.views(test.source) if test.source else ()
         if test.mirror:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, ClassVar
 
-from runner.files import from_json
+from runner.files import Damaged, from_json
 from runner.storage.data import Cutoff, Sink
 from runner.storage.session import Publisher
 from runner.storage.table_format import TableFormat
@@ -27,6 +28,7 @@ KEEPS_ROWS = {
     "CHANGE COLUMNS",
     "UPGRADE PROTOCOL",
 }
+COMMIT = re.compile(r"[0-9]{20}\.json")
 COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
 
 
@@ -45,12 +47,18 @@ class Delta(TableFormat):
     def has_table(self, name: str) -> bool:
         return self.files.exists(f"{self.target.at(name)}/_delta_log")
 
+    def has_changelog(self, name: str) -> bool:
+        return any(entry[:1].isdigit() for entry in self.files.names(f"{self.target.at(name)}/_delta_log"))
+
     def check_changelog(self, name: str) -> None:
         log = f"{self.target.at(name)}/_delta_log"
-        for entry in sorted(self.files.names(log)):
-            if entry.endswith(".json") and not entry.startswith("."):
-                for line in self.files.read(f"{log}/{entry}").splitlines() or [""]:
-                    from_json(line, f"{log}/{entry}")
+        commits = sorted(entry for entry in self.files.names(log) if COMMIT.fullmatch(entry))
+        for entry in commits:
+            for line in self.files.read(f"{log}/{entry}").splitlines() or [""]:
+                from_json(line, f"{log}/{entry}")
+        for before, after in pairwise(int(entry.removesuffix(".json")) for entry in commits):
+            if after > before + 1:
+                raise Damaged(f"{log}/{before + 1:020}.json", "missing")
 
     def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
         return COLUMN_MAPPING if needs_mapping(columns) else {}
