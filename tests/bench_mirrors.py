@@ -1,7 +1,7 @@
-"""Figures of `make bench` about mirrors on Delta: what a run of 10,000 changes costs on tables of two sizes, beside a
-plain MERGE of the same changes; what a first build costs beside landing, with little memory.
+"""Figures of `make bench` about mirrors on Delta and Iceberg: what a run of 10,000 changes costs on tables of two
+sizes, beside a plain MERGE of the same changes; what a first build costs beside landing, with little memory.
 
-Each size runs in a process of its own (`python -m tests.bench_mirrors FIGURE ROWS`) and prints JSON, name -> number.
+Each runs in a process of its own (`python -m tests.bench_mirrors FIGURE STORAGE ROWS`) and prints JSON, name -> number.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from tests.engines import jars
 SIZES = tuple(int(size) for size in os.environ.get("BENCH_ROWS", "1000000,10000000").split(","))
 CHANGES = int(os.environ.get("BENCH_CHANGES", "10000"))
 FIRST_BUILD = int(os.environ.get("BENCH_FIRST_BUILD", "5000000"))
+STORAGES = ("delta", "iceberg")
 ROUNDS = 3
 ROWS_PER_MESSAGE = 100
 COLUMNS = "id: bigint, customer: bigint, status: string, amount: 'decimal(12,2)', updated_at: timestamp_ntz"
@@ -40,7 +43,7 @@ PROJECT = """
 name: mirrors
 targets:
   local:
-    {{storage: delta, path: {folder}/lake, jars: "{jars}",
+    {{storage: {storage}, path: {folder}/lake, jars: "{jars}", {catalog}
       spark: {{spark.master: "local[2]", spark.driver.memory: {memory}}}}}
 sources:
   - {{name: shop, format: canal, files: "{folder}/in/*"}}
@@ -53,14 +56,20 @@ mirrors:
     columns: {{{COLUMNS}}}
     history: true
 """
+CATALOGS = {"delta": "", "iceberg": "catalog: {type: hadoop, name: lake, schema: main},"}
+# A plain table has what makes changes cheap, as mirrors do.
+PROPERTIES = {
+    "delta": "'delta.enableDeletionVectors' = 'true'",
+    "iceberg": ", ".join(f"'write.{change}.mode' = 'merge-on-read'" for change in ("merge", "delete", "update")),
+}
 PLAIN_MERGE = """
-merge into delta.`{folder}/plain` as own using (
+merge into {plain} as own using (
   select * from (
     select
       op, cast(key['id'] as bigint) as id, cast(after['customer'] as bigint) as customer, after['status'] as status,
       cast(after['amount'] as decimal(12,2)) as amount, cast(after['updated_at'] as timestamp_ntz) as updated_at,
       row_number() over (partition by key['id'] order by seq desc) as nth
-    from delta.`{folder}/lake/shop_to_changelog`
+    from {changelog}
     where kind = 'row' and batch > {batch})
   where nth = 1) as new
 on own.id = new.id
@@ -72,50 +81,62 @@ when not matched and new.op <> 'delete' then insert (id, customer, status, amoun
 """
 
 
-def increments(folder: Path, rows: int) -> dict[str, float]:
+@dataclass(frozen=True)
+class Lake:
+    """The folder of a project, and the storage of its tables."""
+
+    folder: Path
+    storage: str
+
+    def table(self, name: str) -> str:
+        """What SQL calls a table."""
+        return f"lake.main.{name}" if self.storage == "iceberg" else f"delta.`{self.folder}/lake/{name}`"
+
+    def build(self, *names: str) -> float:
+        """The seconds of a run of these models."""
+        return seconds_of(job_of(self.folder, list(names)))
+
+
+def increments(lake: Lake, rows: int) -> dict[str, float]:
     """Seconds of a run of the mirror and of its history, of changes to rows all over the table and to the newest rows,
     and how many times those of a MERGE.
     """
-    _project(folder, "6g")
-    _write(folder, "0-base", _loaded(range(rows)))
+    _project(lake, "6g")
+    _write(lake, "0-base", _loaded(range(rows)))
     times: dict[str, list[tuple[float, float, float]]] = {"spread": [], "recent": []}
-    with jvm(folder), _session(folder) as session:
-        seconds_of(job_of(folder, ["shop_to_changelog", "orders", "orders_history"]))
-        _plain_table(session, folder)
+    with jvm(lake.folder), _session(lake) as session:
+        lake.build("shop_to_changelog", "orders", "orders_history")
+        _plain_table(session, lake)
         for number in range(ROUNDS + 1):
             for kind, changed in times.items():
                 chance = random.Random(f"{number} {kind}")
                 first = 0 if kind == "spread" else rows - 2 * CHANGES
-                _write(folder, f"{number + 1}-{kind}", _updated(chance.sample(range(first, rows), CHANGES), chance))
-                batch = _newest_batch(session, folder)
-                seconds_of(job_of(folder, ["shop_to_changelog"]))
-                merged = _seconds_of_merge(session, folder, batch)
-                changed.append(
-                    (seconds_of(job_of(folder, ["orders"])), seconds_of(job_of(folder, ["orders_history"])), merged)
-                )
-        assert _differences(session, folder) == 0
-    return dict(_increment_figures(rows, times))
+                _write(lake, f"{number + 1}-{kind}", _updated(chance.sample(range(first, rows), CHANGES), chance))
+                batch = _newest_batch(session, lake)
+                lake.build("shop_to_changelog")
+                merged = _seconds_of_merge(session, lake, batch)
+                changed.append((lake.build("orders"), lake.build("orders_history"), merged))
+        assert _differences(session, lake) == 0
+    return dict(_increment_figures(f"mirror.{lake.storage}_{rows // 1000}k", times))
 
 
-def _increment_figures(rows: int, times: dict[str, list[tuple[float, float, float]]]) -> Iterator[tuple[str, float]]:
+def _increment_figures(figures: str, times: dict[str, list[tuple[float, float, float]]]) -> Iterator[tuple[str, float]]:
     for kind, measured in times.items():
-        name, warm = f"mirror.{rows // 1000}k_{kind}", measured[1:]
+        name, warm = f"{figures}_{kind}", measured[1:]
         yield f"{name}_s", statistics.median(one[0] for one in warm)
         yield f"{name}_history_s", statistics.median(one[1] for one in warm)
         yield f"{name}_vs_merge", statistics.median(one[0] / one[2] for one in warm)
 
 
-def first_build(folder: Path, changes: int) -> dict[str, float]:
+def first_build(lake: Lake, changes: int) -> dict[str, float]:
     """How many times as long as landing changes a first build of a mirror of them takes, with 2 GB for both."""
-    _project(folder, "2g")
+    _project(lake, "2g")
     chance = random.Random(1)
     rows = changes // 5
-    _write(folder, "0-base", _loaded(range(rows)))
-    _write(folder, "1-changes", (m for _ in range(4) for m in _updated(range(rows), chance)))
-    with jvm(folder):
-        landed = seconds_of(job_of(folder, ["shop_to_changelog"]))
-        built = seconds_of(job_of(folder, ["orders"]))
-        history = seconds_of(job_of(folder, ["orders_history"]))
+    _write(lake, "0-base", _loaded(range(rows)))
+    _write(lake, "1-changes", (m for _ in range(4) for m in _updated(range(rows), chance)))
+    with jvm(lake.folder):
+        landed, built, history = (lake.build(name) for name in ("shop_to_changelog", "orders", "orders_history"))
     return {
         "mirror.landed_rows_s": changes / landed,
         "mirror.first_build_vs_landing": landed / built,
@@ -123,16 +144,17 @@ def first_build(folder: Path, changes: int) -> dict[str, float]:
     }
 
 
-def _project(folder: Path, memory: str) -> None:
-    (folder / "models").mkdir(parents=True)
-    (folder / "in").mkdir()
-    settings = PROJECT.format(folder=folder, jars=jars("spark")[0].parent / "*.jar", memory=memory)
-    (folder / "project.yml").write_text(settings)
-    (folder / "models/orders.yml").write_text(MIRROR)
+def _project(lake: Lake, memory: str) -> None:
+    (lake.folder / "models").mkdir(parents=True)
+    (lake.folder / "in").mkdir()
+    found, catalog = jars("spark")[0].parent / "*.jar", CATALOGS[lake.storage]
+    settings = PROJECT.format(folder=lake.folder, storage=lake.storage, jars=found, catalog=catalog, memory=memory)
+    (lake.folder / "project.yml").write_text(settings)
+    (lake.folder / "models/orders.yml").write_text(MIRROR)
 
 
-def _write(folder: Path, name: str, messages: Iterable[dict[str, Any]]) -> None:
-    with (folder / f"in/{name}.jsonl").open("w") as file:
+def _write(lake: Lake, name: str, messages: Iterable[dict[str, Any]]) -> None:
+    with (lake.folder / f"in/{name}.jsonl").open("w") as file:
         file.writelines(json.dumps(message) + "\n" for message in messages)
 
 
@@ -171,54 +193,62 @@ def _message(op: str, hour: int, data: list[dict[str, str]], old: list[dict[str,
 
 
 @contextmanager
-def _session(folder: Path) -> Iterator[Any]:
+def _session(lake: Lake) -> Iterator[Any]:
     """A session of the target, for statements that the runner has nothing to do with."""
     from runner.engine.session import Spark
 
-    job = job_of(folder, [])
-    with Spark(job.workspace.project.target, folder / "spark.log", job.library) as spark:
+    job = job_of(lake.folder, [])
+    with Spark(job.workspace.project.target, lake.folder / "spark.log", job.library) as spark:
         yield spark.session
 
 
-def _plain_table(session: Any, folder: Path) -> None:
-    columns = ", ".join(TYPES)
+def _plain_table(session: Any, lake: Lake) -> None:
     session.sql(
-        f"create table delta.`{folder}/plain` using delta tblproperties ('delta.enableDeletionVectors' = 'true') "
-        f"as select {columns} from delta.`{folder}/lake/orders`"
+        f"create table {lake.table('plain')} using {lake.storage} tblproperties ({PROPERTIES[lake.storage]}) "
+        f"as select {', '.join(TYPES)} from {lake.table('orders')}"
     )
 
 
-def _newest_batch(session: Any, folder: Path) -> int:
-    return session.sql(f"select max(batch) from delta.`{folder}/lake/shop_to_changelog`").first()[0]
+def _newest_batch(session: Any, lake: Lake) -> int:
+    return session.sql(f"select max(batch) from {_fresh(session, lake, 'shop_to_changelog')}").first()[0]
 
 
-def _seconds_of_merge(session: Any, folder: Path, batch: int) -> float:
+def _fresh(session: Any, lake: Lake, name: str) -> str:
+    """What SQL calls a table, of which the session sees what others have written."""
+    session.catalog.refreshTable(lake.table(name))
+    return lake.table(name)
+
+
+def _seconds_of_merge(session: Any, lake: Lake, batch: int) -> float:
+    plain, changelog = lake.table("plain"), _fresh(session, lake, "shop_to_changelog")
     began = time.perf_counter()
-    session.sql(PLAIN_MERGE.format(folder=folder, batch=batch))
+    session.sql(PLAIN_MERGE.format(plain=plain, changelog=changelog, batch=batch))
     return time.perf_counter() - began
 
 
-def _differences(session: Any, folder: Path) -> int:
+def _differences(session: Any, lake: Lake) -> int:
     """The rows that only one of both tables has."""
-    own, plain = (f"select {', '.join(TYPES)} from delta.`{folder}/{name}`" for name in ("lake/orders", "plain"))
+    own, plain = (f"select {', '.join(TYPES)} from {_fresh(session, lake, name)}" for name in ("orders", "plain"))
     return session.sql(f"({own} except {plain}) union all ({plain} except {own})").count()
 
 
 def figures() -> Iterator[dict[str, float]]:
     """All figures, part by part, each from a process of its own; then how they grow with the table."""
     found: dict[str, float] = {}
-    for figure, rows in (*(("increments", size) for size in SIZES), ("first_build", FIRST_BUILD)):
-        words = [sys.executable, "-m", "tests.bench_mirrors", figure, str(rows)]
+    parts = [("increments", storage, size) for storage in STORAGES for size in SIZES]
+    for figure, storage, rows in (*parts, ("first_build", "delta", FIRST_BUILD)):
+        words = [sys.executable, "-m", "tests.bench_mirrors", figure, storage, str(rows)]
         ran = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
         found |= (part := json.loads(ran.stdout.splitlines()[-1]))
         yield part
-    small, large = (f"mirror.{size // 1000}k" for size in (SIZES[0], SIZES[-1]))
-    for kind in ("spread", "recent", "spread_history", "recent_history"):
-        yield {f"mirror.{kind}_large_vs_small": found[f"{large}_{kind}_s"] / found[f"{small}_{kind}_s"]}
+    for storage, kind in product(STORAGES, ("spread", "recent", "spread_history", "recent_history")):
+        small, large = (found[f"mirror.{storage}_{size // 1000}k_{kind}_s"] for size in (SIZES[0], SIZES[-1]))
+        yield {f"mirror.{storage}_{kind}_large_vs_small": large / small}
 
 
 if __name__ == "__main__":
     work = WORK / "mirrors"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    print(json.dumps(globals()[sys.argv[1]](work, int(sys.argv[2]))))
+    name, storage, rows = sys.argv[1:]
+    print(json.dumps({"increments": increments, "first_build": first_build}[name](Lake(work, storage), int(rows))))
