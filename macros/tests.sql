@@ -97,9 +97,25 @@ select * from {{ model }} where not coalesce({{ expression }}, false)
 
 {%- macro passes_expression_is_true(expression) -%} count_if(not coalesce({{ expression }}, false)) = 0 {%- endmacro -%}
 
-{#- The values of a mirror's rows that do not fit the types of their columns, and are null there. -#}
-{%- macro test_fits(model, key) -%}
-select {% for column in key %}{{ name(column) }}, {% endfor %}unfit_column, unfit_value from {{ model }} lateral view explode(_unfit) as unfit_column, unfit_value
+{#- The values that do not fit the types of their columns: those of a mirror's rows, which are null there, and those of keys, whose changes are not there. -#}
+{%- macro test_fits(model, mirror) -%}
+{%- set keys = mirror.key | map('name') | list -%}
+select {% for column in keys %}{{ column }}, {% endfor %}unfit_column, unfit_value from {{ model }} lateral view explode(_unfit) as unfit_column, unfit_value
+{%- if keys %}
+union all
+select {% for column in keys %}key_after.{{ column }}, {% endfor %}part.column, part.value
+from (
+  with
+  {{ told_of(mirror) | indent(2) }},
+
+  {{ keyed_of(mirror) | indent(2) }}
+  select * from keyed
+)
+lateral view explode(filter(array(
+  {%- for column in mirror.key %}
+  struct({{ text(column) }} as column, {{ sent_key_after(column) }} as value, key_after.{{ name(column) }} is null as is_unfit){{ ',' if not loop.last }}
+  {%- endfor %}), one -> one.is_unfit)) as part
+{%- endif %}
 {%- endmacro -%}
 
 {#- The rows of a mirror that its changes do not make, and those that they make and it does not have. Of a mirror with a key, `share` is the part of all keys

@@ -15,6 +15,7 @@ from runner.project.graph import Graph
 from runner.project.inputs import ForeignTable, Source, Target
 from runner.project.nodes import Case, Exposure, FunctionTest, Node, Project, SqlFile, UnitTest
 from runner.project.state import MANIFEST, RESULTS, Contents, unique_id
+from runner.project.tests import GIVEN
 from runner.run.results import Result
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class ManifestEntry:
         if node.resource_type == "seed":
             return out | {"depends_on": {"macros": []}}
         if test and test.model:
-            arguments = {name: value for name, value in test.arguments.items() if name != "query"}
+            arguments = {name: value for name, value in test.arguments.items() if name not in GIVEN}
             out["test_metadata"] = {"name": test.kind, "kwargs": arguments, "namespace": None}
             out["column_name"], out["attached_node"] = arguments.get("column"), self.ids[test.model]
         if found := self.compiled.nodes.get(node.name):

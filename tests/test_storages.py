@@ -327,6 +327,20 @@ def test_tables_that_grow(runner: Runner, storage: str) -> None:
 # --- what dies in between
 
 
+def test_a_run_that_died_before_it_committed_a_table_in_delta(runner: Runner) -> None:
+    """It leaves files of rows, and the folder of a log without commits."""
+    runner.write(
+        whole="{{ config(materialized='table') }} select 1 as a",
+        grows="{{ config(materialized='incremental') }} select 2 as a",
+    )
+    for name in ("whole", "grows"):
+        folder = runner.folder / f"lake/delta/{name}"
+        (folder / "_delta_log").mkdir(parents=True)
+        pyarrow.parquet.write_table(pyarrow.table({"a": [9]}), folder / "part-00000.parquet")
+    runner.build("delta", "-s", "whole", "grows")
+    assert runner.rows("delta", "select a from whole union all select a from grows order by a") == [{"a": 1}, {"a": 2}]
+
+
 @pytest.mark.parametrize("dies_at", [1, 2])
 def test_a_run_that_dies_while_it_exchanges_a_table_in_parquet(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, dies_at: int

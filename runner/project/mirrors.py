@@ -149,8 +149,8 @@ def _layout(
 
 def fits_test(node: Node, mirror: Mirror) -> Node:
     """The data test that all values fit the types of their columns."""
-    test = DataTest("fits", node.name, {"key": list(mirror.key)})
-    return Node(f"fits_{node.name}", "test", test, (node.name,), path=node.path, where=node.where)
+    test, parents = DataTest("fits", node.name, {"mirror": mirror}), (node.name, *mirror.models)
+    return Node(f"fits_{node.name}", "test", test, parents, path=node.path, where=node.where)
 
 
 def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:

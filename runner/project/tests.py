@@ -24,8 +24,8 @@ GENERATED = ("conserved", "fits")
 OVERRIDE_KEYS = ("vars", "macros")
 # The input of a unit test that is the table of its model, and what says whether that exists.
 THIS, IS_INCREMENTAL = "this", "is_incremental"
-# Arguments that a test has without being given them: its model, and the query of a mirror.
-GIVEN = ("model", "query")
+# Arguments that a test has without being given them: its model, and of a mirror what it is, or its query.
+GIVEN = ("model", "query", "mirror")
 
 
 class Tests:

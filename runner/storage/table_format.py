@@ -113,7 +113,7 @@ class TableFormat(Storage):
         self.session.do(self.macro("changelog_created", self.table(name), self.name, properties))
 
     def identity(self, name: str) -> str | None:
-        if not self.has_changelog(name):
+        if not self.has_table(name):
             return None
         properties = self.session.rows(self.macro("properties_shown", self.table(name)))[1]
         return next((row["value"] for row in properties if row["key"] == IDENTITY), None)
