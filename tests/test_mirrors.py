@@ -49,6 +49,7 @@ MIRROR = """
 # What is told of `orderly` comes in its own order, of the others in any. Of `whole` no change tells parts of a row.
 TABLES = ("many", "emptied", "whole", "orderly")
 RUNS = 3
+PARQUET_FIRST = ("parquet", *(pytest.param(one, marks=pytest.mark.soak) for one in ("delta", "iceberg")))
 
 
 def random_messages(seed: int, number: int, steps: int) -> dict[str, tuple[list[lives.Life], list[list[str]]]]:
@@ -548,10 +549,11 @@ OF_LATER = [
 LATER = "  - {{name: later, format: everything, files: later/*}}\n"
 
 
-def test_settings_and_values(project, runner, capsys) -> None:
+@pytest.mark.parametrize("storage", PARQUET_FIRST)
+def test_settings_and_values(project, runner, capsys, storage: str) -> None:
     folder = project(
         {
-            "project.yml": (PROJECT + LATER).format(storage="parquet"),
+            "project.yml": (PROJECT + LATER).format(storage=storage),
             "formats/everything.yml": lives.FORMAT,
             "models/mirrors.yml": SETTINGS,
             "in/1.jsonl": "\n".join(MESSAGES),
