@@ -400,7 +400,8 @@ def _others() -> list[Change]:
     ]
 
 
-def _numbered(changes: list[Change]) -> tuple[Change, ...]:
+def numbered(changes: list[Change]) -> tuple[Change, ...]:
+    """The changes with their order and their times."""
     out = []
     for order, change in enumerate(changes, 1):
         instant = FIRST_INSTANT + STEP * (order - 1)
@@ -416,7 +417,7 @@ def _numbered(changes: list[Change]) -> tuple[Change, ...]:
     return tuple(out)
 
 
-CHANGES = _numbered([*_lives_of_orders(), *_lives_of_lines(), *_lives_of_visits(), *_numbers(), *_others()])
+CHANGES = numbered([*_lives_of_orders(), *_lives_of_lines(), *_lives_of_visits(), *_numbers(), *_others()])
 TABLES = tuple({change.table.name: change.table for change in CHANGES if change.table}.values())
 
 

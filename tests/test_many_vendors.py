@@ -7,7 +7,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from decimal import Decimal
@@ -310,13 +310,13 @@ def as_shown(row: Mapping[str, Any]) -> Row:
     return {**row, "amount": None if row["amount"] is None else str(row["amount"])}
 
 
-def orders_then(vendor: str) -> tuple[Rows, Rows]:
-    """The rows that the database has in the end, and all versions that they had, as far as a vendor tells of them: not
-    all tell of a full load.
+def orders_then(vendor: str, changes: Iterable[Change] = CHANGES) -> tuple[Rows, Rows]:
+    """The rows of orders that the database has after these changes, and all versions that they had, as far as a vendor
+    tells of them: not all tell of a full load.
     """
     held: dict[int, Row] = {}
     versions: Rows = []
-    for change in CHANGES:
+    for change in changes:
         if change.kind != "row" or change.table is not ORDERS or not ENCODERS[vendor](change):
             continue
         before, after = (as_shown(row) if row else None for row in (change.before, change.after))
