@@ -123,7 +123,7 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     "a variable in a macro": (changed(FILES, "project.yml", "2024", "2025"), {"lately": ["vars.start"]}),
     "a column of a mirror": (
         changed(FILES, "models/mirrors.yml", "id: bigint", "id: string"),
-        {"bought": ["body"], "bought_history": ["body"]},
+        {"bought": ["body"], "bought_history": ["body"], "fits_bought": ["body"]},
     ),
     "a row of a seed": ({"seeds/rates.csv": "currency,rate\nEUR,1.2\n"}, {"rates": ["body"]}),
     "a type of a seed": (

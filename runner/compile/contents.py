@@ -16,7 +16,7 @@ from runner.files import read_text
 from runner.functions.avro.places import Registry
 from runner.project.inputs import Source
 from runner.project.macro_calls import MacroCalls, Named, template_text
-from runner.project.mirror import MirrorQuery
+from runner.project.mirror import Mirror, MirrorQuery
 from runner.project.nodes import (
     Case,
     DataTest,
@@ -170,13 +170,23 @@ def _query(query: object) -> Any:
         case SourcesView(name=name, sources=sources):
             return [name, [source.name for source in sources]]
         case MirrorQuery(mirror=mirror):
-            tables = [[table.source.name, table.name, table.rows] for table in mirror.tables]
-            return [tables, plain_but(mirror, "tables"), plain_but(query, "mirror")]
+            return [*_mirror(mirror), plain_but(query, "mirror")]
     raise AssertionError(f"no contents of {query!r}")
 
 
+def _mirror(mirror: Mirror) -> list[Any]:
+    tables = [[table.source.name, table.name, table.rows] for table in mirror.tables]
+    return [tables, plain_but(mirror, "tables")]
+
+
 def _argument(value: Any) -> Any:
-    return _query(value) if isinstance(value, MirrorQuery) else plain(value)
+    match value:
+        case MirrorQuery():
+            return _query(value)
+        case Mirror():
+            return _mirror(value)
+        case _:
+            return plain(value)
 
 
 def _content(path: Path) -> str:
