@@ -214,8 +214,9 @@ def _newest_batch(session: Any, lake: Lake) -> int:
 
 
 def _fresh(session: Any, lake: Lake, name: str) -> str:
-    """What SQL calls a table, of which the session sees what others have written."""
-    session.catalog.refreshTable(lake.table(name))
+    """What SQL calls a table. The session sees what others have written: of Iceberg it keeps what it has read."""
+    if lake.storage == "iceberg":
+        session.catalog.refreshTable(lake.table(name))
     return lake.table(name)
 
 
