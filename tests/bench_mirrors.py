@@ -21,6 +21,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from runner.storage.delta import Delta
+from runner.storage.iceberg import Iceberg
+from runner.storage.table_format import TableFormat
 from tests.bench import ROOT, WORK, job_of
 from tests.bench_scale import jvm, seconds_of
 from tests.engines import jars
@@ -28,7 +31,7 @@ from tests.engines import jars
 SIZES = tuple(int(size) for size in os.environ.get("BENCH_ROWS", "1000000,10000000").split(","))
 CHANGES = int(os.environ.get("BENCH_CHANGES", "10000"))
 FIRST_BUILD = int(os.environ.get("BENCH_FIRST_BUILD", "5000000"))
-STORAGES = ("delta", "iceberg")
+STORAGES: dict[str, type[TableFormat]] = {"delta": Delta, "iceberg": Iceberg}
 ROUNDS = 3
 ROWS_PER_MESSAGE = 100
 COLUMNS = "id: bigint, customer: bigint, status: string, amount: 'decimal(12,2)', updated_at: timestamp_ntz"
@@ -57,11 +60,6 @@ mirrors:
     history: true
 """
 CATALOGS = {"delta": "", "iceberg": "catalog: {type: hadoop, name: lake, schema: main},"}
-# A plain table has what makes changes cheap, as mirrors do.
-PROPERTIES = {
-    "delta": "'delta.enableDeletionVectors' = 'true'",
-    "iceberg": ", ".join(f"'write.{change}.mode' = 'merge-on-read'" for change in ("merge", "delete", "update")),
-}
 PLAIN_MERGE = """
 merge into {plain} as own using (
   select * from (
@@ -203,8 +201,10 @@ def _session(lake: Lake) -> Iterator[Any]:
 
 
 def _plain_table(session: Any, lake: Lake) -> None:
+    """A table that has what makes changes cheap, as mirrors do."""
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in STORAGES[lake.storage].changing_properties.items())
     session.sql(
-        f"create table {lake.table('plain')} using {lake.storage} tblproperties ({PROPERTIES[lake.storage]}) "
+        f"create table {lake.table('plain')} using {lake.storage} tblproperties ({properties}) "
         f"as select {', '.join(TYPES)} from {lake.table('orders')}"
     )
 

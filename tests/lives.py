@@ -8,7 +8,7 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 # A format of our own, which can tell all that a changelog can hold.
 FORMAT = """\
@@ -34,6 +34,7 @@ KEY = ("life", "id")
 TYPES = {"life": "int", "id": "bigint", "a": "varchar(20)", "b": "decimal(10,2)", "c": "varchar(20)"}
 FIRST_MOMENT = 1714528800000
 Row = Mapping[str, str | None]
+Sent = TypeVar("Sent")
 
 
 class Message(NamedTuple):
@@ -54,6 +55,13 @@ class Message(NamedTuple):
         """The message as it is sent."""
         told = {"op": self.op, "n": self.n, "at": self.at, "table": table, "key": list(KEY), "types": TYPES}
         return json.dumps({**told, "old": self.old, "new": self.new})
+
+
+def shuffled(sent: list[Sent], runs: int, chance: random.Random) -> list[list[Sent]]:
+    """What each of some runs reads: all in any order, a quarter of it twice."""
+    told = sent + chance.sample(sent, len(sent) // 4)
+    chance.shuffle(told)
+    return [told[run::runs] for run in range(runs)]
 
 
 @dataclass

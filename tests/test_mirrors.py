@@ -70,9 +70,7 @@ def random_messages(seed: int, number: int, steps: int) -> dict[str, tuple[list[
             told[name] = (lived, in_order(name, lived))
             continue
         texts = [message.text(name) for life in lived for message in life.messages]
-        texts += chance.sample(texts, len(texts) // 4)
-        chance.shuffle(texts)
-        told[name] = (lived, [texts[run::RUNS] for run in range(RUNS)])
+        told[name] = (lived, lives.shuffled(texts, RUNS, chance))
     return told
 
 

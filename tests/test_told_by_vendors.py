@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.lives import shuffled
 from tests.logical_changes import ORDERS, Change, numbered
 from tests.test_many_vendors import (
     BY_ARRIVAL,
@@ -25,6 +26,7 @@ from tests.test_many_vendors import (
     run,
     source_of,
 )
+from tests.test_storages import STORAGES, TARGETS
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 # With full images, patches, before images of what has changed, halves of updates.
@@ -41,12 +43,6 @@ VENDORS = (
     "dataworks",
     "maxwell",
 )
-STORAGES = ("parquet", "delta", "iceberg")
-TARGETS = """
-parquet: {path: lake/parquet}
-delta: {storage: delta, path: lake/delta}
-iceberg: {storage: iceberg, path: lake/iceberg, catalog: {type: hadoop}}
-"""
 RUNS, STEPS = 3, 120
 
 
@@ -82,9 +78,7 @@ def parts(vendor: str, life: tuple[Change, ...], chance: Random) -> list[list[by
     sent = [message for change in life for message in ENCODERS[vendor](change)]
     if vendor in BY_ARRIVAL:
         return [sent[len(sent) * run // RUNS : len(sent) * (run + 1) // RUNS] for run in range(RUNS)]
-    sent += chance.sample(sent, len(sent) // 4)
-    chance.shuffle(sent)
-    return [sent[run::RUNS] for run in range(RUNS)]
+    return shuffled(sent, RUNS, chance)
 
 
 @pytest.mark.soak
@@ -94,9 +88,8 @@ def test_mirrors_of_random_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     lives = {vendor: random_life(chance) for vendor in VENDORS}
     told = {vendor: parts(vendor, life, chance) for vendor, life in lives.items()}
     project = {
-        "name": "told",
+        **yaml.safe_load(TARGETS),
         "target": storage,
-        "targets": yaml.safe_load(TARGETS),
         "sources": [source_of(vendor) for vendor in VENDORS],
     }
     (tmp_path / "project.yml").write_text(yaml.safe_dump(project, allow_unicode=True, sort_keys=False))

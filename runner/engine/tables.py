@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -11,7 +12,7 @@ from runner.contract import COLUMNS
 from runner.engine import streams
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.contracts import broken_contract_explained, check_contract, layout_of_columns
-from runner.engine.errors import QueryFailed, query_errors
+from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.files import files_of
 from runner.engine.increment import as_written, checked_key, columns_after, duplicate_keys_explained
 from runner.engine.progress import Position, Progress
@@ -100,6 +101,21 @@ class Tables:
         with query_errors():
             self.checkpoint(name).check()
             self.storage.check_changelog(name)
+
+    @contextmanager
+    def naming_damage(self, name: str) -> Iterator[None]:
+        """Raises Spark's errors as QueryFailed. If a file of a changelog or of its checkpoint cannot be read, the error
+        says which.
+        """
+        try:
+            with query_errors():
+                yield
+        except SparkGone:
+            raise
+        except QueryFailed as failure:
+            if not failure.is_of_disk:
+                self.check_changelog(name)
+            raise
 
     # --- views, for a run
 

@@ -165,13 +165,11 @@ class Landing:
         which, and if messages were lost before they were read, which these are.
         """
         try:
-            with query_errors():
+            with self.tables.naming_damage(source.model):
                 yield
         except SparkGone:
             raise
         except QueryFailed as failure:
-            if not failure.is_of_disk:
-                self.tables.check_changelog(source.model)
             topics = source.messages.topics
             if not topics:
                 raise
