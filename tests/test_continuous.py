@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from runner.cli import main
-from runner.engine.errors import QueryFailed
+from runner.engine.errors import QueryFailed, query_errors
 from runner.project.nodes import Model, Node, SqlText
 from runner.run import continuous
 from runner.run.continuous import Continuous, Stream
@@ -441,7 +441,7 @@ class Query:
 
 NODE = Node("app_to_changelog", "model", Model(SqlText(""), "streaming"))
 # What is asked of its source is only whether it reads topics.
-SOURCE: Any = SimpleNamespace(messages=SimpleNamespace(topics=None))
+SOURCE: Any = SimpleNamespace(model="a", messages=SimpleNamespace(topics=None))
 NOTHING: Any = None
 
 
@@ -518,7 +518,8 @@ def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
             raise ConnectionRefusedError
 
     def result(signals: int) -> Result:
-        landing = Landing(compiled=NOTHING, spark=NOTHING, tables=NOTHING, reads=dict, run_id="")
+        tables: Any = SimpleNamespace(naming_damage=lambda _: query_errors())
+        landing = Landing(compiled=NOTHING, spark=NOTHING, tables=tables, reads=dict, run_id="")
         watcher: Any = SimpleNamespace(finished=lambda *_: None)
         alone = following(NOTHING, [], 2)
         watched = Continuous(
