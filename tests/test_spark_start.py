@@ -15,6 +15,7 @@ import pytest
 
 from tests.engines import ROOT
 from tests.pages import section
+from tests.test_cluster import wait_until
 
 
 def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -87,35 +88,26 @@ def test_a_spark_that_has_ended(project: Callable[..., Path], method: str, code:
     assert "the JVM of Spark has ended" in ran.stderr and "bug" not in ran.stderr, ran.stderr
 
 
-def ended(folder: Path, **environment: str) -> None:
-    ran = run(folder, **environment)
-    assert ran.returncode == 0, ran.stderr
-
-
 @pytest.mark.spark
 @pytest.mark.soak
 def test_an_archive_of_classes_is_written_by_one_run_and_read_by_the_next(project: Callable[..., Path]) -> None:
     settings, written = section(ROOT / "docs/production.md", "Runs that start faster")
-    folder = project()
+    message = {"type": "INSERT", "database": "d", "table": "t", "data": [{"id": "1"}], "pkNames": ["id"]}
+    folder = project({"in/a.jsonl": json.dumps(message)})
     archive, loaded = folder / "classes.jsa", folder / "loaded.log"
     targets = settings.text.replace("/srv/shop/classes.jsa", f"{archive} -Xlog:class+load:file={loaded}")
-    (folder / "project.yml").write_text(
-        f"target: local\n{targets}sources: [{{name: app, format: canal, files: in/*}}]\n"
-    )
-    message = {"type": "INSERT", "database": "d", "table": "t", "data": [{"id": "1"}], "pkNames": ["id"]}
-    (folder / "in").mkdir(exist_ok=True)
-    (folder / "in" / "a.jsonl").write_text(json.dumps(message))
+    project({"project.yml": f"target: local\n{targets}sources: [{{name: app, format: canal, files: in/*}}]\n"})
 
     variable, command = written.text.strip().split(" ", 1)
     assert command == "runner run"
     name, value = variable.split("=")
     # Tests have options of their own, with another archive.
-    ended(folder, JAVA_TOOL_OPTIONS="", **{name: value})
-    for _ in range(60):
-        if archive.exists():
-            break
-        time.sleep(1)
-    ended(folder, JAVA_TOOL_OPTIONS="")
+    wrote = run(folder, JAVA_TOOL_OPTIONS="", **{name: value})
+    assert wrote.returncode == 0, wrote.stderr
+    # Java goes on to write it when the command has ended.
+    wait_until(lambda: archive.exists() and time.time() - archive.stat().st_mtime > 2)
+    read = run(folder, JAVA_TOOL_OPTIONS="")
+    assert read.returncode == 0, read.stderr
     loads = [line for line in loaded.read_text().splitlines() if " org.apache.spark." in line]
     assert sum(line.endswith("shared objects file (top)") for line in loads) > 1000
     assert sum(line.endswith(".jar") for line in loads) < 100

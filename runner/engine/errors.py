@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +84,21 @@ def query_errors() -> Iterator[None]:
     except OSError as error:
         said = refused(error)
         raise QueryFailed(f"{said.message}: {said.hint}") from error
+
+
+@contextmanager
+def telling(tell: Callable[[QueryFailed], None]) -> Iterator[None]:
+    """Raises Spark's errors as QueryFailed. `tell` is called with each before, and may raise one that says more; of a
+    JVM that has ended there is no more to say.
+    """
+    try:
+        with query_errors():
+            yield
+    except SparkGone:
+        raise
+    except QueryFailed as failure:
+        tell(failure)
+        raise
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from pyspark import cloudpickle
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from runner import functions
-from runner.engine.errors import QueryFailed, SparkGone, query_errors
+from runner.engine.errors import QueryFailed, telling
 from runner.functions import udfs
 from runner.functions.avro.layout import Layout
 from runner.project.sql_functions import SqlFunction
@@ -146,18 +146,15 @@ class SessionFunctions:
                 self.session.sql(statement)
 
 
-@contextmanager
-def _explained(function: SqlFunction) -> Iterator[None]:
+def _explained(function: SqlFunction) -> AbstractContextManager[None]:
     """Raises what Spark says about a function as QueryFailed, with the place of the function."""
-    try:
-        with query_errors():
-            yield
-    except SparkGone:
-        raise
-    except QueryFailed as failure:
+
+    def place(failure: QueryFailed) -> None:
         # Not the place that Spark names, which may be one in the function's expression.
         said = TAKEN_BY_SPARK if "ROUTINE_ALREADY_EXISTS" in failure.message else failure.message
         raise QueryFailed(f'the SQL function "{function.name}" at {function.where}: {said}') from None
+
+    return telling(place)
 
 
 @contextmanager

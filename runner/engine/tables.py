@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -12,7 +12,7 @@ from runner.contract import COLUMNS
 from runner.engine import streams
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.contracts import broken_contract_explained, check_contract, layout_of_columns
-from runner.engine.errors import QueryFailed, SparkGone, query_errors
+from runner.engine.errors import QueryFailed, query_errors, telling
 from runner.engine.files import files_of
 from runner.engine.increment import as_written, checked_key, columns_after, duplicate_keys_explained
 from runner.engine.progress import Position, Progress
@@ -102,20 +102,16 @@ class Tables:
             self.checkpoint(name).check()
             self.storage.check_changelog(name)
 
-    @contextmanager
-    def naming_damage(self, name: str) -> Iterator[None]:
+    def naming_damage(self, name: str) -> AbstractContextManager[None]:
         """Raises Spark's errors as QueryFailed. If a file of a changelog or of its checkpoint cannot be read, the error
         says which.
         """
-        try:
-            with query_errors():
-                yield
-        except SparkGone:
-            raise
-        except QueryFailed as failure:
+
+        def look(failure: QueryFailed) -> None:
             if not failure.is_of_disk:
                 self.check_changelog(name)
-            raise
+
+        return telling(look)
 
     # --- views, for a run
 

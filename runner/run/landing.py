@@ -12,7 +12,7 @@ from typing import Any
 from runner.compile.compiled import Compiled
 from runner.counts import counted, enumeration
 from runner.engine.checkpoint import Fingerprint
-from runner.engine.errors import QueryFailed, SparkGone, query_errors
+from runner.engine.errors import QueryFailed, query_errors, telling
 from runner.engine.kafka import topics_now
 from runner.engine.landed import Landed
 from runner.engine.messages import source_view
@@ -164,18 +164,16 @@ class Landing:
         """Raises Spark's errors as QueryFailed. If a file of the table or its checkpoint cannot be read, the error says
         which, and if messages were lost before they were read, which these are.
         """
-        try:
-            with self.tables.naming_damage(source.model):
-                yield
-        except SparkGone:
-            raise
-        except QueryFailed as failure:
-            topics = source.messages.topics
-            if not topics:
-                raise
+
+        def look(failure: QueryFailed) -> None:
+            if not source.messages.topics:
+                return
             if SAYS_LOST.search(failure.message):
                 self._lost(source)
             raise QueryFailed(without_secrets(failure.message), failure.place) from None
+
+        with telling(look), self.tables.naming_damage(source.model):
+            yield
 
     def _lost(self, source: Source) -> tuple[str, ...]:
         """Notes on messages that Kafka lost before they were read; raises QueryFailed unless the source allows loss."""
