@@ -48,13 +48,17 @@ class Landing:
     def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
         """Lands new messages; returns what has landed, and notes for the user."""
         with self.explained(source):
-            query, notes = self.start(source, ALL_NEW)
+            notes = self._ready(source)
+            if self.files[source.name].all_read():
+                self.tables.checkpoint(source.model).check()
+                return Landed(), notes
+            query, lost = self._started(source, ALL_NEW)
             landed = self._awaited(source, query)
             for options in self.files[source.name].streams()[1:]:
                 self.read_source(source, options)
                 query = self.tables.start(source.model, self.compiled.nodes[source.model].sql, self.run_id, ALL_NEW)
                 landed += self._awaited(source, query)
-        return landed, notes
+        return landed, notes + lost
 
     def _awaited(self, source: Source, query: Any) -> Landed:
         """What a stream has landed when it has ended."""
@@ -111,19 +115,29 @@ class Landing:
 
     def start(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
         """Starts the stream of a source; returns Spark's query, and notes for the user."""
-        model, compiled, files = source.model, self.compiled.nodes[source.model], self._found(source)
-        notes = self._refreshed(model)
-        check_moment(model, self.tables)
-        notes += self._notes(source, compiled.meaning) + self._changed(files)
+        notes = self._ready(source)
+        query, lost = self._started(source, trigger)
+        return query, notes + lost
+
+    def _ready(self, source: Source) -> tuple[str, ...]:
+        """Checks what a source is read from and where it lands; returns notes."""
+        files, notes = self._found(source), self._refreshed(source.model)
+        check_moment(source.model, self.tables)
+        return notes + self._notes(source, self.compiled.nodes[source.model].meaning) + self._changed(files)
+
+    def _started(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
+        """Starts the stream of a source that is ready; returns Spark's query, and notes on messages that are lost."""
+        model, compiled, files = source.model, self.compiled.nodes[source.model], self.files[source.name]
+        lost: tuple[str, ...] = ()
         self.read_source(source, files.streams()[0])
         self.spark.register(compiled.functions, compiled.sql_functions)
         if source.messages.topics:
-            notes += self._lost(source)
+            lost = self._lost(source)
             with self.explained(source):
                 self._finish_batch(model, compiled.sql)
         else:
             self.spark.measures.expect(model, *files.to_read())
-        return self.tables.start(model, compiled.sql, self.run_id, trigger), notes
+        return self.tables.start(model, compiled.sql, self.run_id, trigger), lost
 
     def _refreshed(self, model: str) -> tuple[str, ...]:
         """Removes what has landed, if this run is a full refresh or finishes one; returns a note then."""
