@@ -1,0 +1,71 @@
+"""What is known of a source's files before Spark looks at them: whether a stream would find anything new."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.engine.checkpoint import Checkpoint
+from runner.engine.files import LocalFiles
+from runner.engine.tables import Tables
+from runner.project.inputs import Messages
+from runner.run.source_files import SourceFiles
+
+PROJECT = """
+name: p
+target: local
+targets: {local: {storage: parquet, path: warehouse}}
+sources:
+  - {name: app, format: canal, zone: UTC, files: "in/*.jsonl"}
+"""
+MESSAGE = {"type": "INSERT", "database": "d", "table": "t", "data": [{"id": "1"}], "pkNames": ["id"], "isDdl": False}
+
+
+def nothing(folder: Path) -> None:
+    """Leaves everything as it is."""
+
+
+CHANGES: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "as it was": (nothing, True),
+    "a file is new": (lambda folder: (folder / "in/c.jsonl").write_text("{}"), False),
+    "an empty file is new": (lambda folder: (folder / "in/c.jsonl").write_text(""), True),
+    "a file is gone": (lambda folder: (folder / "in/b 1.jsonl").unlink(), False),
+    "a batch was begun": (lambda folder: (folder / "checkpoint/offsets/1").write_text("v1\n{}\n{}"), False),
+    "a file's batch was not committed": (lambda folder: (folder / "checkpoint/commits/0").unlink(), False),
+    "the name Spark passes over": (lambda folder: (folder / "in/_c.jsonl").write_text("{}"), False),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_stream_is_not_needed_where_all_files_were_read(tmp_path: Path, change: str) -> None:
+    for name in ("in", "checkpoint/offsets", "checkpoint/commits", "checkpoint/sources/0"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("a", "b 1"):
+        (tmp_path / f"in/{name}.jsonl").write_text("{}")
+    read = [{"path": f"file://{tmp_path}/in/{name}.jsonl", "timestamp": 1, "batchId": 0} for name in ("a", "b%201")]
+    (tmp_path / "checkpoint/sources/0/0").write_text("\n".join(["v1", *map(json.dumps, read)]))
+    (tmp_path / "checkpoint/offsets/0").write_text("v1\n{}\n{}")
+    (tmp_path / "checkpoint/commits/0").write_text("v1\n{}")
+    apply, expected = CHANGES[change]
+    apply(tmp_path)
+    checkpoint = Checkpoint(LocalFiles(), str(tmp_path / "checkpoint"))
+    assert SourceFiles.found(Messages("files", f"{tmp_path}/in/*.jsonl"), checkpoint).all_read() is expected
+    assert not SourceFiles.found(Messages("files", "s3a://in/*.jsonl"), checkpoint).all_read()
+
+
+def test_a_run_starts_no_stream_where_nothing_is_new(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project({"project.yml": PROJECT, "in/1.jsonl": json.dumps(MESSAGE) + "\n"})
+    assert "[1 messages: 1 row" in runner("run", "-s", "app_to_changelog").err
+    start = Tables.start
+    monkeypatch.setattr(Tables, "start", None)
+    ran = runner("run", "-s", "app_to_changelog")
+    assert ran.code == 0 and "[no new messages" in ran.err, ran.err
+    monkeypatch.setattr(Tables, "start", start)
+    for name, words in (("2", []), ("3", ["--full-refresh"])):
+        (folder / f"in/{name}.jsonl").write_text(json.dumps(MESSAGE) + "\n")
+        expected = 3 if words else 1
+        ran = runner("run", "-s", "app_to_changelog", *words)
+        assert ran.code == 0 and f"[{expected} messages: {expected} row" in ran.err, ran.err
