@@ -56,7 +56,7 @@ def test_a_stream_is_not_needed_where_all_files_were_read(tmp_path: Path, change
     assert not SourceFiles.found(Messages("files", "s3a://in/*.jsonl"), checkpoint).all_read()
 
 
-@pytest.mark.spark
+@pytest.mark.usefixtures("spark", "interpreted")
 def test_a_run_starts_no_stream_where_nothing_is_new(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = project({"project.yml": PROJECT, "in/1.jsonl": json.dumps(MESSAGE) + "\n"})
     assert "[1 messages: 1 row" in runner("run", "-s", "app_to_changelog").err
