@@ -178,7 +178,6 @@ def _land(spark: Spark, job: Job, source: Source) -> None:
     from runner.commands.job import parts_of
 
     landing = parts_of(job, spark, "bench").landing
-    landing.tables.refreshes.begin([source.model], "bench")
     landed, _ = landing.land(source)
     assert landed.messages
     landing.read_source(source)

@@ -195,8 +195,6 @@ def seconds_of(job: Job, threads: int = 1) -> float:
     project = job.workspace.project
     with Spark(project.target, project.root / "spark.log", job.library) as spark:
         parts = parts_of(job, spark, "bench")
-        if job.full_refresh:
-            parts.tables.refreshes.begin(job.growing, "bench")
         began = time.perf_counter()
         results = execute_nodes(job, parts, Report(quiet=True), threads)
         seconds = time.perf_counter() - began

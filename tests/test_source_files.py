@@ -24,12 +24,8 @@ sources:
 MESSAGE = {"type": "INSERT", "database": "d", "table": "t", "data": [{"id": "1"}], "pkNames": ["id"], "isDdl": False}
 
 
-def nothing(folder: Path) -> None:
-    """Leaves everything as it is."""
-
-
 CHANGES: dict[str, tuple[Callable[[Path], object], bool]] = {
-    "as it was": (nothing, True),
+    "as it was": (lambda folder: None, True),
     "a file is new": (lambda folder: (folder / "in/c.jsonl").write_text("{}"), False),
     "an empty file is new": (lambda folder: (folder / "in/c.jsonl").write_text(""), True),
     "a file is gone": (lambda folder: (folder / "in/b 1.jsonl").unlink(), False),
@@ -60,13 +56,11 @@ def test_a_stream_is_not_needed_where_all_files_were_read(tmp_path: Path, change
 def test_a_run_starts_no_stream_where_nothing_is_new(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = project({"project.yml": PROJECT, "in/1.jsonl": json.dumps(MESSAGE) + "\n"})
     assert "[1 messages: 1 row" in runner("run", "-s", "app_to_changelog").err
-    start = Tables.start
-    monkeypatch.setattr(Tables, "start", None)
-    ran = runner("run", "-s", "app_to_changelog")
+    with monkeypatch.context() as without_streams:
+        without_streams.setattr(Tables, "start", None)
+        ran = runner("run", "-s", "app_to_changelog")
     assert ran.code == 0 and "[no new messages" in ran.err, ran.err
-    monkeypatch.setattr(Tables, "start", start)
-    for name, words in (("2", []), ("3", ["--full-refresh"])):
+    for name, words, expected in (("2", (), 1), ("3", ("--full-refresh",), 3)):
         (folder / f"in/{name}.jsonl").write_text(json.dumps(MESSAGE) + "\n")
-        expected = 3 if words else 1
         ran = runner("run", "-s", "app_to_changelog", *words)
         assert ran.code == 0 and f"[{expected} messages: {expected} row" in ran.err, ran.err

@@ -140,8 +140,6 @@ def _worked(
             if spark.server_session:
                 locks.session(spark.server_session)
             parts = parts_of(job, spark, run_id, signals)
-            if job.full_refresh:
-                parts.tables.refreshes.begin(job.growing, run_id)
             try:
                 results = work(parts)
             except Interrupted as error:
@@ -154,11 +152,11 @@ def _worked(
 
 
 def parts_of(job: Job, spark: Spark, run_id: str = "", signals: StopSignals | None = None) -> Parts:
-    """What runs the nodes of a job in a session."""
+    """What runs the nodes of a job in a session. If the job is a full refresh, that has begun then."""
     from runner.run.parts import Parts
 
     macro = job.workspace.templates.call
-    return Parts(
+    parts = Parts(
         job.workspace.graph,
         job.compiled,
         spark,
@@ -169,6 +167,9 @@ def parts_of(job: Job, spark: Spark, run_id: str = "", signals: StopSignals | No
         job.reads_nothing,
         job.elsewhere,
     )
+    if job.full_refresh:
+        parts.tables.refreshes.begin(job.growing, run_id)
+    return parts
 
 
 def open_spark(target: Target, log: Path, library: Library | None, report: Report) -> Spark:

@@ -73,6 +73,11 @@ class Checkpoint:
         """The number of the newest batch that was started; -1 if there is none."""
         return max(self._numbers("offsets"), default=-1)
 
+    @property
+    def has_unfinished_batch(self) -> bool:
+        """Whether a batch was started and not committed."""
+        return self.newest_plan > self.newest_commit
+
     def check(self) -> None:
         """Raises Damaged, or the error of the system, for a file of Spark's in it that cannot be read: Spark's own
         errors do not name it.

@@ -46,8 +46,7 @@ class Maintenance:
         """Raises QueryFailed after a run that was interrupted: its batch may be in the table and not in the checkpoint,
         and what shows that it is in the table must not be removed.
         """
-        checkpoint = self.tables.checkpoint(name)
-        if checkpoint.newest_plan > checkpoint.newest_commit:
+        if self.tables.checkpoint(name).has_unfinished_batch:
             raise QueryFailed(
                 f'the last run of "{name}" was interrupted and has to be finished first: runner run -s {name}'
             )

@@ -61,10 +61,9 @@ class SourceFiles:
         """Whether a stream would find nothing to read: the files that are there are those that committed batches have
         read. False where that is not known; also if a file that was read is gone, since its folder may be unreadable.
         """
-        committed = self.checkpoint.newest_commit
-        is_at_rest = committed >= 0 and self.checkpoint.newest_plan == committed
-        there = {str(path) for path in self.there}
-        return bool(self.messages.local_pattern) and is_at_rest and self.checkpoint.paths_read() == there
+        if not self.messages.local_pattern or self.checkpoint.newest_commit < 0 or self.checkpoint.has_unfinished_batch:
+            return False
+        return self.checkpoint.paths_read() == {str(path) for path in self.there}
 
     def passed_over(self) -> list[str]:
         """The files that were there and that Spark has not read, though it has read all that it finds."""
