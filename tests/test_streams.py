@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -362,3 +363,25 @@ def test_a_run_that_a_person_breaks_off_says_what_was_cut_and_the_next_one_goes_
     assert results["counted"] == ("skipped", "because the run was interrupted")
     assert main(["build", "-q"]) == 0
     assert rows(capsys, "select * from {{ ref('counted') }}") == [{"n": 40_000, "ids": 40_000}]
+
+
+def test_a_run_goes_on_after_one_that_was_killed_while_it_wrote_its_first_plan(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spark starts no first batch where a plan is half written, though that is what a kill may leave."""
+    file = folder / "in/1.jsonl"
+    file.write_text("\n".join(message(n) for n in range(3)))
+    checkpoint = folder / "warehouse/_checkpoints/app_to_changelog"
+    entry = {"path": file.as_uri(), "timestamp": file.stat().st_mtime_ns // 1_000_000, "batchId": 0}
+    left = {
+        "metadata": json.dumps({"id": str(uuid.uuid4())}),
+        "sources/0/0": "v1\n" + json.dumps(entry),
+        "offsets/.0.95f2cd35-6a4c-4e6b-8b3c-2f5a4bb8bd1b.tmp": "v1\n",
+        "offsets/..0.95f2cd35-6a4c-4e6b-8b3c-2f5a4bb8bd1b.tmp.crc": "",
+    }
+    for name, text in left.items():
+        (checkpoint / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkpoint / name).write_text(text)
+    assert main(["run", "-q"]) == 0, capsys.readouterr().err
+    assert [row["id"] for row in rows(capsys, LANDED)] == ["0", "1", "2"]
+    assert not list(checkpoint.glob("offsets/.*.tmp*"))

@@ -95,12 +95,16 @@ class Checkpoint:
         for path in self._missing():
             raise Damaged(path, "missing")
 
-    def drop_lone_checksums(self) -> None:
-        """Removes checksums of commits that are gone: they would keep Spark from writing these again. A batch without
-        its commit is one whose run was killed before it.
+    def drop_leftovers(self) -> None:
+        """Removes what a killed run may have left and Spark does not start over: unfinished files, and checksums of
+        commits that are gone. A batch without its commit is one whose run was killed before it.
         """
         for name in gone_beside_checksums(self.files.names(f"{self.folder}/commits")):
             self.files.remove(f"{self.folder}/commits/.{name}.crc")
+        for log in ("offsets", "commits"):
+            for name in self.files.names(f"{self.folder}/{log}"):
+                if name.startswith(".") and name.endswith((".tmp", ".tmp.crc")):
+                    self.files.remove(f"{self.folder}/{log}/{name}")
 
     def _missing(self) -> Iterator[str]:
         """Files of Spark's that were there when the newest batch was started."""

@@ -271,7 +271,7 @@ class Tables:
         frame = streams.changelog_stream(self.spark, sql, self.macro("landed_counts"), run_id)
         self.storage.create_changelog(name)
         checkpoint = self.checkpoint(name)
-        checkpoint.drop_lone_checksums()
+        checkpoint.drop_leftovers()
         if checkpoint.newest_commit < 0:
             checkpoint.write_table(self.storage.identity(name) or "")
         return streams.start(frame, name, checkpoint.folder, self.storage.sink(name), trigger)
