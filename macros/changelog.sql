@@ -98,12 +98,8 @@ exploded as (
     {%- for entry in plan.meta if entry.members %}
     {{ member_of_row(entry) }} as {{ name(entry.column) }},
     {%- endfor %}
-    {{ clean_image(sent_before(plan.images), plan, plan.images.before) }} as sent_before,
-    {{ clean_image(sent_after(plan.images), plan, plan.images.after) }} as sent_after
-    {%- else %}
-    {{ clean_image('if(reason is null, found_before, null)', plan, plan.images.before) }} as sent_before,
-    {{ clean_image('if(reason is null, found_after, null)', plan, plan.images.after) }} as sent_after
     {%- endif %}
+    {{ [columns_of_image(plan, plan.images.before) ~ ' as sent_before', columns_of_image(plan, plan.images.after) ~ ' as sent_after'] | in_lines(4) }}
     {%- if plan.images.may_lack_columns %},
     if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as named_columns
     {%- elif plan.images.name_columns %},
@@ -144,7 +140,13 @@ texts as (
 images as (
   select *,
     {{ image_before(plan) }} as before,
-    {{ image_after(plan) }} as after
+    {{ image_after(plan) }} as after, map_keys(sent_before) as columns_before{{ ', map_keys(sent_after) as columns_after' if plan.images.after.laid_over and not plan.images.before.laid_over }}
+    {%- if plan.tells_as_sent %},
+    {{ columns_as_sent(plan) }} as columns_as_sent
+    {%- endif %}
+    {%- if plan.tells_ambiguous_times %},
+    {{ ambiguous_times(plan) }} as ambiguous_times
+    {%- endif %}
   from {{ 'texts' if plan.values.readers else 'exploded' }}
 ),
 

@@ -126,14 +126,18 @@ case{% for verdicts, value in column.groups %} when verdict {{ one_of(verdicts) 
 {%- macro choice_of_time(choice, zone) -%}
 {%- if choice.by is defined -%} {%- call(value) switch(choice) -%} {{ time(value, zone) }} {%- endcall -%}
 {%- else -%}
-{%- set sent = shifted(known(field(choice.path), choice.unknown), choice.shift) -%}
-{%- if choice.reader == 'epoch_s' -%} instant_of_seconds({{ sent }})
-{%- elif choice.reader == 'epoch_us' -%} instant_of_microseconds({{ sent }})
-{%- elif choice.reader == 'epoch_ns' -%} instant_of_nanoseconds({{ sent }})
-{%- elif choice.reader == 'zoned' -%} instant_with_offset({{ sent }})
-{%- elif choice.reader == 'local' -%} {{ instant_here(sent, zone) }}
-{%- else -%} instant_of_milliseconds({{ sent }})
+{%- set instant = instant_of(choice.reader, shifted(field(choice.path), choice.shift), zone) -%}
+{{ 'if(' ~ field(choice.path) ~ ' ' ~ one_of(choice.unknown) ~ ', null, ' ~ instant ~ ')' if choice.unknown else instant }}
 {%- endif -%}
+{%- endmacro -%}
+
+{%- macro instant_of(reader, sent, zone) -%}
+{%- if reader == 'epoch_s' -%} instant_of_seconds({{ sent }})
+{%- elif reader == 'epoch_us' -%} instant_of_microseconds({{ sent }})
+{%- elif reader == 'epoch_ns' -%} instant_of_nanoseconds({{ sent }})
+{%- elif reader == 'zoned' -%} instant_with_offset({{ sent }})
+{%- elif reader == 'local' -%} {{ instant_here(sent, zone) }}
+{%- else -%} instant_of_milliseconds({{ sent }})
 {%- endif -%}
 {%- endmacro -%}
 
@@ -281,7 +285,8 @@ case
 {%- endmacro -%}
 
 {%- macro op_of(plan) -%}
-{%- set statement = column_value(plan.columns['statement'], plan.zone) -%}
+{%- set column = plan.columns['statement'] -%}
+{%- set statement = column_value(column, plan.zone) if column.by_verdict or column.value | length > 1 else plain(column.value) -%}
 case
       {%- for verdict, ddl in plan.verdicts.ddl.items() %}
       when verdict = {{ text(verdict) }} then {{ ddl_op(ddl, statement) }}

@@ -32,7 +32,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival{{ ', nth' if plan.has_parts }}, raw, if(message.reason is null, message.document, null) as m, {{ "damage, if(damage is not null, 'bad-frames', message.reason)" if plan.spec.message.frames else 'message.reason' }} as parse_error
+  select origin, arrival{{ ', nth' if plan.has_parts }}, raw, message.document as m, {{ "damage, if(damage is not null, 'bad-frames', message.reason)" if plan.spec.message.frames else 'message.reason' }} as parse_error
     {%- if plan.images.in_json or plan.images.in_lists %}, message.misfits{% endif %}
     {%- if plan.images.in_lists and plan.spec.drop %},{{ hidden_members(plan) }}{% endif %}
   from (
@@ -156,40 +156,33 @@ comment 'The message, if it is not one document in which each field has the usua
 return {% if plan.json.is_flat %}raw;{% else %}if(coalesce(m.`_seal` = {{ seal('raw') }} and m.`_corrupt_record` is null and is_valid_utf8(raw){% if plan.json.exact %} and not (false
   {{- holds_nested(plan) }}){% endif %}, false), null, raw);{% endif %}
 
-create function {{ name(plan.prefix ~ '_document') }}(
-  marked string comment 'the pattern of a marked number',
-  mark string comment 'what stands behind a marked backslash',
-  {%- for path, members in plan.json.texts.items() %}
-  {{ name(texts_of(path)) }} {{ type_of_texts(members, 4) }} comment 'the texts in this place of the message'{{ ',' if not loop.last or plan.json.others }}
-  {%- endfor %}
-  {%- for path, kind in plan.json.others %}
-  {{ name(path | join('_')) }} {{ kind }} comment 'what stands in this place'{{ ',' if not loop.last }}
-  {%- endfor %})
-returns {{ type }}
-comment 'A document, from its parts.'
-return {{ struct_in_parts(plan, plan.json.fields, [], 0) }};
-
+{#- A lambda holds what is used more than once: Spark computes arguments for every message, and what is in a branch only where it is taken. #}
 create function {{ name(plan.prefix ~ '_message') }}(
   document {{ type }} comment 'the document of a message of the usual shape',
   unusual string comment 'the text of any other message',
   json string comment 'the same, as it is read')
 returns struct<document {{ type }}, misfits array<string>, reason string>
-comment 'The document of a message, with the places of images that hold something else. It counts only where there is no reason against it.'
-return if(unusual is null, named_struct('document', document, 'misfits', null, 'reason', null), named_struct(
-  'document', {{ name(plan.prefix ~ '_document') }}(
-    {{ marked_number('unusual') }},
-    concat('\uFFFF', xxhash64(unusual), ';'),
-    {%- for path, members in plan.json.texts.items() %}
-    {{ read_at(path, type_of_texts(members, 4)) }}{{ ',' if not loop.last or plan.json.others }}
+comment 'The document of a message, with the places of images that hold something else; or the reason why there is none.'
+return if(unusual is null, named_struct('document', document, 'misfits', null, 'reason', null), get(transform(array(struct(
+    why_not_read(unusual, json) as reason,
+    {{ marked_number('unusual') }} as marked,
+    concat('\uFFFF', xxhash64(unusual), ';') as mark
+    {%- for path, members in plan.json.texts.items() %},
+    {{ read_at(path, type_of_texts(members, 4)) }} as {{ name(texts_of(path)) }}
     {%- endfor %}
-    {%- for path, kind in plan.json.others %}
-    {{ rows_at(path) if kind == 'array<map<string,string>>' else names_at(path) if kind == 'array<string>' else read_at(path, kind) }}{{ ',' if not loop.last }}
-    {%- endfor %}),
-  'misfits', {{ misfits(plan) }},
-  'reason', why_not_read(unusual, json)));
+    {%- for path, kind in plan.json.others %},
+    {{ rows_at(path) if kind == 'array<map<string,string>>' else names_at(path) if kind == 'array<string>' else read_at(path, kind) }} as {{ name(path | join('_')) }}
+    {%- endfor %})),
+  found -> named_struct(
+    'document', if(found.reason is null, {{ struct_in_parts(plan, plan.json.fields, [], 4) }}, null),
+    'misfits', {{ misfits(plan) }},
+    'reason', found.reason)), 0));
 {% endmacro -%}
 
 {%- macro texts_of(path) -%} {{ (['texts'] + (path | list)) | join('_') }} {%- endmacro -%}
+
+{#- What was found of a message that is read field by field. -#}
+{%- macro found(part) -%} found.{{ name(part) }} {%- endmacro -%}
 
 {%- macro type_of_texts(members, indent) -%}
 {%- set parts = [] -%}
@@ -206,7 +199,7 @@ from_json(json, '{% for part in path %}struct<{{ name(part) | sql_inner }} {% en
 {%- macro struct_in_parts(plan, tree, above, indent) -%}
 named_struct(
 {%- for part, branch in tree.items() %}
-{{ ' ' * indent }}  {{ text(part) }}, {% if branch is mapping and is_root(plan, above + [part]) | trim %}if({{ name(texts_of(above + [part])) }} is null, null, {{ struct_in_parts(plan, branch, above + [part], indent + 2) }}){% elif branch is mapping %}{{ struct_in_parts(plan, branch, above + [part], indent + 2) }}{% else %}{{ field_in_parts(plan, above, part, branch) }}{% endif %}{{ ',' if not loop.last or not above }}
+{{ ' ' * indent }}  {{ text(part) }}, {% if branch is mapping and is_root(plan, above + [part]) | trim %}if({{ found(texts_of(above + [part])) }} is null, null, {{ struct_in_parts(plan, branch, above + [part], indent + 2) }}){% elif branch is mapping %}{{ struct_in_parts(plan, branch, above + [part], indent + 2) }}{% else %}{{ field_in_parts(plan, above, part, branch) }}{% endif %}{{ ',' if not loop.last or not above }}
 {%- endfor %}
 {%- if not above %}
 {{ ' ' * indent }}  '_seal', null,
@@ -218,12 +211,12 @@ named_struct(
 
 {#- A field without marks. -#}
 {%- macro field_in_parts(plan, above, part, kind) -%}
-{%- set found = name((above + [part]) | join('_')) -%}
-{%- if kind == 'string' -%} {{ unmarked(name(texts_of(above)) ~ '.' ~ name(part)) }}
-{%- elif kind == 'array<map<string,string>>' -%} transform({{ found }}, r -> {{ members_unmarked('r') }})
-{%- elif kind == 'map<string,string>' -%} {{ members_unmarked(found) }}
-{%- elif kind == 'array<string>' -%} transform({{ found }}, v -> {{ nested_unmarked('v') if above + [part] in plan.json.value_lists | map('list') | list else unmarked('v') }})
-{%- else -%} from_json({{ json_unmarked('to_json(' ~ found ~ ')') }}, '{{ kind | sql_inner }}', {{ json_options() }})
+{%- set value = found((above + [part]) | join('_')) -%}
+{%- if kind == 'string' -%} {{ unmarked(found(texts_of(above)) ~ '.' ~ name(part)) }}
+{%- elif kind == 'array<map<string,string>>' -%} transform({{ value }}, r -> {{ members_unmarked('r') }})
+{%- elif kind == 'map<string,string>' -%} {{ members_unmarked(value) }}
+{%- elif kind == 'array<string>' -%} transform({{ value }}, v -> {{ nested_unmarked('v') if above + [part] in plan.json.value_lists | map('list') | list else unmarked('v') }})
+{%- else -%} from_json({{ json_unmarked('to_json(' ~ value ~ ')') }}, '{{ kind | sql_inner }}', {{ json_options() }})
 {%- endif -%}
 {%- endmacro -%}
 
@@ -231,18 +224,21 @@ named_struct(
 transform_keys(transform_values({{ members }}, (c, v) -> {{ nested_unmarked('v') }}), (c, v) -> {{ unmarked('c') }})
 {%- endmacro -%}
 
-{%- macro unmarked(text) -%} replace({{ numbers_unmarked(text) }}, mark, '') {%- endmacro -%}
+{#- Patterns that depend on the message are slow: they are only for texts that hold a mark. -#}
+{%- macro unmarked(text) -%} if(contains({{ text }}, '\uFFFF'), replace({{ numbers_unmarked(text) }}, found.mark, ''), {{ text }}) {%- endmacro -%}
 
-{%- macro numbers_unmarked(text) -%} regexp_replace({{ text }}, marked, '$1') {%- endmacro -%}
+{%- macro numbers_unmarked(text) -%} regexp_replace({{ text }}, found.marked, '$1') {%- endmacro -%}
 
 {#- The same for a value that may be nested JSON. -#}
-{%- macro nested_unmarked(value) -%} replace({{ with_characters(value, numbers_unmarked(value)) }}, mark, '') {%- endmacro -%}
+{%- macro nested_unmarked(value) -%}
+if(contains({{ value }}, '\uFFFF') or contains({{ value }}, '\\uD'), replace({{ with_characters(value, numbers_unmarked(value)) }}, found.mark, ''), {{ value }})
+{%- endmacro -%}
 
 {#- The same for the text of lists and objects whose values may be nested JSON: there quotes and backslashes have a backslash before them. -#}
 {%- macro json_unmarked(json) -%}
-{%- set colon -%} replace(mark, ';', ':') {%- endset -%}
+{%- set colon -%} replace(found.mark, ';', ':') {%- endset -%}
 {%- set nested -%} regexp_replace({{ json }}, concat('\\\\"', {{ colon }}, '([^"\\\\]++)\\\\"'), '$1') {%- endset -%}
-replace(replace({{ with_characters(json, nested, 2) }}, {{ colon }}, ''), mark, '')
+replace(replace({{ with_characters(json, nested, 2) }}, {{ colon }}, ''), found.mark, '')
 {%- endmacro -%}
 
 {#- The text that `found` is, of a value that may be nested JSON: there the parser writes characters beyond U+FFFF as escapes, here with so many

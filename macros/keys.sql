@@ -72,12 +72,11 @@ columns_of({{ image }}, null, {{ key_columns_of_image(keys) }}) as key_image,
 
 {#- The key: the key columns of the row; else those of the image beside it, or the vendor's joined values, where there are as many of them as names. -#}
 {%- macro key_of(plan) -%}
-{%- set image = 'coalesce(after, before)' -%}
 case
       {%- if plan.keys.joined %}
-      when kind = 'row' then coalesce(columns_of({{ image }}, before, key_names), key_with_values({{ image }}, key_names, {{ joined_values(plan.keys.joined) }}))
-      {%- elif plan.keys.image %} when kind = 'row' then coalesce(columns_of({{ image }}, before, key_names), key_image)
-      {%- else %} when kind = 'row' then columns_of({{ image }}, before, key_names)
+      when kind = 'row' then coalesce(columns_of(after, before, key_names), key_with_values(coalesce(after, before), key_names, {{ joined_values(plan.keys.joined) }}))
+      {%- elif plan.keys.image %} when kind = 'row' then coalesce(columns_of(after, before, key_names), key_image)
+      {%- else %} when kind = 'row' then columns_of(after, before, key_names)
       {%- endif %} end
 {%- endmacro -%}
 
@@ -85,7 +84,7 @@ case
 
 {#- The key before an update, if it can differ from the one after it. -#}
 {%- macro key_before() -%}
-if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null)
+if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null)
 {%- endmacro -%}
 
 {%- macro meta(plan) -%}
@@ -98,10 +97,10 @@ if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_o
 {%- if plan.keys.names -%}
 {%- do parts.append("'key_columns', if(" ~ ("kind in ('row', 'ddl')" if plan.keys.are_sent else "kind = 'row'") ~ " and key is null, array_join(key_names, ','), null)") -%}
 {%- endif -%}
-{%- if plan.values.readers or plan.images.tell_unfit -%}
-{%- do parts.append("'as_sent', names_joined(" ~ columns_as_sent(plan) ~ ")") -%}
+{%- if plan.tells_as_sent -%}
+{%- do parts.append("'as_sent', names_joined(columns_as_sent)") -%}
 {%- endif -%}
-{%- if plan.values.ambiguous or plan.ambiguous_columns or plan.images.may_be_ambiguous -%} {%- do parts.append("'ambiguous_times', names_joined(" ~ ambiguous_times(plan) ~ ")") -%} {%- endif -%}
+{%- if plan.tells_ambiguous_times -%} {%- do parts.append("'ambiguous_times', names_joined(ambiguous_times)") -%} {%- endif -%}
 {%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)")) -%}
 known_entries(map({{ parts | in_lines(4) }}))
 {%- endmacro -%}

@@ -46,23 +46,26 @@ case{% for change in updates %} when verdict = {{ text(change.verdict) }} then {
     {%- endif %}
     {%- for path in plan.images.listed %}, {{ field(path) }} as {{ listed(path) }}{% endfor %} from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
-    struct(nth, row, get(rows_before, nth) as row_before
+    struct(nth, {{ row_before_change(plan.images) }} as found_before,
+      {{ row_after_change(plan.images) }} as found_after
     {%- if plan.images.listed %},
-    {{ marks(plan) }}
+      {{ marks(plan) }}
     {%- endif %}
-    {%- if plan.images.others %}, get(other_rows, nth) as other_row {%- endif %}
+    {%- if plan.images.others %},
+      get(other_rows, nth) as other_row
+    {%- endif %}
     {%- if plan.bytes_in_doubt %}, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt
     {%- endif %}))) each
 {%- endmacro -%}
 
 {#- The image of one row on each side. -#}
-{%- macro sent_before(images) -%}
+{%- macro row_before_change(images) -%}
 case verdict
       {%- for verdict in images.before.own %} when {{ text(verdict) }} then row{% endfor %}
-      {%- for verdict in images.update_verdicts %} when {{ text(verdict) }} then row_before{% endfor %} end
+      {%- for verdict in images.update_verdicts %} when {{ text(verdict) }} then get(rows_before, nth){% endfor %} end
 {%- endmacro -%}
 
-{%- macro sent_after(images) -%}
+{%- macro row_after_change(images) -%}
 case
       {%- if images.after.own %} when verdict {{ one_of(images.after.own) }} then row{% endif %} end
 {%- endmacro -%}
@@ -244,6 +247,12 @@ not coalesce({{ holds_row(field(paths[0])) }}, false) and ({{ is_not_row_list(pa
 {%- endif -%}
 {%- endmacro -%}
 
+{#- The columns of an image as sent, of a message that can be used. -#}
+{%- macro columns_of_image(plan, side) -%}
+{%- set columns = clean_image('found_' ~ side.name, plan, side) -%}
+{{ columns if plan.images.in_lists else 'if(reason is null, ' ~ columns ~ ', null)' }}
+{%- endmacro -%}
+
 {#- An image as sent, without the values that stand for "not sent", and where only the key counts, without all others. -#}
 {%- macro clean_image(map, plan, side) -%}
 {%- if side.key_only -%} if(verdict {{ one_of(side.key_only) }}, key_part({{ columns_sent(map, plan) }}, key_names), {{ columns_sent(map, plan) }})
@@ -260,7 +269,7 @@ not coalesce({{ holds_row(field(paths[0])) }}, false) and ({{ is_not_row_list(pa
 
 {#- An image that the change does not have and its message holds all the same. It may be the row itself, where that can stand in several places. -#}
 {%- macro other_image(plan) -%}
-{%- if plan.images.in_lists -%} other_image(other_row, row, {{ hidden(plan) }})
+{%- if plan.images.in_lists -%} other_image(other_row, coalesce(found_after, found_before), {{ hidden(plan) }})
 {%- else -%}
 case
 {%- for other in plan.images.others %} when reason is null and verdict {{ one_of(other.verdicts) }} then other_image(
@@ -275,7 +284,7 @@ case{% for other in plan.images.others %} when verdict {{ one_of(other.verdicts)
 
 {#- The text of an entry of `meta` that is a member of the row. -#}
 {%- macro member_of_row(entry) -%}
-coalesce({% for member in entry.members %}row[{{ text(member) }}], row_before[{{ text(member) }}]{{ ', ' if not loop.last }}{% endfor %})
+coalesce({% for member in entry.members %}found_after[{{ text(member) }}], found_before[{{ text(member) }}]{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro -%}
 
 {#- An empty image before a change says nothing; one that is laid over the other image may be empty. -#}
@@ -320,16 +329,15 @@ if(verdict {{ one_of(plan.images.after.without_nulls) }} and sent_before is not 
 
 {#- The names of all columns in both images as they were sent, with those that have types. -#}
 {%- macro names_in_images(plan) -%}
-{%- set sides = [sent_before(plan.images), sent_after(plan.images)] if plan.images.in_lists else ['found_before', 'found_after'] -%}
-if(reason is null, map_concat({% for side in sides %}coalesce({{ table_columns(side, plan) }}, map()), {% endfor %}coalesce(types, map())), null)
+if(reason is null, map_concat({% for side in ('found_before', 'found_after') %}coalesce({{ table_columns(side, plan) }}, map()), {% endfor %}coalesce(types, map())), null)
 {%- endmacro -%}
 
 {#- Where one image is laid over the other, only the columns that it brought can differ. -#}
 {%- macro changed(images) -%}
 case
     {%- if images.patches %} when kind = 'row' and verdict {{ one_of(images.patches) }} then sort_array({{ 'array_union(map_keys(after), coalesce(removed, array()))' if images.removed else 'map_keys(after)' }}){% endif %} when op = 'update' then
-    {%- if images.before.laid_over %} changed_among(map_keys(sent_before), before, after)
-    {%- elif images.after.laid_over %} changed_among(map_keys(sent_after), before, after)
+    {%- if images.before.laid_over %} changed_among(columns_before, before, after)
+    {%- elif images.after.laid_over %} changed_among(columns_after, before, after)
     {%- else %} changed_columns(before, after, {{ named_columns(images) }})
     {%- endif %} end
 {%- endmacro -%}

@@ -39,6 +39,7 @@ returns map<string,string>
 comment 'These columns, in the order of the names, each from the image, or if it is missing there, from the other; null if both lack one, or if there are no names.'
 return case
   when size(names) = 1 and map_contains_key(image, get(names, 0)) then map(get(names, 0), image[get(names, 0)])
+  when size(names) = 1 and map_contains_key(other, get(names, 0)) then map(get(names, 0), other[get(names, 0)])
   when size(names) > 100 then if(size(array_except(names, map_keys({{ both }}))) = 0,
     map_from_arrays(array_distinct(names), {{ values_at_once('map_from_arrays(names, names)', both) }}), null)
   when size(names) > 0 and forall(names, c -> coalesce(map_contains_key(image, c), false) or coalesce(map_contains_key(other, c), false))
@@ -52,7 +53,7 @@ returns map<string,string>
 comment 'The members that are columns of the table: all, if they are those that are known; else those that are not hidden. Of equal names the last counts.'
 return case
   when map_keys(members) = map_keys(types) then members
-  when size(array_distinct(map_keys(members))) < size(members) or arrays_overlap(map_keys(members), hidden)
+  when size(array_except(map_keys(members), coalesce(hidden, array()))) < size(members)
     then map_filter(map_from_entries(map_entries(members)), (c, v) -> not coalesce(array_contains(hidden, c), false))
   else members end;
 
@@ -110,7 +111,7 @@ create function listed_names(
   is_other boolean comment 'whether it was a number, true or false')
 returns array<string>
 comment 'The names of a key: a list as it is, and a bare text as a list of one; null for any other value and for an empty text.'
-return if(names is null and left(name, 1) not in ('', '{') and not is_other, array(name), names);
+return get(filter(array(names, array(name)), (one, nth) -> if(nth = 0, one is not null, left(get(one, 0), 1) not in ('', '{') and not is_other)), 0);
 
 create function key_with_values(
   image map<string,string> comment 'an image',

@@ -14,18 +14,18 @@ return if(contains(json, '\\u') and (contains(json, '\\ud') or contains(json, '\
     '$1\\\\ufffd'),
   json);
 
--- The first pattern is cheap and finds at least what the second finds. What looks like a number inside a text gets quotes too, but after a
--- backslash: then the text ends there and a number follows, which is not JSON, so that the parser refuses the message.
+-- The first pattern is cheap and finds at least what the second finds, and all surrogates. What looks like a number inside a text gets quotes too, but
+-- after a backslash: then the text ends there and a number follows, which is not JSON, so that the parser refuses the message.
 create function exact_numbers(
   json string comment 'a text in JSON')
 returns string
-comment 'The text with quotes around each member that is a number but not a plain integer, which a parser would round. It is no longer JSON if a text in it looks like such a member.'
-return if(json rlike ':\\s*+(?:-0|-?[0-9]++[.eE][-+0-9eE]++)\\s*+[,}\\]]',
+comment 'The text with quotes around each member that is a number but not a plain integer, which a parser would round, and with whole surrogates. It is no longer JSON if a text in it looks like such a member.'
+return if(json rlike '[:\\\\](?=[-0-9\\su])(?:\\s*+(?:-0|-?[0-9]++[.eE][-+0-9eE]++)\\s*+[,}\\]]|u[dD])',
   regexp_replace(
     whole_surrogates(json),
     ':(?<![^\\\\]\\\\":)(\\s*+)(?=[-0-9])({{ number }})(?=\\s*+[,}\\]])',
     ':$1"$2"'),
-  whole_surrogates(json));
+  json);
 
 -- Behind its last member stands the seal: a text of which the parser reads the seal ended there, and held nothing else.
 create function sealed(

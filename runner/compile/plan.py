@@ -120,6 +120,16 @@ class Plan:
         return bool(self.json and self.values.bytes and not self.images.named and not self.json.is_flat)
 
     @property
+    def tells_as_sent(self) -> bool:
+        """Whether values may stay as sent because they could not be read."""
+        return bool(self.values.readers or self.images.tell_unfit)
+
+    @property
+    def tells_ambiguous_times(self) -> bool:
+        """Whether times may be wall clocks that came twice."""
+        return bool(self.values.ambiguous or self.ambiguous_columns or self.images.may_be_ambiguous)
+
+    @property
     def has_parts(self) -> bool:
         """Whether a message may hold several, which are numbered."""
         return bool(self.spec.message.batch or self.spec.message.frames)

@@ -35,7 +35,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `debezium_flat_message`(document, unusual, marked(unusual)) as message
     from (select *, `debezium_flat_unusual`(document, raw) as unusual from decoded)
@@ -109,14 +109,16 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    map_filter(table_columns(if(reason is null, found_before, null), types, hidden), (c, v) ->
+    if(reason is null,
+      map_filter(table_columns(found_before, types, hidden), (c, v) ->
       coalesce(v not in
       ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)) as sent_before,
-    map_filter(table_columns(if(reason is null, found_after, null), types, hidden), (c, v) ->
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), null) as sent_before,
+    if(reason is null,
+      map_filter(table_columns(found_after, types, hidden), (c, v) ->
       coalesce(v not in
       ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)) as sent_after,
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), null) as sent_after,
     if(reason is null,
       map_concat(coalesce(table_columns(found_before, null, hidden), map()), coalesce(table_columns(found_after, null, hidden), map()),
       coalesce(types, map())), null) as named_columns
@@ -135,15 +137,18 @@ texts as (
 images as (
   select *,
     if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
+    concat(`debezium_flat_ambiguous`(sent_before, readers, texts_before), `debezium_flat_ambiguous`(sent_after, readers, texts_after)) as
+      ambiguous_times
   from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -159,7 +164,8 @@ select
   if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
-  if(kind in ('row', 'ddl'), types, null) as types, instant_of_milliseconds(nullif(m.`__source_ts_ms`, '0')) as event_time,
+  if(kind in ('row', 'ddl'), types, null) as types,
+  if(m.`__source_ts_ms` = '0', null, instant_of_milliseconds(m.`__source_ts_ms`)) as event_time,
   instant_of_milliseconds(m.`__ts_ms`) as produced_at,
   coalesce(nullif(m.`__transaction_id`, ''), nullif(m.`__source_gtid`, ''), nullif(m.`__gtid`, ''), nullif(m.`__source_txId`, ''),
     nullif(m.`__txId`, '')) as tx_id,
@@ -178,12 +184,8 @@ select
     'log_position',
       coalesce(nullif(m.`__source_file`, ''), nullif(m.`__file`, ''), nullif(m.`__source_lsn`, ''), nullif(m.`__lsn`, ''),
       nullif(m.`__source_change_lsn`, ''), nullif(m.`__change_lsn`, '')),
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'ambiguous_times',
-      names_joined(concat(`debezium_flat_ambiguous`(sent_before, readers, texts_before),
-      `debezium_flat_ambiguous`(sent_after, readers, texts_after))),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
+    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
   found_in_message(reason, '__op', m.`__op`, cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw

@@ -32,7 +32,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
+  select origin, arrival, raw, message.document as m, message.reason as parse_error
   from (
     select *, `debezium_mongodb_message`(document, unusual, marked(unusual)) as message
     from (select *, `debezium_mongodb_unusual`(document, raw) as unusual from decoded)
@@ -140,8 +140,8 @@ exploded as (
     if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), null, array()) as sent_after
+    if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
+    if(reason is null, table_columns(found_after, null, array()), null) as sent_after
   from checked
 ),
 
@@ -149,15 +149,16 @@ exploded as (
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after
+    sent_after as after, map_keys(sent_before) as columns_before,
+    if(kind = 'row', unfit_columns, array()) as columns_as_sent
   from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then coalesce(columns_of(coalesce(after, before), before, key_names), key_image) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then coalesce(columns_of(after, before, key_names), key_image) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -176,8 +177,8 @@ select
     when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind = 'row', types, null) as types,
   case when verdict in ('control begin', 'control commit', 'control heartbeat') then instant_of_milliseconds(m.`ts_ms`)
-    else coalesce(instant_of_microseconds(nullif(m.`source`.`ts_us`, '0')), instant_of_milliseconds(nullif(m.`source`.`ts_ms`, '0')))
-    end as event_time,
+    else coalesce(if(m.`source`.`ts_us` = '0', null, instant_of_microseconds(m.`source`.`ts_us`)),
+    if(m.`source`.`ts_ms` = '0', null, instant_of_milliseconds(m.`source`.`ts_ms`))) end as event_time,
   coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at,
   case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`txnNumber`, '')) end as tx_id,
@@ -186,8 +187,8 @@ select
       cast(null as string) as pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
     'where', if(kind = 'row', more_than_key, null),
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
   case reason
     when 'truncated-arrays' then

@@ -34,7 +34,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `debezium_postgresql_message`(document, unusual, marked(unusual)) as message
     from (select *, `debezium_postgresql_unusual`(document, raw) as unusual from decoded)
@@ -103,21 +103,22 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`ddl`, '')) when reason is null
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(verdict in ('row update', 'row delete'),
-      key_part(map_filter(table_columns(if(reason is null, found_before, null), types, array()), (c, v) ->
+    if(reason is null, if(verdict in ('row update', 'row delete'),
+      key_part(map_filter(table_columns(found_before, types, array()), (c, v) ->
       coalesce(v not in
       ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
       '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), key_names),
-      map_filter(table_columns(if(reason is null, found_before, null), types, array()), (c, v) ->
+      map_filter(table_columns(found_before, types, array()), (c, v) ->
       coalesce(v not in
       ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true))) as sent_before,
-    map_filter(table_columns(if(reason is null, found_after, null), types, array()), (c, v) ->
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true))), null) as sent_before,
+    if(reason is null,
+      map_filter(table_columns(found_after, types, array()), (c, v) ->
       coalesce(v not in
       ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)) as sent_after,
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), null) as sent_after,
     if(reason is null,
       map_concat(coalesce(table_columns(found_before, null, array()), map()), coalesce(table_columns(found_after, null, array()), map()),
       coalesce(types, map())), null) as named_columns,
@@ -140,15 +141,18 @@ texts as (
 images as (
   select *,
     if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
+    concat(`debezium_postgresql_ambiguous`(sent_before, readers, texts_before),
+      `debezium_postgresql_ambiguous`(sent_after, readers, texts_after)) as ambiguous_times
   from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -167,8 +171,8 @@ select
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
   case when verdict in ('control begin', 'control commit', 'control heartbeat') then instant_of_milliseconds(m.`ts_ms`)
-    else coalesce(instant_of_microseconds(nullif(m.`source`.`ts_us`, '0')), instant_of_milliseconds(nullif(m.`source`.`ts_ms`, '0')))
-    end as event_time,
+    else coalesce(if(m.`source`.`ts_us` = '0', null, instant_of_microseconds(m.`source`.`ts_us`)),
+    if(m.`source`.`ts_ms` = '0', null, instant_of_milliseconds(m.`source`.`ts_ms`))) end as event_time,
   coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at,
   case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`txId`, '')) end as tx_id,
@@ -178,12 +182,8 @@ select
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
     'log_position', m.`source`.`lsn`, 'transaction_position', m.`transaction`.`total_order`, 'prefix', m.`message`.`prefix`,
     'content', m.`message`.`content`, 'other_image', other_image,
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'ambiguous_times',
-      names_joined(concat(`debezium_postgresql_ambiguous`(sent_before, readers, texts_before),
-      `debezium_postgresql_ambiguous`(sent_after, readers, texts_after))),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
+    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`ddl`, '') end as statement, reason,
   found_in_message(reason, 'op', m.`op`, m.`ddl`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

@@ -18,7 +18,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits,
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits,
     array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden
   from (
     select *, `drs_json_c_message`(document, unusual, marked(unusual)) as message
@@ -71,18 +71,18 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    coalesce(row['__#alibaba_rds_row_id#__'], row_before['__#alibaba_rds_row_id#__'], row['#alibaba_rds_row_id#'],
-      row_before['#alibaba_rds_row_id#']) as `meta_rowid`,
-    table_columns(case verdict when 'row delete' then row when 'row update' then row_before end, types, hidden) as sent_before,
-    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, hidden) as sent_after,
-    other_image(other_row, row, hidden) as other_image
+    coalesce(found_after['__#alibaba_rds_row_id#__'], found_before['__#alibaba_rds_row_id#__'], found_after['#alibaba_rds_row_id#'],
+      found_before['#alibaba_rds_row_id#']) as `meta_rowid`,
+    table_columns(found_before, types, hidden) as sent_before, table_columns(found_after, types, hidden) as sent_after,
+    other_image(other_row, coalesce(found_after, found_before), hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
     if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
-    struct(nth, row, get(rows_before, nth) as row_before, get(other_rows, nth) as other_row,
-      array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
+    struct(nth, case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end as found_before,
+      case when verdict in ('row insert', 'row update', 'row snapshot') then row end as found_after,
+      get(other_rows, nth) as other_row, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
 -- The values that only a function over a whole image can read.  [values]
@@ -109,15 +109,16 @@ texts as (
 images as (
   select *,
     if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent
   from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -129,14 +130,13 @@ select
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
-  if(kind in ('row', 'ddl'), types, null) as types, instant_of_milliseconds(nullif(m.`es`, '0')) as event_time,
-  instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
+  if(kind in ('row', 'ddl'), types, null) as types, if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) as event_time,
+  if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement 2'), 0, 1),
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

@@ -17,7 +17,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error
+  select origin, arrival, raw, message.document as m, message.reason as parse_error
   from (
     select *, `drs_mongodb_message`(document, unusual, marked(unusual)) as message
     from (select *, `drs_mongodb_unusual`(document, raw) as unusual from decoded)
@@ -95,8 +95,8 @@ exploded as (
     if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), null, array()) as sent_after
+    if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
+    if(reason is null, table_columns(found_after, null, array()), null) as sent_after
   from checked
 ),
 
@@ -104,15 +104,16 @@ exploded as (
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after
+    sent_after as after, map_keys(sent_before) as columns_before,
+    if(kind = 'row', unfit_columns, array()) as columns_as_sent
   from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then coalesce(columns_of(coalesce(after, before), before, key_names), key_image) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then coalesce(columns_of(after, before, key_names), key_image) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -128,8 +129,8 @@ select
     else completeness(after, before, types, key_names) end as after_image,
   case when kind = 'row' and verdict = 'row update 2' then sort_array(array_union(map_keys(after), coalesce(removed, array())))
     when op = 'update' then changed_columns(before, after, types) end as changed,
-  if(kind = 'row', types, null) as types, instant_of_milliseconds(nullif(m.`es`, '0')) as event_time,
-  instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
+  if(kind = 'row', types, null) as types, if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) as event_time,
+  if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position',
       order_position(array(if(m.`clusterTime` rlike '^[0-9]', get(regexp_extract_all(m.`clusterTime`, '[0-9]+', 0), 0), null),
@@ -138,8 +139,8 @@ select
   known_entries(map('message_id', m.`id`, 'clustertime', m.`clusterTime`, 'db_type', m.`dbType`, 'record_type', m.`recordType`, 'extra',
     m.`extra`,
     'where', if(kind = 'row', more_than_key, null),
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin,
   case when kind = 'ddl' then case when verdict in ('ddl create', 'ddl drop', 'ddl other') then nullif(m.`value`, '')
     else cast(null as string) end end as statement,

@@ -124,10 +124,9 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, ambiguous_columns,
     if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`afterImages`, '')) when reason is null
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`afterImages`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null, found_before, null) as sent_before,
-    if(reason is null, found_after, null) as sent_after,
+    if(reason is null, found_before, null) as sent_before, if(reason is null, found_after, null) as sent_after,
     if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as
       named_columns,
     case when reason is null and verdict in ('row insert', 'row snapshot')
@@ -140,15 +139,17 @@ exploded as (
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after
+    sent_after as after, map_keys(sent_before) as columns_before,
+    if(kind = 'row', unfit_columns, array()) as columns_as_sent,
+    concat(if(kind = 'row', ambiguous_columns, array())) as ambiguous_times
   from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -170,16 +171,16 @@ select
   before, after, if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
-  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(nullif(m.`sourceTimestamp`, '0')) as event_time,
-  cast(null as timestamp) as produced_at, nullif(m.`sourceTxid`, '') as tx_id,
+  if(kind in ('row', 'ddl'), types, null) as types,
+  if(m.`sourceTimestamp` = '0', null, instant_of_seconds(m.`sourceTimestamp`)) as event_time, cast(null as timestamp) as produced_at,
+  nullif(m.`sourceTxid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'log_position', m.`sourcePosition`, 'checkpoint', m.`safeSourcePosition`,
     'unique_keys', m.`tags`.`pk_uk_info`, 'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`,
     'protocol_version', m.`version`, 'tags', m.`tags`.`*`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())),
-    'ambiguous_times', names_joined(concat(if(kind = 'row', ambiguous_columns, array()))),
+    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`afterImages`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), found_in_message(reason, 'operation', m.`operation`, m.`afterImages`)) as detail,

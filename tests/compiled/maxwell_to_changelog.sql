@@ -20,7 +20,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `maxwell_message`(document, unusual, marked(unusual)) as message
     from (select *, `maxwell_unusual`(document, raw) as unusual from decoded)
@@ -77,8 +77,8 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), types, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), types, array()) as sent_after,
+    if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
+    if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     `maxwell_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict in ('row insert', 'row delete', 'row snapshot')
       then other_image(m.`old`, coalesce(found_before, found_after), array()) end as other_image
@@ -98,15 +98,16 @@ images as (
   select *,
     if(verdict = 'row update', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
       with_texts(sent_before, texts_before)) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent
   from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -117,9 +118,9 @@ select
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
-  case when op = 'update' then changed_among(map_keys(sent_before), before, after) end as changed,
+  case when op = 'update' then changed_among(columns_before, before, after) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  coalesce(instant_of_seconds(nullif(m.`ts`, '0')), instant_of_milliseconds(nullif(m.`ts`, '0'))) as event_time,
+  coalesce(if(m.`ts` = '0', null, instant_of_seconds(m.`ts`)), if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`))) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position',
@@ -129,8 +130,7 @@ select
   known_entries(map('gtid', m.`gtid`, 'server', m.`server_id`, 'thread', m.`thread_id`, 'log_position', m.`position`,
     'transaction_position', m.`xoffset`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

@@ -100,10 +100,9 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null, found_before, null) as sent_before,
-    if(reason is null, found_after, null) as sent_after,
+    if(reason is null, found_before, null) as sent_before, if(reason is null, found_after, null) as sent_after,
     case when reason is null and verdict = 'row insert' then other_image(`image_beforeImages`, coalesce(found_before, found_after), array())
       when reason is null and verdict = 'row delete' then other_image(`image_afterImages`, coalesce(found_before, found_after), array())
       end as other_image
@@ -114,15 +113,16 @@ exploded as (
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after
+    sent_after as after, map_keys(sent_before) as columns_before,
+    if(kind = 'row', unfit_columns, array()) as columns_as_sent
   from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -140,14 +140,14 @@ select
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
-  if(kind in ('row', 'ddl'), types, null) as types, instant_of_seconds(nullif(m.`timestamp`, '0')) as event_time,
+  if(kind in ('row', 'ddl'), types, null) as types, if(m.`timestamp` = '0', null, instant_of_seconds(m.`timestamp`)) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('log_position', m.`position`, 'transaction_position', m.`txind`, 'unique_keys', m.`ukIndexes`,
     'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`, 'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(if(kind = 'row', unfit_columns, array())), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+    'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), case reason
     when 'sharded-message' then concat('total: ', coalesce(concat('"', m.`total`, '"'), 'missing'))

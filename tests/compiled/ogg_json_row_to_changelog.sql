@@ -16,7 +16,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `ogg_json_row_message`(document, unusual, marked(unusual)) as message
     from (select *, `ogg_json_row_unusual`(document, raw) as unusual from decoded)
@@ -64,8 +64,8 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), null, hidden) as sent_before,
-    table_columns(if(reason is null, found_after, null), null, hidden) as sent_after
+    if(reason is null, table_columns(found_before, null, hidden), null) as sent_before,
+    if(reason is null, table_columns(found_after, null, hidden), null) as sent_after
   from checked
 ),
 
@@ -73,15 +73,15 @@ exploded as (
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after
+    sent_after as after, map_keys(sent_before) as columns_before
   from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 

@@ -17,7 +17,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `ogg_json_message`(document, unusual, marked(unusual)) as message
     from (select *, `ogg_json_unusual`(document, raw) as unusual from decoded)
@@ -65,8 +65,8 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), null, array()) as sent_after,
+    if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
+    if(reason is null, table_columns(found_after, null, array()), null) as sent_after,
     case when reason is null and verdict = 'row insert' then other_image(m.`before`, coalesce(found_before, found_after), array())
       when reason is null and verdict = 'row delete' then other_image(m.`after`, coalesce(found_before, found_after), array())
       end as other_image
@@ -77,15 +77,16 @@ exploded as (
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
-    if(verdict = 'row update' and sent_before is not null, map_concat(sent_before, sent_after), sent_after) as after
+    if(verdict = 'row update' and sent_before is not null, map_concat(sent_before, sent_after), sent_after) as after, map_keys(sent_before)
+      as columns_before, map_keys(sent_after) as columns_after
   from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -101,9 +102,8 @@ select
     else completeness(before, after, types, key_names) end as before_image,
   case when kind <> 'row' then null when after is not null and verdict = 'row update' then 'partial' when before is null
     and verdict = 'row update' then 'partial' else completeness(after, before, types, key_names) end as after_image,
-  case when op = 'update' then changed_among(map_keys(sent_after), before, after) end as changed,
-  if(kind = 'row', types, null) as types, cast(null as timestamp) as event_time, cast(null as timestamp) as produced_at,
-  nullif(m.`tokens`.`6`, '') as tx_id,
+  case when op = 'update' then changed_among(columns_after, before, after) end as changed, if(kind = 'row', types, null) as types,
+  cast(null as timestamp) as event_time, cast(null as timestamp) as produced_at, nullif(m.`tokens`.`6`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`pos`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('rowid', m.`tokens`.`R`, 'scn', m.`tokens`.`L`, 'log_position', m.`pos`, 'other_image', other_image,

@@ -20,7 +20,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `oms_before_3_3_message`(document, unusual, marked(unusual)) as message
     from (select *, `oms_before_3_3_unusual`(document, raw) as unusual from decoded)
@@ -94,8 +94,8 @@ exploded as (
         when startswith(lower(m.`allMetaData`.`ddlType`), 'rename') then 'rename'
         else op_of_statement(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, ''))) end when reason is null
           then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), types, hidden) as sent_before,
-    table_columns(if(reason is null, found_after, null), types, hidden) as sent_after,
+    if(reason is null, table_columns(found_before, types, hidden), null) as sent_before,
+    if(reason is null, table_columns(found_after, types, hidden), null) as sent_after,
     `oms_before_3_3_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict in ('row snapshot', 'row insert')
       then other_image(m.`prevStruct`, coalesce(found_before, found_after), hidden) when reason is null and verdict = 'row delete'
@@ -115,7 +115,10 @@ texts as (
 images as (
   select *,
     if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
+    concat(`oms_before_3_3_ambiguous`(sent_before, readers, texts_before), `oms_before_3_3_ambiguous`(sent_after, readers, texts_after)) as
+      ambiguous_times
   from texts
 ),
 
@@ -124,9 +127,9 @@ keyed as (
   select *,
     case
       when kind = 'row' then
-        coalesce(columns_of(coalesce(after, before), before, key_names),
+        coalesce(columns_of(after, before, key_names),
         key_with_values(coalesce(after, before), key_names, split(m.`allMetaData`.`record_primary_value`, '\\Q\\E', -1))) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -155,14 +158,15 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   case when verdict = 'control heartbeat' then
-    coalesce(instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0')), instant_of_seconds(nullif(m.`allMetaData`.`checkpoint`, '0')))
-    else instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0')) end as event_time,
+    coalesce(if(m.`allMetaData`.`timestamp` = '0', null, instant_of_seconds(m.`allMetaData`.`timestamp`)),
+    if(m.`allMetaData`.`checkpoint` = '0', null, instant_of_seconds(m.`allMetaData`.`checkpoint`)))
+    else if(m.`allMetaData`.`timestamp` = '0', null, instant_of_seconds(m.`allMetaData`.`timestamp`)) end as event_time,
   cast(null as timestamp) as produced_at,
   coalesce(nullif(m.`allMetaData`.`transId`, ''), nullif(m.`allMetaData`.`uniqueId`, '')) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position',
       order_position(array(coalesce(second_of_number(m.`allMetaData`.`storeDataSequence`),
-      cast(unix_seconds(instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0'))) as string)),
+      cast(unix_seconds(if(m.`allMetaData`.`timestamp` = '0', null, instant_of_seconds(m.`allMetaData`.`timestamp`))) as string)),
       number_within_second(m.`allMetaData`.`storeDataSequence`))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
       pair_id,
   known_entries(map('db_type', m.`allMetaData`.`dbType`, 'cluster', m.`allMetaData`.`clusterId`, 'sequence',
@@ -172,10 +176,7 @@ select
     else cast(null as string) end,
     'checkpoint', m.`allMetaData`.`checkpoint`, 'source_identity', m.`allMetaData`.`source_identity`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'ambiguous_times',
-      names_joined(concat(`oms_before_3_3_ambiguous`(sent_before, readers, texts_before),
-      `oms_before_3_3_ambiguous`(sent_after, readers, texts_after))),
+    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, '')) end as statement,
   reason, found_in_message(reason, 'recordType', m.`recordType`, coalesce(m.`postStruct`.`ddl`, m.`prevStruct`.`ddl`)) as detail,

@@ -17,7 +17,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `oms_canal_message`(document, unusual, marked(unusual)) as message
     from (select *, `oms_canal_unusual`(document, raw) as unusual from decoded)
@@ -69,16 +69,16 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(case verdict when 'row delete' then row when 'row update' then row_before end, types, array()) as sent_before,
-    table_columns(case when verdict in ('row insert', 'row update', 'row snapshot') then row end, types, array()) as sent_after,
-    other_image(other_row, row, array()) as other_image
+    table_columns(found_before, types, array()) as sent_before, table_columns(found_after, types, array()) as sent_after,
+    other_image(other_row, coalesce(found_after, found_before), array()) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
     if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
-    struct(nth, row, get(rows_before, nth) as row_before, get(other_rows, nth) as other_row,
-      array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
+    struct(nth, case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end as found_before,
+      case when verdict in ('row insert', 'row update', 'row snapshot') then row end as found_after,
+      get(other_rows, nth) as other_row, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
@@ -94,15 +94,18 @@ images as (
   select *,
     if(verdict = 'row update', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
       with_texts(sent_before, texts_before)) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
+    concat(`oms_canal_ambiguous`(sent_before, readers, texts_before), `oms_canal_ambiguous`(sent_after, readers, texts_after)) as
+      ambiguous_times
   from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -113,16 +116,13 @@ select
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
-  case when op = 'update' then changed_among(map_keys(sent_before), before, after) end as changed,
-  if(kind in ('row', 'ddl'), types, null) as types, instant_of_milliseconds(nullif(m.`es`, '0')) as event_time,
-  instant_of_milliseconds(nullif(m.`ts`, '0')) as produced_at, cast(null as string) as tx_id,
+  case when op = 'update' then changed_among(columns_before, before, after) end as changed,
+  if(kind in ('row', 'ddl'), types, null) as types, if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) as event_time,
+  if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'ambiguous_times',
-      names_joined(concat(`oms_canal_ambiguous`(sent_before, readers, texts_before),
-      `oms_canal_ambiguous`(sent_after, readers, texts_after))),
+    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw

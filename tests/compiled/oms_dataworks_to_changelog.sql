@@ -24,7 +24,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `oms_dataworks_message`(document, unusual, marked(unusual)) as message
     from (select *, `oms_dataworks_unusual`(document, raw) as unusual from decoded)
@@ -80,10 +80,10 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`payload`.`ddl`.`text`, '')) when reason is null
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`payload`.`ddl`.`text`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), types, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), types, array()) as sent_after,
+    if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
+    if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     `oms_dataworks_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict = 'row insert'
       then other_image(m.`payload`.`before`.`data`, coalesce(found_before, found_after), array()) when reason is null
@@ -104,15 +104,18 @@ texts as (
 images as (
   select *,
     if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
+    concat(`oms_dataworks_ambiguous`(sent_before, readers, texts_before), `oms_dataworks_ambiguous`(sent_after, readers, texts_after)) as
+      ambiguous_times
   from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -126,18 +129,16 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  instant_of_milliseconds(nullif(m.`payload`.`timestamp`.`eventTime`, '0')) as event_time,
-  instant_of_milliseconds(nullif(m.`payload`.`timestamp`.`systemTime`, '0')) as produced_at, cast(null as string) as tx_id,
+  if(m.`payload`.`timestamp`.`eventTime` = '0', null, instant_of_milliseconds(m.`payload`.`timestamp`.`eventTime`)) as event_time,
+  if(m.`payload`.`timestamp`.`systemTime` = '0', null, instant_of_milliseconds(m.`payload`.`timestamp`.`systemTime`)) as produced_at,
+  cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`payload`.`scn`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('scn', m.`payload`.`scn`, 'db_type', m.`schema`.`source`.`dbType`, 'checkpoint',
     m.`payload`.`timestamp`.`checkpointTime`,
     'source_system', m.`extend`.`load_fm`, 'db_version', m.`schema`.`source`.`dbVersion`, 'protocol_version', m.`version`,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'ambiguous_times',
-      names_joined(concat(`oms_dataworks_ambiguous`(sent_before, readers, texts_before),
-      `oms_dataworks_ambiguous`(sent_after, readers, texts_after))),
+    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`payload`.`ddl`.`text`, '') end as statement, reason,
   found_in_message(reason, 'payload.op', m.`payload`.`op`, m.`payload`.`ddl`.`text`) as detail,

@@ -27,7 +27,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `oms_debezium_message`(document, unusual, marked(unusual)) as message
     from (select *, `oms_debezium_unusual`(document, raw) as unusual from decoded)
@@ -89,8 +89,8 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), types, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), types, array()) as sent_after,
+    if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
+    if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     `oms_debezium_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict in ('row snapshot', 'row insert')
       then other_image(m.`before`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
@@ -110,15 +110,18 @@ texts as (
 images as (
   select *,
     if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
+    concat(`oms_debezium_ambiguous`(sent_before, readers, texts_before), `oms_debezium_ambiguous`(sent_after, readers, texts_after)) as
+      ambiguous_times
   from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -131,7 +134,8 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  coalesce(instant_of_seconds(nullif(m.`source`.`ts_ms`, '0')), instant_of_milliseconds(nullif(m.`source`.`ts_ms`, '0'))) as event_time,
+  coalesce(if(m.`source`.`ts_ms` = '0', null, instant_of_seconds(m.`source`.`ts_ms`)),
+    if(m.`source`.`ts_ms` = '0', null, instant_of_milliseconds(m.`source`.`ts_ms`))) as event_time,
   coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position',
@@ -140,12 +144,8 @@ select
       pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
     'log_position', m.`source`.`pos`, 'other_image', other_image,
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'ambiguous_times',
-      names_joined(concat(`oms_debezium_ambiguous`(sent_before, readers, texts_before),
-      `oms_debezium_ambiguous`(sent_after, readers, texts_after))),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
+    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`ddl`, '') end as statement, reason,
   found_in_message(reason, 'op', m.`op`, m.`ddl`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

@@ -20,7 +20,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `oms_default_message`(document, unusual, marked(unusual)) as message
     from (select *, `oms_default_unusual`(document, raw) as unusual from decoded)
@@ -85,8 +85,8 @@ exploded as (
         when startswith(lower(m.`allMetaData`.`ddlType`), 'rename') then 'rename'
         else op_of_statement(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, ''))) end when reason is null
           then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), null, array()) as sent_after,
+    if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
+    if(reason is null, table_columns(found_after, null, array()), null) as sent_after,
     case when reason is null and verdict in ('row snapshot', 'row insert')
       then other_image(m.`prevStruct`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
       then other_image(m.`postStruct`, coalesce(found_before, found_after), array()) end as other_image
@@ -97,7 +97,7 @@ exploded as (
 images as (
   select *,
     if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after
+    sent_after as after, map_keys(sent_before) as columns_before
   from exploded
 ),
 
@@ -106,9 +106,9 @@ keyed as (
   select *,
     case
       when kind = 'row' then
-        coalesce(columns_of(coalesce(after, before), before, key_names),
+        coalesce(columns_of(after, before, key_names),
         key_with_values(coalesce(after, before), key_names, split(m.`allMetaData`.`record_primary_value`, '\\Q\\E', -1))) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -137,14 +137,15 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   case when verdict = 'control heartbeat' then
-    coalesce(instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0')), instant_of_seconds(nullif(m.`allMetaData`.`checkpoint`, '0')))
-    else instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0')) end as event_time,
+    coalesce(if(m.`allMetaData`.`timestamp` = '0', null, instant_of_seconds(m.`allMetaData`.`timestamp`)),
+    if(m.`allMetaData`.`checkpoint` = '0', null, instant_of_seconds(m.`allMetaData`.`checkpoint`)))
+    else if(m.`allMetaData`.`timestamp` = '0', null, instant_of_seconds(m.`allMetaData`.`timestamp`)) end as event_time,
   cast(null as timestamp) as produced_at,
   coalesce(nullif(m.`allMetaData`.`transId`, ''), nullif(m.`allMetaData`.`uniqueId`, '')) as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position',
       order_position(array(coalesce(second_of_number(m.`allMetaData`.`storeDataSequence`),
-      cast(unix_seconds(instant_of_seconds(nullif(m.`allMetaData`.`timestamp`, '0'))) as string)),
+      cast(unix_seconds(if(m.`allMetaData`.`timestamp` = '0', null, instant_of_seconds(m.`allMetaData`.`timestamp`))) as string)),
       number_within_second(m.`allMetaData`.`storeDataSequence`))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
       pair_id,
   known_entries(map('db_type', m.`allMetaData`.`dbType`, 'cluster', m.`allMetaData`.`clusterId`, 'sequence',

@@ -17,7 +17,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `oms_maxwell_message`(document, unusual, marked(unusual)) as message
     from (select *, `oms_maxwell_unusual`(document, raw) as unusual from decoded)
@@ -80,8 +80,8 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), null, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), null, array()) as sent_after,
+    if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
+    if(reason is null, table_columns(found_after, null, array()), null) as sent_after,
     case when reason is null and verdict in ('row snapshot', 'row insert', 'row delete')
       then other_image(m.`old`, coalesce(found_before, found_after), array()) end as other_image
   from checked
@@ -91,15 +91,15 @@ exploded as (
 images as (
   select *,
     if(verdict = 'row update', map_concat(sent_after, sent_before), sent_before) as before,
-    sent_after as after
+    sent_after as after, map_keys(sent_before) as columns_before
   from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -110,10 +110,9 @@ select
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
-  case when op = 'update' then changed_among(map_keys(sent_before), before, after) end as changed,
-  if(kind = 'row', types, null) as types,
-  coalesce(instant_of_seconds(if(m.`ts` in ('1600000000', '0'), null, m.`ts`)), instant_of_milliseconds(nullif(m.`ts`, '1600000000'))) as
-    event_time,
+  case when op = 'update' then changed_among(columns_before, before, after) end as changed, if(kind = 'row', types, null) as types,
+  coalesce(if(m.`ts` in ('1600000000', '0'), null, instant_of_seconds(m.`ts`)),
+    if(m.`ts` = '1600000000', null, instant_of_milliseconds(m.`ts`))) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,

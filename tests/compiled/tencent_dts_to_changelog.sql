@@ -21,7 +21,7 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, raw, if(message.reason is null, message.document, null) as m, message.reason as parse_error, message.misfits
+  select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
   from (
     select *, `tencent_dts_message`(document, unusual, marked(unusual)) as message
     from (select *, `tencent_dts_unusual`(document, raw) as unusual from decoded)
@@ -87,10 +87,10 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(nullif(m.`sql`, '')) when reason is null
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    table_columns(if(reason is null, found_before, null), types, array()) as sent_before,
-    table_columns(if(reason is null, found_after, null), types, array()) as sent_after,
+    if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
+    if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     case when reason is null and verdict in ('row insert', 'row snapshot')
       then other_image(`image_oldColumns`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
       then other_image(`image_newColumns`, coalesce(found_before, found_after), array()) end as other_image
@@ -109,15 +109,16 @@ texts as (
 images as (
   select *,
     if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent
   from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -130,17 +131,16 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  case when verdict = 'control heartbeat' then instant_of_seconds(nullif(m.`heartbeatTimestamp`, '0'))
-    else instant_of_seconds(nullif(m.`timestamp`, '0')) end as event_time,
-  instant_of_milliseconds(nullif(m.`readerTimestamp`, '0')) as produced_at, nullif(m.`gtid`, '') as tx_id,
+  case when verdict = 'control heartbeat' then if(m.`heartbeatTimestamp` = '0', null, instant_of_seconds(m.`heartbeatTimestamp`))
+    else if(m.`timestamp` = '0', null, instant_of_seconds(m.`timestamp`)) end as event_time,
+  if(m.`readerTimestamp` = '0', null, instant_of_milliseconds(m.`readerTimestamp`)) as produced_at, nullif(m.`gtid`, '') as tx_id,
   named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement'), 0, 1),
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'gtid', m.`gtid`, 'log_position', m.`position`, 'checkpoint', m.`safePosition`, 'server',
     m.`serverId`,
     'thread', m.`threadId`, 'db_type', m.`sourceType`, 'db_version', m.`sourceVersion`, 'protocol_version', m.`version`,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   found_in_message(reason, 'messageType', m.`messageType`, m.`sql`) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw

@@ -32,8 +32,8 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, nth, raw, if(message.reason is null, message.document, null) as m, damage,
-    if(damage is not null, 'bad-frames', message.reason) as parse_error, message.misfits
+  select origin, arrival, nth, raw, message.document as m, damage, if(damage is not null, 'bad-frames', message.reason) as parse_error,
+    message.misfits
   from (
     select *, `ticdc_open_message`(document, unusual, marked(unusual)) as message
     from (select *, `ticdc_open_unusual`(document, raw) as unusual from decoded)
@@ -115,12 +115,12 @@ exploded as (
         when lower(m.`value`.`t`) in ('7', '8') then 'index'
         when lower(m.`value`.`t`) = '11' then 'truncate'
         when lower(m.`value`.`t`) = '14' then 'rename'
-        else op_of_statement(nullif(m.`value`.`q`, '')) end when reason is null
-          then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(verdict in ('row delete', 'row update'), key_part(table_columns(if(reason is null, found_before, null), types, array()), key_names),
-      table_columns(if(reason is null, found_before, null), types, array())) as sent_before,
-    if(verdict in ('row update', 'row insert'), key_part(table_columns(if(reason is null, found_after, null), types, array()), key_names),
-      table_columns(if(reason is null, found_after, null), types, array())) as sent_after,
+        else op_of_statement(m.`value`.`q`) end when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
+          end as op,
+    if(reason is null, if(verdict in ('row delete', 'row update'), key_part(table_columns(found_before, types, array()), key_names),
+      table_columns(found_before, types, array())), null) as sent_before,
+    if(reason is null, if(verdict in ('row update', 'row insert'), key_part(table_columns(found_after, types, array()), key_names),
+      table_columns(found_after, types, array())), null) as sent_after,
     case when reason is null and verdict in ('row delete', 'row insert', 'row delete 2', 'row insert 2')
       then other_image(`image_value_p`, coalesce(found_before, found_after), array()) when reason is null
       and verdict in ('row delete', 'row delete 2') then other_image(`image_value_u`, coalesce(found_before, found_after), array())
@@ -154,15 +154,16 @@ images as (
   select *,
     if(verdict = 'row update 2', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
       with_texts(sent_before, texts_before)) as before,
-    with_texts(sent_after, texts_after) as after
+    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent
   from texts
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case when kind = 'row' then columns_of(coalesce(after, before), before, key_names) end as key,
-    if(op = 'update' and arrays_overlap(key_names, map_keys(sent_before)), columns_of(before, after, key_names), null) as key_before
+    case when kind = 'row' then columns_of(after, before, key_names) end as key,
+    if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
 
@@ -176,7 +177,7 @@ select
     and verdict = 'row delete 2' then 'partial' else completeness(before, after, types, key_names) end as before_image,
   case when kind <> 'row' then null when after is not null and verdict in ('row update', 'row insert') then 'key'
     else completeness(after, before, types, key_names) end as after_image,
-  case when op = 'update' then changed_among(map_keys(sent_before), before, after) end as changed,
+  case when op = 'update' then changed_among(columns_before, before, after) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
   instant_of_milliseconds(cast(shiftright(try_cast(m.`key`.`ts` as bigint), 18) as string)) as event_time,
   cast(null as timestamp) as produced_at,
@@ -189,8 +190,7 @@ select
     when lower(m.`key`.`t`) = '3' then nullif(m.`key`.`ts`, '')
     else cast(null as string) end,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after))),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`value`.`q`, '') end as statement, reason,
   coalesce(damage, found_in_message(reason, 'key.t', m.`key`.`t`, m.`value`.`q`)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
