@@ -8,7 +8,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
+import pyarrow.parquet
 import pytest
 
 from runner.cli import main
@@ -83,3 +85,17 @@ def rows(capsys: pytest.CaptureFixture[str], sql: str) -> list[dict]:
     assert main(["show", "--inline", sql, "--limit", "100000", "--output", "json"]) == 0
     # Not splitlines(): texts may hold other separators, which JSON leaves as they are.
     return [json.loads(line) for line in capsys.readouterr().out.split("\n") if line]
+
+
+def batches_in_files(table: Path) -> dict[int, list[int]]:
+    """The numbers of batches in the rows of a changelog in Parquet, for each batch that Spark's own log of its files
+    has by itself: of every ten it makes one entry.
+    """
+    found = {}
+    for entry in (table / "_spark_metadata").iterdir():
+        if not entry.name.isdigit():
+            continue
+        files = [unquote(urlsplit(json.loads(line)["path"]).path) for line in entry.read_text().splitlines()[1:]]
+        numbers = [pyarrow.parquet.read_table(file, columns=["batch"])["batch"].to_pylist() for file in files]
+        found[int(entry.name)] = sorted({number for file in numbers for number in file})
+    return found

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
+from tests.spark_fixtures import batches_in_files
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 ROOT = Path(__file__).parent.parent
@@ -260,5 +261,8 @@ def check_landed(storage: str, hit: Counter[str], capsys: pytest.CaptureFixture[
         ("row", 1980 * files, whole, None),
     ], hit
     assert landed == summary("calm", capsys), hit
+    if storage == "parquet":
+        batches = batches_in_files(Path("lake/parquet/app_to_changelog"))
+        assert batches and all(numbers == [batch] for batch, numbers in batches.items()), batches
     assert hit["found between commits"], hit
     return files

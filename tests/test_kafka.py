@@ -25,7 +25,7 @@ from runner.yaml_text import read_yaml
 from tests import engines, pages
 from tests.conftest import Ran
 from tests.engines import HOST, PASSWORD, PLAIN_LOGIN, Broker, Message, free_port
-from tests.spark_fixtures import rows
+from tests.spark_fixtures import batches_in_files, rows
 from tests.test_streams import message
 
 pytestmark = pytest.mark.usefixtures("interpreted", "lean")
@@ -299,7 +299,7 @@ def test_what_a_source_reads(
     assert rows(capsys, "select distinct seq.arrival as a from ends_instant_to_changelog where after['id'] = '3'") == [
         {"a": [BEGAN + 3000, 1, 1]}
     ]
-    assert len(list(Path("warehouse/_checkpoints/batched_to_changelog/commits").glob("[0-9]*"))) == 3
+    assert batches_in_files(Path("warehouse/batched_to_changelog")) == {number: [number] for number in range(3)}
     # More messages, more partitions, more topics.
     for name in ("early", "late", "ends"):
         broker.produce(name, numbered([6]))
@@ -517,6 +517,7 @@ def test_a_batch_that_was_begun_is_landed_first(
     ran = runner("build", "-s", "source:begun+1")
     assert ran.code == 0, ran.err
     assert landed(capsys, "begun") == [f"begun/0/{n}={n}" for n in range(5)]
+    assert batches_in_files(Path("warehouse/begun_to_changelog")) == {0: [0], 1: [1]}
 
 
 def test_conserved_finds_what_did_not_land_and_what_landed_twice(

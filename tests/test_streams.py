@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from runner.cli import main
-from tests.spark_fixtures import rows
+from tests.spark_fixtures import batches_in_files, rows
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 PROJECT = """
@@ -385,3 +385,15 @@ def test_a_run_goes_on_after_one_that_was_killed_while_it_wrote_its_first_plan(
     assert main(["run", "-q"]) == 0, capsys.readouterr().err
     assert [row["id"] for row in rows(capsys, LANDED)] == ["0", "1", "2"]
     assert not list(checkpoint.glob("offsets/.*.tmp*"))
+
+
+# --- batches
+
+
+def test_rows_have_the_number_of_the_batch_that_landed_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The number is known before the stream starts, but for names that need a batch of their own."""
+    for names in (["1.jsonl"], ["2.jsonl", "3.jsonl"], ["[4].jsonl", "[5].jsonl", "6.jsonl"], ["7.jsonl"]):
+        for name in names:
+            (folder / "in" / name).write_text(message(int(name.strip("[]")[0]) * 10))
+        assert main(["run", "-q"]) == 0, capsys.readouterr().err
+    assert batches_in_files(folder / "warehouse/app_to_changelog") == {number: [number] for number in range(6)}

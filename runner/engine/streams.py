@@ -17,17 +17,19 @@ from runner.storage.data import Sink
 
 # What Spark calls the number of a batch where its tasks run.
 BATCH_NUMBER = "streaming.sql.batchId"
+# The options of a stream that make several batches of what is there when it starts.
+LIMITS = ("maxFilesPerTrigger", "maxOffsetsPerTrigger")
 
 
-def changelog_stream(spark: Spark, sql: str, counts: str, run_id: str) -> DataFrame:
+def changelog_stream(spark: Spark, sql: str, counts: str, run_id: str, batch: int | None) -> DataFrame:
     """The rows of a source's query with the columns that a run adds; each batch reports what it lands, with the
-    expression `counts`.
+    expression `counts`. `batch` is the number of the only batch, None if there may be several.
     """
     with query_errors():
         frame = spark.query(sql).withColumns(
             {
                 "run_id": F.lit(run_id),
-                "batch": _batch_number(spark),
+                "batch": _batch_number(spark) if batch is None else F.lit(batch).cast("bigint"),
                 "loaded_at": F.current_timestamp(),
                 "landed_on": F.current_date(),
             }
@@ -37,7 +39,7 @@ def changelog_stream(spark: Spark, sql: str, counts: str, run_id: str) -> DataFr
 
 def _batch_number(spark: Spark) -> Column:
     """The number of the batch that a stream computes: a subquery, which runs once for each batch. SQL itself has no
-    expression for it.
+    expression for it. Python has to start for it, which takes a second.
     """
 
     def number(_: object) -> int:

@@ -266,9 +266,13 @@ class Tables:
 
     # --- changelogs
 
-    def start(self, name: str, sql: str, run_id: str, trigger: Mapping[str, Any]) -> StreamingQuery:
-        """Starts a stream over what is new; every message lands once, however earlier runs ended."""
-        frame = streams.changelog_stream(self.spark, sql, self.macro("landed_counts"), run_id)
+    def start(
+        self, name: str, sql: str, run_id: str, trigger: Mapping[str, Any], batch: int | None = None
+    ) -> StreamingQuery:
+        """Starts a stream over what is new; every message lands once, however earlier runs ended. `batch` is the number
+        of the only batch, None if there may be several.
+        """
+        frame = streams.changelog_stream(self.spark, sql, self.macro("landed_counts"), run_id, batch)
         self.storage.create_changelog(name)
         checkpoint = self.checkpoint(name)
         checkpoint.drop_leftovers()

@@ -19,8 +19,8 @@ from runner.engine.messages import source_view
 from runner.engine.moments import check_moment
 from runner.engine.offsets import Offsets
 from runner.engine.session import Spark
+from runner.engine.streams import LIMITS, newest_landed
 from runner.engine.streams import landed as landed_by
-from runner.engine.streams import newest_landed
 from runner.engine.tables import Tables
 from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
@@ -56,9 +56,17 @@ class Landing:
             landed = self._awaited(source, query)
             for options in self.files[source.name].streams()[1:]:
                 self.read_source(source, options)
-                query = self.tables.start(source.model, self.compiled.nodes[source.model].sql, self.run_id, ALL_NEW)
-                landed += self._awaited(source, query)
+                landed += self._awaited(source, self._stream(source, options, ALL_NEW))
         return landed, notes + lost
+
+    def _stream(self, source: Source, options: Mapping[str, str], trigger: Mapping[str, Any]) -> Any:
+        """Starts a stream over the view of a source; returns Spark's query."""
+        topics, checkpoint = source.messages.topics, self.tables.checkpoint(source.model)
+        has_limit = not {*options, *(topics.options if topics else ())}.isdisjoint(LIMITS)
+        # All that is there when such a stream starts is one batch, behind those that the checkpoint knows.
+        is_one = trigger == ALL_NEW and not has_limit and not checkpoint.has_unfinished_batch
+        batch = checkpoint.newest_plan + 1 if is_one else None
+        return self.tables.start(source.model, self.compiled.nodes[source.model].sql, self.run_id, trigger, batch)
 
     def _awaited(self, source: Source, query: Any) -> Landed:
         """What a stream has landed when it has ended."""
@@ -129,7 +137,8 @@ class Landing:
         """Starts the stream of a source that is ready; returns Spark's query, and notes on messages that are lost."""
         model, compiled, files = source.model, self.compiled.nodes[source.model], self.files[source.name]
         lost: tuple[str, ...] = ()
-        self.read_source(source, files.streams()[0])
+        options = files.streams()[0]
+        self.read_source(source, options)
         self.spark.register(compiled.functions, compiled.sql_functions)
         if source.messages.topics:
             lost = self._lost(source)
@@ -137,7 +146,7 @@ class Landing:
                 self._finish_batch(model, compiled.sql)
         else:
             self.spark.measures.expect(model, *files.to_read())
-        return self.tables.start(model, compiled.sql, self.run_id, trigger), lost
+        return self._stream(source, options, trigger), lost
 
     def _refreshed(self, model: str) -> tuple[str, ...]:
         """Removes what has landed, if this run is a full refresh or finishes one; returns a note then."""
