@@ -123,6 +123,7 @@ case{% for verdicts, value in column.groups %} when verdict {{ one_of(verdicts) 
 {%- endif -%}
 {%- endmacro -%}
 
+{#- What is unknown is told outside the function: a field as its argument costs nothing, an expression is computed for every row before. -#}
 {%- macro choice_of_time(choice, zone) -%}
 {%- if choice.by is defined -%} {%- call(value) switch(choice) -%} {{ time(value, zone) }} {%- endcall -%}
 {%- else -%}
@@ -284,6 +285,7 @@ case
 {%- endfor -%}
 {%- endmacro -%}
 
+{#- An empty statement is of the same op as none, so that one field can be the argument as it is. -#}
 {%- macro op_of(plan) -%}
 {%- set column = plan.columns['statement'] -%}
 {%- set statement = column_value(column, plan.zone) if column.by_verdict or column.value | length > 1 else plain(column.value) -%}

@@ -182,7 +182,7 @@ return if(unusual is null, named_struct('document', document, 'misfits', null, '
 {%- macro texts_of(path) -%} {{ (['texts'] + (path | list)) | join('_') }} {%- endmacro -%}
 
 {#- What was found of a message that is read field by field. -#}
-{%- macro found(part) -%} found.{{ name(part) }} {%- endmacro -%}
+{%- macro found_part(part) -%} found.{{ name(part) }} {%- endmacro -%}
 
 {%- macro type_of_texts(members, indent) -%}
 {%- set parts = [] -%}
@@ -199,7 +199,7 @@ from_json(json, '{% for part in path %}struct<{{ name(part) | sql_inner }} {% en
 {%- macro struct_in_parts(plan, tree, above, indent) -%}
 named_struct(
 {%- for part, branch in tree.items() %}
-{{ ' ' * indent }}  {{ text(part) }}, {% if branch is mapping and is_root(plan, above + [part]) | trim %}if({{ found(texts_of(above + [part])) }} is null, null, {{ struct_in_parts(plan, branch, above + [part], indent + 2) }}){% elif branch is mapping %}{{ struct_in_parts(plan, branch, above + [part], indent + 2) }}{% else %}{{ field_in_parts(plan, above, part, branch) }}{% endif %}{{ ',' if not loop.last or not above }}
+{{ ' ' * indent }}  {{ text(part) }}, {% if branch is mapping and is_root(plan, above + [part]) | trim %}if({{ found_part(texts_of(above + [part])) }} is null, null, {{ struct_in_parts(plan, branch, above + [part], indent + 2) }}){% elif branch is mapping %}{{ struct_in_parts(plan, branch, above + [part], indent + 2) }}{% else %}{{ field_in_parts(plan, above, part, branch) }}{% endif %}{{ ',' if not loop.last or not above }}
 {%- endfor %}
 {%- if not above %}
 {{ ' ' * indent }}  '_seal', null,
@@ -211,8 +211,8 @@ named_struct(
 
 {#- A field without marks. -#}
 {%- macro field_in_parts(plan, above, part, kind) -%}
-{%- set value = found((above + [part]) | join('_')) -%}
-{%- if kind == 'string' -%} {{ unmarked(found(texts_of(above)) ~ '.' ~ name(part)) }}
+{%- set value = found_part((above + [part]) | join('_')) -%}
+{%- if kind == 'string' -%} {{ unmarked(found_part(texts_of(above)) ~ '.' ~ name(part)) }}
 {%- elif kind == 'array<map<string,string>>' -%} transform({{ value }}, r -> {{ members_unmarked('r') }})
 {%- elif kind == 'map<string,string>' -%} {{ members_unmarked(value) }}
 {%- elif kind == 'array<string>' -%} transform({{ value }}, v -> {{ nested_unmarked('v') if above + [part] in plan.json.value_lists | map('list') | list else unmarked('v') }})

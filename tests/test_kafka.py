@@ -299,6 +299,7 @@ def test_what_a_source_reads(
     assert rows(capsys, "select distinct seq.arrival as a from ends_instant_to_changelog where after['id'] = '3'") == [
         {"a": [BEGAN + 3000, 1, 1]}
     ]
+    assert len(list(Path("warehouse/_checkpoints/batched_to_changelog/commits").glob("[0-9]*"))) == 3
     assert batches_in_files(Path("warehouse/batched_to_changelog")) == {number: [number] for number in range(3)}
     # More messages, more partitions, more topics.
     for name in ("early", "late", "ends"):

@@ -105,6 +105,7 @@ return if(size(names) = 1 and get(names, 0) is not null and not coalesce(array_c
   names,
   array_except(names, array_append(coalesce(hidden, array()), cast(null as string))));
 
+-- Each argument is used once, so that Spark need not compute it beforehand for every message.
 create function listed_names(
   names array<string> comment 'what was sent, if it is a list of names',
   name string comment 'what was sent, as a text',

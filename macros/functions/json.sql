@@ -14,8 +14,8 @@ return if(contains(json, '\\u') and (contains(json, '\\ud') or contains(json, '\
     '$1\\\\ufffd'),
   json);
 
--- The first pattern is cheap and finds at least what the second finds, and all surrogates. What looks like a number inside a text gets quotes too, but
--- after a backslash: then the text ends there and a number follows, which is not JSON, so that the parser refuses the message.
+-- The first pattern is cheap and finds at least what the second finds, and all surrogates. What looks like a number inside a text gets quotes
+-- too, but after a backslash: then the text ends there and a number follows, which is not JSON, so that the parser refuses the message.
 create function exact_numbers(
   json string comment 'a text in JSON')
 returns string

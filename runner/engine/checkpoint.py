@@ -76,7 +76,13 @@ class Checkpoint:
     @property
     def has_unfinished_batch(self) -> bool:
         """Whether a batch was started and not committed."""
-        return self.newest_plan > self.newest_commit
+        return self.next_batch is None
+
+    @property
+    def next_batch(self) -> int | None:
+        """The number of the batch that is started next; None while one is not finished."""
+        newest = self.newest_plan
+        return newest + 1 if newest <= self.newest_commit else None
 
     def check(self) -> None:
         """Raises Damaged, or the error of the system, for a file of Spark's in it that cannot be read: Spark's own
@@ -99,12 +105,13 @@ class Checkpoint:
         """Removes what a killed run may have left and Spark does not start over: unfinished files, and checksums of
         commits that are gone. A batch without its commit is one whose run was killed before it.
         """
-        for name in gone_beside_checksums(self.files.names(f"{self.folder}/commits")):
-            self.files.remove(f"{self.folder}/commits/.{name}.crc")
         for log in ("offsets", "commits"):
-            for name in self.files.names(f"{self.folder}/{log}"):
-                if name.startswith(".") and name.endswith((".tmp", ".tmp.crc")):
-                    self.files.remove(f"{self.folder}/{log}/{name}")
+            names = self.files.names(f"{self.folder}/{log}")
+            left = [name for name in names if name.startswith(".") and name.endswith((".tmp", ".tmp.crc"))]
+            if log == "commits":
+                left += [f".{name}.crc" for name in gone_beside_checksums(names)]
+            for name in left:
+                self.files.remove(f"{self.folder}/{log}/{name}")
 
     def _missing(self) -> Iterator[str]:
         """Files of Spark's that were there when the newest batch was started."""

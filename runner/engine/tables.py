@@ -266,9 +266,7 @@ class Tables:
 
     # --- changelogs
 
-    def start(
-        self, name: str, sql: str, run_id: str, trigger: Mapping[str, Any], batch: int | None = None
-    ) -> StreamingQuery:
+    def start(self, name: str, sql: str, run_id: str, trigger: Mapping[str, Any], batch: int | None) -> StreamingQuery:
         """Starts a stream over what is new; every message lands once, however earlier runs ended. `batch` is the number
         of the only batch, None if there may be several.
         """

@@ -63,9 +63,8 @@ class Landing:
         """Starts a stream over the view of a source; returns Spark's query."""
         topics, checkpoint = source.messages.topics, self.tables.checkpoint(source.model)
         has_limit = not {*options, *(topics.options if topics else ())}.isdisjoint(LIMITS)
-        # All that is there when such a stream starts is one batch, behind those that the checkpoint knows.
-        is_one = trigger == ALL_NEW and not has_limit and not checkpoint.has_unfinished_batch
-        batch = checkpoint.newest_plan + 1 if is_one else None
+        # Without a limit all that is there at the start is one batch, unless another has to be finished first.
+        batch = checkpoint.next_batch if trigger == ALL_NEW and not has_limit else None
         return self.tables.start(source.model, self.compiled.nodes[source.model].sql, self.run_id, trigger, batch)
 
     def _awaited(self, source: Source, query: Any) -> Landed:
@@ -143,7 +142,7 @@ class Landing:
         if source.messages.topics:
             lost = self._lost(source)
             with self.explained(source):
-                self._finish_batch(model, compiled.sql)
+                self._finish_batch(source, options)
         else:
             self.spark.measures.expect(model, *files.to_read())
         return self._stream(source, options, trigger), lost
@@ -167,13 +166,13 @@ class Landing:
         messages = source.messages
         source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", stream)
 
-    def _finish_batch(self, model: str, sql: str) -> None:
+    def _finish_batch(self, source: Source, options: Mapping[str, str]) -> None:
         """Lands the batch that a run has begun and not finished."""
-        checkpoint = self.tables.checkpoint(model)
-        begun = checkpoint.newest_plan
-        if begun <= checkpoint.newest_commit:
+        checkpoint = self.tables.checkpoint(source.model)
+        if not checkpoint.has_unfinished_batch:
             return
-        query = self.tables.start(model, sql, self.run_id, ALL_NEW)
+        begun = checkpoint.newest_plan
+        query = self._stream(source, options, ALL_NEW)
         try:
             with query_errors():
                 query.awaitTermination()
