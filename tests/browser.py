@@ -19,6 +19,7 @@ CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
 )
 LAPTOP, PHONE = (1366, 860), (390, 844)
+TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 MIDDLE = """(() => {
   const one = document.querySelector(%s);
   one.scrollIntoView({block: "center"});
@@ -99,6 +100,7 @@ class Browser:
         self.requests.clear()
         self.send("Page.navigate", url=f"{page.as_uri()}{address}")
         self.until("document.readyState === 'complete' && !!document.querySelector('main h1')")
+        self.settle()
 
     def run(self, script: str) -> Any:
         """The value of a script; that of a promise is waited for."""
@@ -114,12 +116,17 @@ class Browser:
             assert time.monotonic() < end, f"still not so after {seconds} s: {script}"
             time.sleep(0.02)
 
+    def settle(self) -> None:
+        """Waits until the page has drawn what it was told to: a picture finds its place only in the frame after."""
+        self.run(TWO_FRAMES)
+
     def go(self, address: str) -> None:
         """Goes to an address in the page that is open, and waits for its title to change if it must."""
         self.run(f"location.hash = {json.dumps(address)}; new Promise((done) => setTimeout(done, 30))")
 
     def click(self, selector: str) -> None:
         """Clicks with the mouse on the middle of an element."""
+        self.settle()
         place = self.run(MIDDLE % json.dumps(selector))
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
