@@ -3,7 +3,7 @@
 
 {#- The functions of a source: what depends on its zone, its types and its messages. -#}
 {%- macro functions_of_source(plan) -%}
-{{ document_functions(plan) if not plan.avro }}
+{{ document_function(plan) if not plan.avro }}
 {{ value_functions(plan) if plan.values.readers }}
 {{ time_functions(plan) }}
 {%- endmacro -%}

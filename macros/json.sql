@@ -35,10 +35,7 @@ parsed as (
   select origin, arrival{{ ', nth' if plan.has_parts }}, raw, message.document as m, {{ "damage, if(damage is not null, 'bad-frames', message.reason)" if plan.spec.message.frames else 'message.reason' }} as parse_error
     {%- if plan.images.in_json or plan.images.in_lists %}, message.misfits{% endif %}
     {%- if plan.images.in_lists and plan.spec.drop %},{{ hidden_members(plan) }}{% endif %}
-  from (
-    select *, {{ name(plan.prefix ~ '_message') }}(document, unusual, marked(unusual)) as message
-    from (select *, {{ name(plan.prefix ~ '_unusual') }}(document, raw) as unusual from decoded)
-  )
+  from (select *, {{ name(plan.prefix ~ '_message') }}(document, raw) as message from decoded)
 ),
 {%- if plan.placing.is_needed %}
 
@@ -109,13 +106,13 @@ map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen'
     format reads is refused by the parser. -#}
 {%- macro holds_nested(plan) -%}
 {%- for path in plan.json.value_lists %}
-  or coalesce(exists(m{{ member(path) }}, v -> v rlike {{ is_no_text_in_list() }}), false)
+  or coalesce(exists(document{{ member(path) }}, v -> v rlike {{ is_no_text_in_list() }}), false)
 {%- endfor -%}
 {%- for path, value, is_list in plan.json.shallow_objects %}
-  or coalesce(exists({% if is_list %}m{{ member(path) }}{% else %}map_values(m{{ member(path) }}){% endif %}, o -> startswith(o.{{ name(value) }}, '{') or startswith(o.{{ name(value) }}, '[')), false)
+  or coalesce(exists({% if is_list %}document{{ member(path) }}{% else %}map_values(document{{ member(path) }}){% endif %}, o -> startswith(o.{{ name(value) }}, '{') or startswith(o.{{ name(value) }}, '[')), false)
 {%- endfor -%}
 {%- for path, kind in plan.json.shallow -%}
-{%- set value = 'm' ~ member(path) %}
+{%- set value = 'document' ~ member(path) %}
   or coalesce({% if kind == 'string' -%} startswith({{ value }}, '{') or startswith({{ value }}, '[')
 {%- elif kind == 'map<string,string>' -%} exists(map_values({{ value }}), v -> startswith(v, '{') or startswith(v, '['))
 {%- else -%} exists({{ value }}, r -> exists(map_values(r), v -> startswith(v, '{') or startswith(v, '[')))
@@ -145,39 +142,88 @@ struct<{{ parts | in_lines(indent) }}>
 
 {#- Messages of unusual shape ------------------------------------------------------------------------------------------------------------ -#}
 
-{#- The functions of a source that read a message field by field. -#}
-{%- macro document_functions(plan) -%}
+{#- The function of a source that reads a message field by field, unless all of them have the usual shape. Lambdas hold what is used more than once:
+    Spark computes arguments for every message, but what is in a branch only where it is taken. -#}
+{%- macro document_function(plan) -%}
 {%- set type = field_type(plan.json.sealed_fields, 4) -%}
-create function {{ name(plan.prefix ~ '_unusual') }}(
-  m {{ type }} comment 'a document',
-  raw string comment 'the text of the message')
-returns string
-comment 'The message, if it is not one document in which each field has the usual shape; else null.'
-return {% if plan.json.is_flat %}raw;{% else %}if(coalesce(m.`_seal` = {{ seal('raw') }} and m.`_corrupt_record` is null and is_valid_utf8(raw){% if plan.json.exact %} and not (false
-  {{- holds_nested(plan) }}){% endif %}, false), null, raw);{% endif %}
-
-{#- A lambda holds what is used more than once: Spark computes arguments for every message, and what is in a branch only where it is taken. #}
 create function {{ name(plan.prefix ~ '_message') }}(
-  document {{ type }} comment 'the document of a message of the usual shape',
-  unusual string comment 'the text of any other message',
-  json string comment 'the same, as it is read')
+  document {{ type }} comment 'what the parser made of the message',
+  raw string comment 'the text of the message')
 returns struct<document {{ type }}, misfits array<string>, reason string>
 comment 'The document of a message, with the places of images that hold something else; or the reason why there is none.'
-return if(unusual is null, named_struct('document', document, 'misfits', null, 'reason', null), get(transform(array(struct(
-    why_not_read(unusual, json) as reason,
-    {{ marked_number('unusual') }} as marked,
-    concat('\uFFFF', xxhash64(unusual), ';') as mark
+return if(raw is null{{ is_usual(plan) }}, named_struct('document', document, 'misfits', null, 'reason', null), get(transform(transform(
+  array(marked(raw, concat('\uFFFF', xxhash64(raw), ':'), concat('\uFFFF', xxhash64(raw), ';'))),
+  json -> struct(
+    {{ why_not_one_object('raw', 'json') | indent(4) }} as reason,
+    {{ marked_number('raw') }} as marked,
+    concat('\uFFFF', xxhash64(raw), ';') as mark
     {%- for path, members in plan.json.texts.items() %},
     {{ read_at(path, type_of_texts(members, 4)) }} as {{ name(texts_of(path)) }}
     {%- endfor %}
     {%- for path, kind in plan.json.others %},
     {{ rows_at(path) if kind == 'array<map<string,string>>' else names_at(path) if kind == 'array<string>' else read_at(path, kind) }} as {{ name(path | join('_')) }}
-    {%- endfor %})),
+    {%- endfor %},
+    {{ misfits(plan) }} as misfits)),
   found -> named_struct(
     'document', if(found.reason is null, {{ struct_in_parts(plan, plan.json.fields, [], 4) }}, null),
-    'misfits', {{ misfits(plan) }},
+    'misfits', found.misfits,
     'reason', found.reason)), 0));
 {% endmacro -%}
+
+{#- Whether a message is one document in which each field has the usual shape. -#}
+{%- macro is_usual(plan) -%}
+{%- if not plan.json.is_flat %} or coalesce(document.`_seal` = {{ seal('raw') }} and document.`_corrupt_record` is null and is_valid_utf8(raw)
+    {%- if plan.json.exact %} and not (false{{ holds_nested(plan) }}){% endif %}, false){% endif -%}
+{%- endmacro -%}
+
+{#- The reason why a text is not one object in JSON, which is read as `json`. -#}
+{%- macro why_not_one_object(raw, json) -%}
+case
+  when {{ raw }} is null then null
+  when not is_valid_utf8({{ raw }}) then 'not-utf8'
+  when exists(
+    array(from_json(concat('[', {{ json }}, ',{"seal":"', xxhash64({{ raw }}), '"}]'), 'array<map<string,string>>', {{ json_options() }})),
+    found -> get(found, 0) is not null and get(found, 1)['seal'] = {{ seal(raw) }}) then null
+  when not {{ raw }} rlike '[^ \\t\\r\\n]' then 'empty'
+  when size(from_json(concat('[', {{ json }}, ',null]'), 'array<string>', {{ json_options() }})) = 2 then 'not-an-object'
+  when from_json({{ json }}, 'map<string,string>', {{ json_options() }}) is not null then 'trailing-text'
+  when from_json({{ json }}, 'array<string>', {{ json_options() }}) is not null then 'trailing-text'
+  when size(from_json(concat('[', {{ json }}, ',null]'), 'array<string>', {{ json_options() }})) > 2 then 'trailing-text'
+  else 'not-json' end
+{%- endmacro -%}
+
+{#- U+FFFD for each half of a surrogate pair that stands alone. -#}
+{%- macro with_whole_surrogates(json) -%}
+if(contains({{ json }}, '\\u') and (contains({{ json }}, '\\ud') or contains({{ json }}, '\\uD')),
+    regexp_replace(
+      {{ json }},
+      '(?s)\\G((?:[^\\\\]++|\\\\[^u]|\\\\u(?![dD][89a-fA-F])|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)\\\\u[dD][89a-fA-F][0-9a-fA-F]{2}',
+      '$1\\\\ufffd'),
+    {{ json }})
+{%- endmacro -%}
+
+{#- Quotes and a mark around each number that is not a plain integer. -#}
+{%- macro with_marked_numbers(json, mark) -%}
+regexp_replace(
+    {{ json }},
+    '(?s)\\G((?:[^"\\-0-9]++|"(?:[^"\\\\]++|\\\\.)*+"|(?!-0(?![0-9.eE]))-?[0-9]++(?![0-9.eE])|-(?![0-9]))*+)({{ inexact_number() }})',
+    concat('$1"', {{ mark }}, '$2"'))
+{%- endmacro -%}
+
+{#- A mark behind each backslash of a text that looks like the escape of half a surrogate pair, as a parser writes them. -#}
+{%- macro with_marked_backslashes(json, mark) -%}
+if(contains({{ json }}, '\\\\uD'),
+    regexp_replace(
+      {{ json }},
+      '(?s)\\G((?:[^\\\\]++|\\\\[^\\\\]|\\\\\\\\(?!uD))*+)\\\\\\\\(?=uD)',
+      concat('$1\\\\\\\\', {{ mark }})),
+    {{ json }})
+{%- endmacro -%}
+
+{#- The pattern of a number that is not a plain integer: a parser would round it. -#}
+{%- macro inexact_number() -%}
+-?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE])
+{%- endmacro -%}
 
 {%- macro texts_of(path) -%} {{ (['texts'] + (path | list)) | join('_') }} {%- endmacro -%}
 
@@ -259,9 +305,10 @@ coalesce({{ read_at(path, 'array<map<string,string>>') }}, array_compact(array({
 
 {#- A bare text counts as a list of one name; any other bare value does not. -#}
 {%- macro names_at(path) -%}
-listed_names({{ read_at(path, 'array<string>') }}, {{ read_at(path, 'string') }},
-      {{ read_at(path, 'boolean') }} is not null or {{ read_at(path, 'double') }} is not null
-        or startswith({{ read_at(path, 'string') }}, concat('\uFFFF', xxhash64(unusual), ':')))
+{%- set is_other -%}
+({{ read_at(path, 'boolean') }} is not null or {{ read_at(path, 'double') }} is not null or startswith({{ read_at(path, 'string') }}, concat('\uFFFF', xxhash64(raw), ':')))
+{%- endset -%}
+{{ names_listed(read_at(path, 'array<string>'), read_at(path, 'string'), is_other) }}
 {%- endmacro -%}
 
 {#- The images in whose places something else stands than an image, or than a list of images and nulls. -#}

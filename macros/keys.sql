@@ -50,6 +50,11 @@ coalesce({{ member_of_text(path, 'array<string>') }}, listed_names(null, {{ memb
       {{ member_of_text(path, 'boolean') }} is not null or {{ member_of_text(path, 'double') }} is not null))
 {%- endmacro -%}
 
+{#- A list of names as it is, and a bare text as a list of one. Nothing is used more than once. -#}
+{%- macro names_listed(names, name, is_other) -%}
+get(filter(array({{ names }}, array({{ name }})), (one, nth) -> if(nth = 0, one is not null, left(get(one, 0), 1) not in ('', '{') and not {{ is_other }})), 0)
+{%- endmacro -%}
+
 {%- macro member_of_text(path, type) -%}
 from_json({{ field(path[:-1]) }}, {{ text('struct<' ~ name(path[-1]) ~ ':' ~ type ~ '>') }}, {{ json_options() }}).{{ name(path[-1]) }}
 {%- endmacro -%}
@@ -74,7 +79,7 @@ columns_of({{ image }}, null, {{ key_columns_of_image(keys) }}) as key_image,
 {%- macro key_of(plan) -%}
 case
       {%- if plan.keys.joined %}
-      when kind = 'row' then coalesce(columns_of(after, before, key_names), key_with_values(coalesce(after, before), key_names, {{ joined_values(plan.keys.joined) }}))
+      when kind = 'row' then coalesce(columns_of(after, before, key_names), key_with_values(after, before, key_names, {{ joined_values(plan.keys.joined) }}))
       {%- elif plan.keys.image %} when kind = 'row' then coalesce(columns_of(after, before, key_names), key_image)
       {%- else %} when kind = 'row' then columns_of(after, before, key_names)
       {%- endif %} end

@@ -1,15 +1,15 @@
 {#- The columns' types, and which reader makes a column's values canonical. -#}
 
-{#- The vendor's own types, column -> type. -#}
+{#- The vendor's own types, column -> type. In a list those of members that are no columns are left out beforehand. -#}
 {%- macro types(plan) -%}
 {%- if plan.types_places -%}
 {%- set sent -%}
 {%- if plan.types_places | rejectattr('form', 'equalto', 'list') | list or plan.types_places | length == 1 -%}
-{%- call(place) first_of(plan.types_places) -%} {{ types_at(place) }} {%- endcall -%}
-{%- else -%} {{ types_together(plan.types_places) }}
+{%- call(place) first_of(plan.types_places) -%} {{ types_at(place, plan) }} {%- endcall -%}
+{%- else -%} {{ types_together(plan.types_places, plan) }}
 {%- endif -%}
 {%- endset -%}
-{{ table_columns(sent, plan) }}
+{{ table_columns(sent, plan) if plan.types_places | rejectattr('form', 'equalto', 'list') | rejectattr('form', 'equalto', 'chosen') | list else sent }}
 {%- elif plan.images.texts -%}
 map_concat({% if plan.keys.image and plan.keys.image.text_column %}coalesce({{ key_types(plan.keys) }}, map()), {% endif %}coalesce({{ in_texts(plan.images.before, 'types') }}, map()), coalesce({{ in_texts(plan.images.after, 'types') }}, map()))
 {%- else -%} cast(null as map<string,string>)
@@ -23,15 +23,15 @@ map_concat({% if plan.keys.image and plan.keys.image.text_column %}coalesce({{ k
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro types_at(place) -%}
+{%- macro types_at(place, plan) -%}
 {%- set sent = field(place.path) -%}
 {%- if place.form == 'map' -%} {{ sent }}
 {%- elif place.form == 'objects' -%} transform_values({{ sent }}, (c, t) -> {{ type_in_object(place) }})
 {%- elif place.form == 'list' -%}
-{{ types_in_list(sent, place) }}
+{{ types_in_list(sent, place, plan) }}
 {%- elif place.form == 'chosen' -%}
 {%- set chosen = 'get(filter(' ~ field(place.chosen.path) ~ ', f -> f.' ~ name(place.chosen.member) ~ ' = ' ~ text(place.chosen.value) ~ '), 0)' -%}
-{{ types_in_list(chosen ~ '.' ~ name(place.chosen.below), place) }}
+{{ types_in_list(chosen ~ '.' ~ name(place.chosen.below), place, plan) }}
 {%- elif place.form == 'beside' -%} if(exists({{ field(place.names) }}, n -> n is null), null, {{ types_beside_names(field(place.names), sent) }})
 {%- elif place.form == 'lists' -%}
 {%- call(member) first_of(place.members) -%} {{ types_beside_names(sent ~ '.' ~ name(place.name), sent ~ '.' ~ name(member)) }} {%- endcall -%}
@@ -42,15 +42,15 @@ transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (place.mem
 {%- endmacro -%}
 
 {#- The types in several lists: of a column that stands in more than one, that in the first. -#}
-{%- macro types_together(places) -%}
+{%- macro types_together(places, plan) -%}
 if({% for place in places %}{{ field(place.path) }} is null{{ ' and ' if not loop.last }}{% endfor %}, null, map_concat(
       {%- for place in places | reverse %}
-      coalesce({{ types_at(place) }}, map()){{ ',' if not loop.last }}
+      coalesce({{ types_at(place, plan) }}, map()){{ ',' if not loop.last }}
       {%- endfor %}))
 {%- endmacro -%}
 
-{%- macro types_in_list(list, place) -%}
-map_from_entries(transform(filter({{ list }}, t -> t.{{ name(place.name) }} is not null), t -> struct(t.{{ name(place.name) }}, {{ type_in_object(place) }})))
+{%- macro types_in_list(list, place, plan) -%}
+map_from_entries(transform(filter({{ list }}, t -> {% if plan.spec.drop %}not coalesce(array_contains(hidden, t.{{ name(place.name) }}), false) and {% endif %}t.{{ name(place.name) }} is not null), t -> struct(t.{{ name(place.name) }}, {{ type_in_object(place) }})))
 {%- endmacro -%}
 
 {%- macro type_in_object(place) -%}

@@ -105,23 +105,25 @@ return if(size(names) = 1 and get(names, 0) is not null and not coalesce(array_c
   names,
   array_except(names, array_append(coalesce(hidden, array()), cast(null as string))));
 
--- Each argument is used once, so that Spark need not compute it beforehand for every message.
 create function listed_names(
   names array<string> comment 'what was sent, if it is a list of names',
   name string comment 'what was sent, as a text',
   is_other boolean comment 'whether it was a number, true or false')
 returns array<string>
 comment 'The names of a key: a list as it is, and a bare text as a list of one; null for any other value and for an empty text.'
-return get(filter(array(names, array(name)), (one, nth) -> if(nth = 0, one is not null, left(get(one, 0), 1) not in ('', '{') and not is_other)), 0);
+return {{ names_listed('names', 'name', 'is_other') }};
 
+-- A lambda has the values, so that Spark splits their text only for keys that are not in the images.
 create function key_with_values(
   image map<string,string> comment 'an image',
+  other map<string,string> comment 'the image that counts if the first is null',
   names array<string> comment 'the columns of a key',
   values array<string> comment 'the values of the key, in the order of the names')
 returns map<string,string>
 comment 'The key: each column from the image, or if it is missing there, from the values; null unless there are names, each once, and as many values.'
-return if(size(names) > 0 and size(array_compact(array_distinct(names))) = size(names) and size(values) = size(names),
-  map_from_arrays(names, transform(names, (c, i) -> if(map_contains_key(image, c), image[c], get(values, i)))), null);
+return get(transform(array(values), found ->
+  if(size(names) > 0 and size(array_compact(array_distinct(names))) = size(names) and size(found) = size(names),
+    map_from_arrays(names, transform(names, (c, i) -> if(map_contains_key(coalesce(image, other), c), coalesce(image, other)[c], get(found, i)))), null)), 0);
 
 create function key_part(
   image map<string,string> comment 'an image of which only the columns of the key count',

@@ -1,18 +1,10 @@
 -- The text of a message in JSON: its numbers as they were sent, its characters, and that it is one document.
-{%- set number -%}
--?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE])
-{%- endset %}
 
 create function whole_surrogates(
   json string comment 'a text in JSON')
 returns string
 comment 'The text, with U+FFFD for each half of a surrogate pair that stands alone: it is not a character.'
-return if(contains(json, '\\u') and (contains(json, '\\ud') or contains(json, '\\uD')),
-  regexp_replace(
-    json,
-    '(?s)\\G((?:[^\\\\]++|\\\\[^u]|\\\\u(?![dD][89a-fA-F])|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)\\\\u[dD][89a-fA-F][0-9a-fA-F]{2}',
-    '$1\\\\ufffd'),
-  json);
+return {{ with_whole_surrogates('json') }};
 
 -- The first pattern is cheap and finds at least what the second finds, and all surrogates. What looks like a number inside a text gets quotes
 -- too, but after a backslash: then the text ends there and a number follows, which is not JSON, so that the parser refuses the message.
@@ -23,7 +15,7 @@ comment 'The text with quotes around each member that is a number but not a plai
 return if(json rlike '[:\\\\](?=[-0-9\\su])(?:\\s*+(?:-0|-?[0-9]++[.eE][-+0-9eE]++)\\s*+[,}\\]]|u[dD])',
   regexp_replace(
     whole_surrogates(json),
-    ':(?<![^\\\\]\\\\":)(\\s*+)(?=[-0-9])({{ number }})(?=\\s*+[,}\\]])',
+    ':(?<![^\\\\]\\\\":)(\\s*+)(?=[-0-9])({{ inexact_number() }})(?=\\s*+[,}\\]])',
     ':$1"$2"'),
   json);
 
@@ -38,48 +30,21 @@ return case
   when endswith(rtrim(' \t\r\n', json), '}') then regexp_replace(json, '\\}[ \\t\\r\\n]*$', concat(',"_seal":"', seal, '"}'))
   else json end;
 
-create function marked_numbers(
-  json string comment 'a text in JSON',
-  mark string comment 'a text without quotes, backslashes and dollars')
-returns string
-comment 'The text with quotes and a mark around each number that is not a plain integer, wherever it stands.'
-return regexp_replace(
-  whole_surrogates(json),
-  '(?s)\\G((?:[^"\\-0-9]++|"(?:[^"\\\\]++|\\\\.)*+"|(?!-0(?![0-9.eE]))-?[0-9]++(?![0-9.eE])|-(?![0-9]))*+)({{ number }})',
-  concat('$1"', mark, '$2"'));
-
-create function marked_backslashes(
-  json string comment 'a text in JSON',
-  mark string comment 'a text without quotes, backslashes and dollars')
-returns string
-comment 'The text with a mark behind each backslash of a text in it that looks like the escape of half a surrogate pair, as a parser writes them.'
-return if(contains(json, '\\\\uD'),
-  regexp_replace(
-    json,
-    '(?s)\\G((?:[^\\\\]++|\\\\[^\\\\]|\\\\\\\\(?!uD))*+)\\\\\\\\(?=uD)',
-    concat('$1\\\\\\\\', mark)),
-  json);
-
+-- Under lambdas, so that Spark computes nothing of it for messages that do not need it.
 create function marked(
-  json string comment 'the text of a message')
+  json string comment 'a text in JSON',
+  number_mark string comment 'a text without quotes, backslashes and dollars',
+  backslash_mark string comment 'another')
 returns string
-comment 'The text with marks that no value of it holds, since they depend on it: before numbers, and behind backslashes that look like escapes.'
-return marked_numbers(marked_backslashes(json, concat('\uFFFF', xxhash64(json), ';')), concat('\uFFFF', xxhash64(json), ':'));
+comment 'The text with quotes and a mark around each number that is not a plain integer, wherever it stands, and with the other mark behind each backslash of a text in it that looks like the escape of half a surrogate pair, as a parser writes them.'
+return get(transform(transform(transform(array(json),
+  text -> {{ with_marked_backslashes('text', 'backslash_mark') }}),
+  text -> {{ with_whole_surrogates('text') }}),
+  text -> {{ with_marked_numbers('text', 'number_mark') }}), 0);
 
 create function why_not_read(
   raw string comment 'the text of a message',
   json string comment 'the same, as it is read')
 returns string
 comment 'The reason why a message is not one object in JSON: not-utf8, empty, not-an-object, trailing-text or not-json; null if it is one, or if there is no text.'
-return case
-  when raw is null then null
-  when not is_valid_utf8(raw) then 'not-utf8'
-  when exists(
-    array(from_json(concat('[', json, ',{"seal":"', xxhash64(raw), '"}]'), 'array<map<string,string>>', {{ json_options() }})),
-    found -> get(found, 0) is not null and get(found, 1)['seal'] = {{ seal('raw') }}) then null
-  when not raw rlike '[^ \\t\\r\\n]' then 'empty'
-  when size(from_json(concat('[', json, ',null]'), 'array<string>', {{ json_options() }})) = 2 then 'not-an-object'
-  when from_json(json, 'map<string,string>', {{ json_options() }}) is not null then 'trailing-text'
-  when from_json(json, 'array<string>', {{ json_options() }}) is not null then 'trailing-text'
-  when size(from_json(concat('[', json, ',null]'), 'array<string>', {{ json_options() }})) > 2 then 'trailing-text'
-  else 'not-json' end;
+return {{ why_not_one_object('raw', 'json') }};

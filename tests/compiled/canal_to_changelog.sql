@@ -19,10 +19,7 @@ decoded as (
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits,
     array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden
-  from (
-    select *, `canal_message`(document, unusual, marked(unusual)) as message
-    from (select *, `canal_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `canal_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op; its rows, those before an update, and their types.  [op, each, before, after, types]

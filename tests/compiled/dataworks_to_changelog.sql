@@ -25,10 +25,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `dataworks_message`(document, unusual, marked(unusual)) as message
-    from (select *, `dataworks_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `dataworks_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -95,8 +92,8 @@ checked as (
         then if(nullif(m.`payload`.`ddl`.`text`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
     key_columns(m.`schema`.`primaryKey`, hidden) as key_names,
-    table_columns(map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))),
-      null, hidden) as types,
+    map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> not coalesce(array_contains(hidden, t.`name`), false)
+      and t.`name` is not null), t -> struct(t.`name`, t.`type`))) as types,
     `dataworks_readers`(types) as readers
   from message_images
 ),

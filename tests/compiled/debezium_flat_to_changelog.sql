@@ -36,10 +36,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `debezium_flat_message`(document, unusual, marked(unusual)) as message
-    from (select *, `debezium_flat_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `debezium_flat_message`(document, raw) as message from decoded)
 ),
 
 -- The fields where paths start, with what came beside them.  [message.root, $message, $topic]
@@ -97,9 +94,9 @@ checked as (
         or size(table_columns(if(verdict = 'row delete', found_before, found_after), null, hidden)) > 0), false) then 'no-row-image'
     end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), hidden) as key_names,
-    table_columns(map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> t.`field` is not null), t ->
-      struct(t.`field`, concat(coalesce(t.`name`, t.`type`), coalesce(concat('(', t.`parameters`.`scale`, ')'), ''))))), null, hidden) as
-      types,
+    map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> not coalesce(array_contains(hidden, t.`field`), false)
+      and t.`field` is not null), t ->
+      struct(t.`field`, concat(coalesce(t.`name`, t.`type`), coalesce(concat('(', t.`parameters`.`scale`, ')'), ''))))) as types,
     `debezium_flat_readers`(types) as readers
   from message_images
 ),

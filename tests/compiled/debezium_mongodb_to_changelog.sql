@@ -33,10 +33,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error
-  from (
-    select *, `debezium_mongodb_message`(document, unusual, marked(unusual)) as message
-    from (select *, `debezium_mongodb_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `debezium_mongodb_message`(document, raw) as message from decoded)
 ),
 
 -- The fields where paths start, with what came beside them.  [message.root, $key]

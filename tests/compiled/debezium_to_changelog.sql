@@ -38,10 +38,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `debezium_message`(document, unusual, marked(unusual)) as message
-    from (select *, `debezium_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `debezium_message`(document, raw) as message from decoded)
 ),
 
 -- The fields where paths start, with what came beside them.  [message.root, $message]
@@ -94,9 +91,8 @@ checked as (
         then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
-    table_columns(map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t ->
-      t.`field` is not null), t ->
-      struct(t.`field`, concat(coalesce(t.`name`, t.`type`), coalesce(concat('(', t.`parameters`.`scale`, ')'), ''))))), null, array()) as
+    map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is
+      not null), t -> struct(t.`field`, concat(coalesce(t.`name`, t.`type`), coalesce(concat('(', t.`parameters`.`scale`, ')'), ''))))) as
       types,
     `debezium_readers`(types) as readers
   from message_images

@@ -21,10 +21,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `maxwell_message`(document, unusual, marked(unusual)) as message
-    from (select *, `maxwell_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `maxwell_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -66,8 +63,7 @@ checked as (
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
     key_columns(m.`primary_key_columns`, array()) as key_names,
-    table_columns(map_from_entries(transform(filter(m.`def`.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), null,
-      array()) as types,
+    map_from_entries(transform(filter(m.`def`.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))) as types,
     `maxwell_readers`(types) as readers
   from message_images
 ),

@@ -21,10 +21,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `oms_before_3_3_message`(document, unusual, marked(unusual)) as message
-    from (select *, `oms_before_3_3_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `oms_before_3_3_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -128,7 +125,7 @@ keyed as (
     case
       when kind = 'row' then
         coalesce(columns_of(after, before, key_names),
-        key_with_values(coalesce(after, before), key_names, split(m.`allMetaData`.`record_primary_value`, '\\Q\\E', -1))) end as key,
+        key_with_values(after, before, key_names, split(m.`allMetaData`.`record_primary_value`, '\\Q\\E', -1))) end as key,
     if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )

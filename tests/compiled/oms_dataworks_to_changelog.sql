@@ -25,10 +25,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `oms_dataworks_message`(document, unusual, marked(unusual)) as message
-    from (select *, `oms_dataworks_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `oms_dataworks_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -70,8 +67,7 @@ checked as (
         then if(nullif(m.`payload`.`ddl`.`text`, '') is not null, 'statement-without-rows', 'no-row-image')
     end as reason,
     key_columns(m.`schema`.`pk`, array()) as key_names,
-    table_columns(map_from_entries(transform(filter(m.`schema`.`column`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))),
-      null, array()) as types,
+    map_from_entries(transform(filter(m.`schema`.`column`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))) as types,
     `oms_dataworks_readers`(types) as readers
   from message_images
 ),

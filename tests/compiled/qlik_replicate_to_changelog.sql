@@ -33,10 +33,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `qlik_replicate_message`(document, unusual, marked(unusual)) as message
-    from (select *, `qlik_replicate_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `qlik_replicate_message`(document, raw) as message from decoded)
 ),
 
 -- The fields where paths start, with what came beside them.  [message.root, $message, $topic]

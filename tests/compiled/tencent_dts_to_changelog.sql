@@ -22,10 +22,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `tencent_dts_message`(document, unusual, marked(unusual)) as message
-    from (select *, `tencent_dts_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `tencent_dts_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -77,8 +74,7 @@ checked as (
     end as reason,
     coalesce(nullif(key_columns(m.`pkNames`, array()), cast(array() as array<string>)),
       key_columns(transform(filter(m.`columns`, c -> c.`isKey` = 'true'), c -> c.`name`), array())) as key_names,
-    table_columns(map_from_entries(transform(filter(m.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`originalType`))),
-      null, array()) as types,
+    map_from_entries(transform(filter(m.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`originalType`))) as types,
     `tencent_dts_readers`(types) as readers
   from message_images
 ),

@@ -20,10 +20,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `ticdc_canal_message`(document, unusual, marked(unusual)) as message
-    from (select *, `ticdc_canal_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `ticdc_canal_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op; its rows, those before an update, and their types.  [op, each, before, after, types]

@@ -34,10 +34,7 @@ decoded as (
 parsed as (
   select origin, arrival, nth, raw, message.document as m, damage, if(damage is not null, 'bad-frames', message.reason) as parse_error,
     message.misfits
-  from (
-    select *, `ticdc_open_message`(document, unusual, marked(unusual)) as message
-    from (select *, `ticdc_open_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `ticdc_open_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op.  [op]

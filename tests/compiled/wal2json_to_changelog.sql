@@ -22,10 +22,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `wal2json_message`(document, unusual, marked(unusual)) as message
-    from (select *, `wal2json_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `wal2json_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -72,10 +69,10 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image'
     end as reason,
     key_columns(transform(m.`pk`, c -> c.`name`), array()) as key_names,
-    table_columns(if(m.`columns` is null and m.`identity` is null, null, map_concat(
+    if(m.`columns` is null and m.`identity` is null, null, map_concat(
       coalesce(map_from_entries(transform(filter(m.`identity`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), map()),
-      coalesce(map_from_entries(transform(filter(m.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), map()))), null,
-        array()) as types,
+      coalesce(map_from_entries(transform(filter(m.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), map()))) as
+        types,
     `wal2json_readers`(types) as readers
   from message_images
 ),

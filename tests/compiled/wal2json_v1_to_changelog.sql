@@ -30,10 +30,7 @@ decoded as (
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
   select origin, arrival, nth, raw, message.document as m, message.reason as parse_error, message.misfits
-  from (
-    select *, `wal2json_v1_message`(document, unusual, marked(unusual)) as message
-    from (select *, `wal2json_v1_unusual`(document, raw) as unusual from decoded)
-  )
+  from (select *, `wal2json_v1_message`(document, raw) as message from decoded)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
