@@ -23,9 +23,10 @@ from runner.project.inputs import Target
 SETTINGS = {
     "spark.master": "local[*]",
     "spark.driver.memory": "2g",
-    # The query of a format becomes long methods, which Java only interprets without the second option.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
-    "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
+    # The query of a format becomes long methods, which Java only interprets without the second option. Without the
+    # third, it collects garbage each time that Spark's classes have grown by some megabytes.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods -XX:MetaspaceSize=256m",
+    "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods -XX:MetaspaceSize=256m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
