@@ -192,39 +192,6 @@ case
   else 'not-json' end
 {%- endmacro -%}
 
-{#- U+FFFD for each half of a surrogate pair that stands alone. -#}
-{%- macro with_whole_surrogates(json) -%}
-if(contains({{ json }}, '\\u') and (contains({{ json }}, '\\ud') or contains({{ json }}, '\\uD')),
-    regexp_replace(
-      {{ json }},
-      '(?s)\\G((?:[^\\\\]++|\\\\[^u]|\\\\u(?![dD][89a-fA-F])|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)\\\\u[dD][89a-fA-F][0-9a-fA-F]{2}',
-      '$1\\\\ufffd'),
-    {{ json }})
-{%- endmacro -%}
-
-{#- Quotes and a mark around each number that is not a plain integer. -#}
-{%- macro with_marked_numbers(json, mark) -%}
-regexp_replace(
-    {{ json }},
-    '(?s)\\G((?:[^"\\-0-9]++|"(?:[^"\\\\]++|\\\\.)*+"|(?!-0(?![0-9.eE]))-?[0-9]++(?![0-9.eE])|-(?![0-9]))*+)({{ inexact_number() }})',
-    concat('$1"', {{ mark }}, '$2"'))
-{%- endmacro -%}
-
-{#- A mark behind each backslash of a text that looks like the escape of half a surrogate pair, as a parser writes them. -#}
-{%- macro with_marked_backslashes(json, mark) -%}
-if(contains({{ json }}, '\\\\uD'),
-    regexp_replace(
-      {{ json }},
-      '(?s)\\G((?:[^\\\\]++|\\\\[^\\\\]|\\\\\\\\(?!uD))*+)\\\\\\\\(?=uD)',
-      concat('$1\\\\\\\\', {{ mark }})),
-    {{ json }})
-{%- endmacro -%}
-
-{#- The pattern of a number that is not a plain integer: a parser would round it. -#}
-{%- macro inexact_number() -%}
--?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE])
-{%- endmacro -%}
-
 {%- macro texts_of(path) -%} {{ (['texts'] + (path | list)) | join('_') }} {%- endmacro -%}
 
 {#- What was found of a message that is read field by field. -#}

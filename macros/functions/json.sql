@@ -1,4 +1,15 @@
 -- The text of a message in JSON: its numbers as they were sent, its characters, and that it is one document.
+{%- set number -%}
+-?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++(?:[eE][+\\-]?[0-9]++)?|[eE][+\\-]?[0-9]++)(?![0-9.eE+\\-])|-0(?![0-9.eE])
+{%- endset %}
+{%- macro with_whole_surrogates(json) -%}
+if(contains({{ json }}, '\\u') and (contains({{ json }}, '\\ud') or contains({{ json }}, '\\uD')),
+    regexp_replace(
+      {{ json }},
+      '(?s)\\G((?:[^\\\\]++|\\\\[^u]|\\\\u(?![dD][89a-fA-F])|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)\\\\u[dD][89a-fA-F][0-9a-fA-F]{2}',
+      '$1\\\\ufffd'),
+    {{ json }})
+{%- endmacro %}
 
 create function whole_surrogates(
   json string comment 'a text in JSON')
@@ -15,7 +26,7 @@ comment 'The text with quotes around each member that is a number but not a plai
 return if(json rlike '[:\\\\](?=[-0-9\\su])(?:\\s*+(?:-0|-?[0-9]++[.eE][-+0-9eE]++)\\s*+[,}\\]]|u[dD])',
   regexp_replace(
     whole_surrogates(json),
-    ':(?<![^\\\\]\\\\":)(\\s*+)(?=[-0-9])({{ inexact_number() }})(?=\\s*+[,}\\]])',
+    ':(?<![^\\\\]\\\\":)(\\s*+)(?=[-0-9])({{ number }})(?=\\s*+[,}\\]])',
     ':$1"$2"'),
   json);
 
@@ -38,9 +49,17 @@ create function marked(
 returns string
 comment 'The text with quotes and a mark around each number that is not a plain integer, wherever it stands, and with the other mark behind each backslash of a text in it that looks like the escape of half a surrogate pair, as a parser writes them.'
 return get(transform(transform(transform(array(json),
-  text -> {{ with_marked_backslashes('text', 'backslash_mark') }}),
+  text -> if(contains(text, '\\\\uD'),
+    regexp_replace(
+      text,
+      '(?s)\\G((?:[^\\\\]++|\\\\[^\\\\]|\\\\\\\\(?!uD))*+)\\\\\\\\(?=uD)',
+      concat('$1\\\\\\\\', backslash_mark)),
+    text)),
   text -> {{ with_whole_surrogates('text') }}),
-  text -> {{ with_marked_numbers('text', 'number_mark') }}), 0);
+  text -> regexp_replace(
+    text,
+    '(?s)\\G((?:[^"\\-0-9]++|"(?:[^"\\\\]++|\\\\.)*+"|(?!-0(?![0-9.eE]))-?[0-9]++(?![0-9.eE])|-(?![0-9]))*+)({{ number }})',
+    concat('$1"', number_mark, '$2"'))), 0);
 
 create function why_not_read(
   raw string comment 'the text of a message',
