@@ -83,11 +83,11 @@ flatten(array_compact(array(
 {%- endmacro -%}
 
 
-{#- The types of the columns of each table, as the rows have them that a run has landed since a day. Spark tells entries apart, but not maps. -#}
-{%- macro types_landed(model, run_id, since) -%}
+{#- The types of the columns of each table, as the rows have them that a run has landed since a day: each once, or as often as rows have them, where these are few. Spark tells entries apart, but not maps. -#}
+{%- macro types_landed(model, run_id, since, are_few) -%}
 select tenant, db_name, schema_name, table_name, map_from_entries(entries) as types
 from (
-  select distinct tenant, db_name, schema_name, table_name, map_entries(types) as entries
+  select {{ '' if are_few else 'distinct ' }}tenant, db_name, schema_name, table_name, map_entries(types) as entries
   from {{ name(model) }}
   where kind = 'row' and landed_on >= date {{ text(since) }} and run_id = {{ text(run_id) }} and types is not null)
 {%- endmacro -%}

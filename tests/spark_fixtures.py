@@ -32,9 +32,6 @@ EVERY_STORAGE = {
     "spark.sql.catalog.spark_catalog": Delta.session_catalog,
 }
 
-# Compiling a query to Java takes longer than running it on a few rows.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
@@ -60,6 +57,8 @@ def interpreted(spark: Spark, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """For tests of where rows go, not of what is in them: queries of this module are not compiled, neither in this
     process nor in those that it starts.
     """
+    from runner.engine.session import INTERPRETED
+
     folder = tmp_path_factory.mktemp("conf")
     (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in INTERPRETED.items()))
     # What new sessions of this JVM begin with.

@@ -10,6 +10,8 @@ from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.contract import MACRO_GLOBALS
 from runner.engine.messages import messages_view
+from runner.engine.session import INTERPRETED, Spark
+from runner.engine.streams import SETTINGS
 from runner.functions.avro.files import FileMessage
 from runner.render import Renderer
 from runner.run.compare import as_text
@@ -20,12 +22,20 @@ ROOT = Path(__file__).parent.parent
 LEFT_OUT = ("source", "format", "origin", "detail", "run_id", "batch", "loaded_at", "landed_on")
 
 
-@pytest.mark.parametrize(("zone", "seed"), [(None, 1), ("Asia/Shanghai", 2), ("America/New_York", 3), ("+08:00", 4)])
-def test_random_messages(spark: object, zone: str | None, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("zone", "seed", "settings"),
+    [
+        (None, 1, {}),
+        ("Asia/Shanghai", 2, SETTINGS),
+        ("America/New_York", 3, {**SETTINGS, **INTERPRETED}),
+        ("+08:00", 4, {**SETTINGS, **INTERPRETED}),
+    ],
+)
+def test_random_messages(spark: Spark, zone: str | None, seed: int, settings: dict[str, str]) -> None:
     messages = random_canal.messages(seed, 3000)
     renderer = Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str})
     library = Library(renderer)
-    session = spark.fresh(library)
+    session = spark.fresh(library).cloned(settings)
     messages_view(session, [FileMessage(0, 0, message) for message in messages], "json", "canal_messages")
     compiled = compile_format(renderer.call, FormatFolders((ROOT / "formats",)).load("canal"), "canal", zone)
     query = library.complete(compiled)

@@ -10,6 +10,7 @@ import pytest
 
 from runner.compile.unknown_types import UnknownType, unknown_types
 from runner.project.inputs import TableSettings
+from runner.run.unknown_types import FEW_ROWS
 from runner.spec.formats import FormatFolders
 from tests.conftest import Ran
 
@@ -65,9 +66,11 @@ def test_declared_columns_do_not_count(name: tuple[str, ...], known: bool) -> No
 
 
 @pytest.mark.usefixtures("spark", "interpreted")
+@pytest.mark.parametrize("few_rows", [FEW_ROWS, 0])
 def test_a_run_notes_the_unknown_types_of_what_it_has_landed(
-    project: Callable[..., Path], runner: Callable[..., Ran]
+    project: Callable[..., Path], runner: Callable[..., Ran], few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("runner.run.unknown_types.FEW_ROWS", few_rows)
     first = [
         message("t", {"a": "hstore", "b": "hstore", "c": "varchar(10)", "declared": "hstore"}),
         message("u", {"a": "hstore", "b": "int"}),

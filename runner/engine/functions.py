@@ -91,6 +91,14 @@ class SessionFunctions:
         self.making = threading.RLock()
         self.reads_functions = True
 
+    def cloned(self, session: SparkSession) -> SessionFunctions:
+        """Those of a clone of this session, which has the functions that were made here. Call it where nobody else is
+        `making` any.
+        """
+        out = SessionFunctions(session, self.library, self.is_remote, self.schemas_folder)
+        out.made, out.reads_functions = dict(self.made), self.reads_functions
+        return out
+
     def prepare(self, sql: str) -> None:
         """Makes what a query calls."""
         self.make(self.library.called_by(sql))

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from runner.project.sql_functions import SqlFunction
 from runner.render import name as quoted
 
 SECONDS_TO_DIE = 5.0
+# Settings with which queries are interpreted: to compile one to Java takes longer than to read a few thousand rows.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 class Spark:
@@ -94,6 +97,25 @@ class Spark:
         out.process, out.is_killed, out.measures = None, False, self.measures
         out.opened.append(out.session)
         out._prepare(library or self.library)
+        return out
+
+    def cloned(self, settings: Mapping[str, str]) -> Spark:
+        """A session with settings of its own, and with the views and functions that this one has now; what the target
+        sets stays. With Spark Connect it is this one, with its settings.
+        """
+        if self.target.remote:
+            return self
+        out = copy(self)
+        assert self.session._jsparkSession
+        # Other threads may be making functions.
+        with self.functions.making:
+            out.session = SparkSession(self.session.sparkContext, self.session._jsparkSession.cloneSession())
+            out.functions = self.functions.cloned(out.session)
+        out.owns_jvm, out.process = False, None
+        out.opened.append(out.session)
+        for key, value in settings.items():
+            if key not in self.target.spark:
+                out.session.conf.set(key, value)
         return out
 
     def _connect(self, remote: str) -> None:

@@ -17,7 +17,7 @@ from runner.engine.files import files_of
 from runner.engine.increment import as_written, checked_key, columns_after, duplicate_keys_explained
 from runner.engine.progress import Position, Progress
 from runner.engine.refreshes import Refreshes
-from runner.engine.session import Spark
+from runner.engine.session import INTERPRETED, Spark
 from runner.project.contracts import Contract
 from runner.project.inputs import Elsewhere, Target
 from runner.render import name as quoted
@@ -266,17 +266,24 @@ class Tables:
 
     # --- changelogs
 
-    def start(self, name: str, sql: str, run_id: str, trigger: Mapping[str, Any], batch: int | None) -> StreamingQuery:
+    def start(
+        self, name: str, sql: str, run_id: str, trigger: Mapping[str, Any], batch: int | None, are_few: bool
+    ) -> StreamingQuery:
         """Starts a stream over what is new; every message lands once, however earlier runs ended. `batch` is the number
-        of the only batch, None if there may be several.
+        of the only batch, None if there may be several; `are_few` says that it will read few messages.
         """
-        frame = streams.changelog_stream(self.spark, sql, self.macro("landed_counts"), run_id, batch)
+        sink = self.storage.sink(name)
+        # A clone has catalogs of its own: what they write, those of this session may not see for a while.
+        spark = (
+            self.spark if sink.table else self.spark.cloned({**streams.SETTINGS, **(INTERPRETED if are_few else {})})
+        )
+        frame = streams.changelog_stream(spark, sql, self.macro("landed_counts"), run_id, batch)
         self.storage.create_changelog(name)
         checkpoint = self.checkpoint(name)
         checkpoint.drop_leftovers()
         if checkpoint.newest_commit < 0:
             checkpoint.write_table(self.storage.identity(name) or "")
-        return streams.start(frame, name, checkpoint.folder, self.storage.sink(name), trigger)
+        return streams.start(frame, name, checkpoint.folder, sink, trigger)
 
     def forget(self, name: str) -> None:
         """Removes a changelog and its checkpoint; the checkpoint first, because a changelog without one is refused."""

@@ -65,7 +65,8 @@ class Landing:
         has_limit = not {*options, *(topics.options if topics else ())}.isdisjoint(LIMITS)
         # Without a limit all that is there at the start is one batch, unless another has to be finished first.
         batch = checkpoint.next_batch if trigger == ALL_NEW and not has_limit else None
-        return self.tables.start(source.model, self.compiled.nodes[source.model].sql, self.run_id, trigger, batch)
+        sql, are_few = self.compiled.nodes[source.model].sql, trigger == ALL_NEW and self.files[source.name].are_few()
+        return self.tables.start(source.model, sql, self.run_id, trigger, batch, are_few)
 
     def _awaited(self, source: Source, query: Any) -> Landed:
         """What a stream has landed when it has ended."""

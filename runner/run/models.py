@@ -76,7 +76,7 @@ class Models:
         self.tables.changelog_view(node.name)
         self.views.was_made(node.name)
         result = self.landing.result(source, landed, notes)
-        unknown = notes_on_landed(self.tables, source, self.landing.run_id, began) if landed.rows["row"] else ()
+        unknown = notes_on_landed(self.tables, source, landed.rows["row"], self.landing.run_id, began)
         return replace(result, notes=(*result.notes, *unknown))
 
     def _build(self, node: Node, model: Model, missing: tuple[str, ...]) -> Result:

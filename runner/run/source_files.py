@@ -19,6 +19,8 @@ from runner.project.inputs import Messages
 
 # To judge the length of lines, as much of a file is read.
 SAMPLE = 1 << 18
+# Where files have no more bytes and no more messages than this, it takes less time to read them than to start reading.
+SMALL_SIZE, FEW_MESSAGES = 1 << 22, 4_000
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,13 @@ class SourceFiles:
         size = sum(map(_size, files))
         length = _length_of_a_line(files[0]) if files and self.messages.kind == "files" else None
         return size, size / length if length else None
+
+    def are_few(self) -> bool:
+        """Whether a stream will find few messages to read, as far as this machine can see."""
+        if not self.messages.local_pattern or self.checkpoint.has_unfinished_batch:
+            return False
+        size, messages = self.to_read()
+        return size <= SMALL_SIZE and (messages or 0) <= FEW_MESSAGES
 
     def changed(self) -> list[str]:
         """The files that have changed since they were read."""
