@@ -83,8 +83,8 @@ def test_messages_are_few_where_files_are_small(
 
 
 def test_of_files_without_lines_the_size_counts(tmp_path: Path) -> None:
+    messages, checkpoint = Messages("avro_files", f"{tmp_path}/*.avro"), checkpoint_of(tmp_path)
     (tmp_path / "a.avro").write_bytes(b"x" * 4_000)
-    found = SourceFiles.found(Messages("avro_files", f"{tmp_path}/*.avro"), checkpoint_of(tmp_path))
-    assert found.are_few()
+    assert SourceFiles.found(messages, checkpoint).are_few()
     (tmp_path / "a.avro").write_bytes(b"x" * 5_000_000)
-    assert not found.are_few()
+    assert not SourceFiles.found(messages, checkpoint).are_few()

@@ -210,7 +210,7 @@ def test_how_many_lines_there_are_is_judged_by_the_first_file(tmp_path: Path) ->
     for name, lines in (("a", 1000), ("b", 100), ("c", 300)):
         (tmp_path / f"{name}.jsonl").write_text("123456789\n" * lines)
     files = SourceFiles.found(Messages("files", str(tmp_path / "*")), Read(LocalFiles(), ""))
-    assert files.to_read() == (4000, 400.0)
+    assert files.to_read == (4000, 400.0)
 
 
 def test_rows_of_jobs_are_counted_while_they_run_for_the_work_that_started_them(spark: Spark, tmp_path: Path) -> None:

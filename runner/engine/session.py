@@ -88,13 +88,11 @@ class Spark:
         """Another session in the same JVM or server, without views, whose queries find the functions of this library;
         if none is given, of the same.
         """
-        out = object.__new__(Spark)
-        out.target, out.owns_jvm, out.opened = self.target, False, self.opened
+        out = self._another()
         if self.target.remote:
             out._connect(self.target.remote)
         else:
-            out.session, out.server_session = self.session.newSession(), None
-        out.process, out.is_killed, out.measures = None, False, self.measures
+            out.session = self.session.newSession()
         out.opened.append(out.session)
         out._prepare(library or self.library)
         return out
@@ -105,17 +103,20 @@ class Spark:
         """
         if self.target.remote:
             return self
-        out = copy(self)
+        out = self._another()
         assert self.session._jsparkSession
         # Other threads may be making functions.
         with self.functions.making:
             out.session = SparkSession(self.session.sparkContext, self.session._jsparkSession.cloneSession())
             out.functions = self.functions.cloned(out.session)
-        out.owns_jvm, out.process = False, None
         out.opened.append(out.session)
-        for key, value in settings.items():
-            if key not in self.target.spark:
-                out.session.conf.set(key, value)
+        out._set({key: value for key, value in settings.items() if key not in self.target.spark})
+        return out
+
+    def _another(self) -> Spark:
+        """A copy that does not end the JVM; it still has the session of this one."""
+        out = copy(self)
+        out.owns_jvm, out.process, out.is_killed = False, None, False
         return out
 
     def _connect(self, remote: str) -> None:

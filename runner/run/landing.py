@@ -145,7 +145,7 @@ class Landing:
             with self.explained(source):
                 self._finish_batch(source, options)
         else:
-            self.spark.measures.expect(model, *files.to_read())
+            self.spark.measures.expect(model, *files.to_read)
         return self._stream(source, options, trigger), lost
 
     def _refreshed(self, model: str) -> tuple[str, ...]:

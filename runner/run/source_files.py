@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from runner.engine.checkpoint import Checkpoint
@@ -74,9 +75,10 @@ class SourceFiles:
         read = self.checkpoint.paths_read()
         return [shown(path) for path in self.there if str(path) not in read and os.path.exists(path)]
 
+    @cached_property
     def to_read(self) -> tuple[int, float | None]:
-        """The size of the files that were not read yet; and how many lines they have, judged by the first of them, None
-        if they have no lines.
+        """The size of the files that were not read yet when this was first asked; and how many lines they have, judged
+        by the first of them, None if they have no lines.
         """
         read = self.checkpoint.paths_read()
         files = [path for path in self.there if str(path) not in read]
@@ -88,7 +90,7 @@ class SourceFiles:
         """Whether a stream will find few messages to read, as far as this machine can see."""
         if not self.messages.local_pattern or self.checkpoint.has_unfinished_batch:
             return False
-        size, messages = self.to_read()
+        size, messages = self.to_read
         return size <= SMALL_SIZE and (messages or 0) <= FEW_MESSAGES
 
     def changed(self) -> list[str]:
