@@ -4,7 +4,7 @@ PYTHON ?=
 FORMAT ?= canal
 export PYTHON
 
-.PHONY: help setup jars run check quick test snapshots bench bench-steps soak lock wheel clean
+.PHONY: help setup jars prepare run check quick test snapshots bench bench-steps soak lock wheel clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /: /' -e 's/^/make /'
@@ -16,7 +16,11 @@ setup: ## create .venv with the locked packages, if it is missing or out of date
 jars: setup ## fetch the jars of Kafka, Delta and Iceberg that tests need, if they are missing or out of date
 	@bash tools/jars.sh
 
-run: setup ## set up, run the project, show the changelog
+# Java that cannot write an archive runs as it does without one.
+prepare: setup ## keep the classes of Spark in an archive: each run starts some seconds sooner
+	@.venv/bin/runner prepare || echo "make: going on without an archive of classes" >&2
+
+run: prepare ## set up, run the project, show the changelog
 	.venv/bin/runner run
 	@echo
 	.venv/bin/runner show --inline "select op, table_name, key_text, after, changed, event_time from changelog where source = 'shop' order by seq" --limit 5
@@ -37,12 +41,11 @@ quick: setup ## the tests that need no Java, on all cores
 	.venv/bin/python -m pytest -q -n auto -m "not spark and not soak"
 
 # Two Sparks, each for the tests of whole files: planning, which is most of these tests, keeps one core busy.
-# Tests start Java often and run many short queries: Java's second compiler and loading classes one by one would cost more time than they save.
+# Tests start Java often and run many short queries: Java's second compiler would cost more time than it saves.
 # With one compiler Java keeps 48 MB for compiled code; a Spark of many tests fills them and then interprets all new code.
-QUICK_JAVA := JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:SharedArchiveFile='$(CURDIR)/.jars/classes.jsa' -Xlog:disable"
+QUICK_JAVA := JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -Xlog:disable"
 
-test: check jars ## check, then all tests but the long ones; the sample project and every command of the README are among them
-	@bash tools/classes.sh
+test: check jars prepare ## check, then all tests but the long ones; the sample project and every command of the README are among them
 	.venv/bin/python -m pytest -q -rs -n auto -m "not spark and not soak"
 	$(QUICK_JAVA) .venv/bin/python -m pytest -q -n 2 --dist loadfile -m "spark and not soak"
 
@@ -53,13 +56,13 @@ snapshots: setup ## rewrite the compiled SQL in tests/compiled, docs/examples.md
 	.venv/bin/python -m tools.format_examples
 	.venv/bin/python -m tests.vendors_page
 
-bench: jars ## measure speed
+bench: jars prepare ## measure speed
 	.venv/bin/python -m tests.bench
 
-bench-steps: jars ## measure each step of a format's SQL: make bench-steps FORMAT=canal
+bench-steps: jars prepare ## measure each step of a format's SQL: make bench-steps FORMAT=canal
 	.venv/bin/python -m tests.bench_steps $(FORMAT)
 
-soak: jars ## the long tests
+soak: jars prepare ## the long tests
 	.venv/bin/python -m pytest -q -m soak
 
 lock: ## resolve the dependencies again into requirements.lock

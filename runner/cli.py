@@ -339,6 +339,12 @@ def _debug(args: Namespace, report: Report) -> int:
     return debug(DebugArguments(_project(args), os.environ.get("JAVA_HOME")), report)
 
 
+def _prepare(args: Namespace, report: Report) -> int:
+    from runner.commands.prepare import prepare
+
+    return prepare(report)
+
+
 def _completion(args: Namespace, report: Report) -> int:
     from runner.commands.completion import completion
 
@@ -377,6 +383,7 @@ COMMANDS: tuple[tuple[str, Callable[[Namespace, Report], int], str, tuple[Sectio
     ("mirrors", _mirrors, "write mirrors of tables that have landed, for review", (flags.of_mirrors,)),
     ("init", _init, "start a new project", (flags.of_init, flags.of_messages)),
     ("debug", _debug, "check that all is there that a run needs: Java, Spark, packages, project, sources", ()),
+    ("prepare", _prepare, "keep the classes of Spark in an archive, once: each run starts some seconds sooner", ()),
     ("completion", _completion, "print the script with which a shell completes commands", (flags.of_completion,)),
     ("clean", _clean, "remove what the runner wrote to target/", ()),
 )

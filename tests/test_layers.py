@@ -233,9 +233,10 @@ def test_only_the_command_line_exits() -> None:
     ]
 
 
-def test_only_the_project_and_the_command_line_read_the_environment() -> None:
+def test_only_the_project_the_command_line_and_what_starts_java_read_the_environment() -> None:
     readers = {named(path) for path in MODULES if "os.environ" in path.read_text() or "getenv" in path.read_text()}
-    assert readers <= {"runner/project/project.py", "runner/project/variables.py", "runner/cli.py"}
+    project = {"runner/project/project.py", "runner/project/variables.py"}
+    assert readers <= {*project, "runner/cli.py", "runner/engine/archive.py"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from tests.engines import ROOT
-from tests.pages import section
-from tests.test_cluster import wait_until
+from runner.engine.archive import READ_BY_JAVA, archive, reading
 
 
 def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -88,26 +87,88 @@ def test_a_spark_that_has_ended(project: Callable[..., Path], method: str, code:
     assert "the JVM of Spark has ended" in ran.stderr and "bug" not in ran.stderr, ran.stderr
 
 
+PREPARED = """
+import sys
+sys.prefix = {prefix!r}
+from runner.cli import main
+sys.exit(main({words!r}))
+"""
+
+
+def of_installation(folder: Path, *words: str, options: str = "") -> subprocess.CompletedProcess[str]:
+    """In a process whose environment of Python is this folder, with these options of Java alone."""
+    return subprocess.run(
+        [sys.executable, "-c", PREPARED.format(prefix=str(folder / "environment"), words=words)],
+        cwd=folder,
+        env={**os.environ, "JAVA_TOOL_OPTIONS": options, "COLUMNS": "1000"},
+        capture_output=True,
+        text=True,
+    )
+
+
 @pytest.mark.spark
 @pytest.mark.soak
-def test_an_archive_of_classes_is_written_by_one_run_and_read_by_the_next(project: Callable[..., Path]) -> None:
-    settings, written = section(ROOT / "docs/production.md", "Runs that start faster")
+def test_an_archive_of_classes_is_written_once_and_read_by_later_runs(project: Callable[..., Path]) -> None:
     message = {"type": "INSERT", "database": "d", "table": "t", "data": [{"id": "1"}], "pkNames": ["id"]}
     folder = project({"in/a.jsonl": json.dumps(message)})
-    archive, loaded = folder / "classes.jsa", folder / "loaded.log"
-    targets = settings.text.replace("/srv/shop/classes.jsa", f"{archive} -Xlog:class+load:file={loaded}")
-    project({"project.yml": f"target: local\n{targets}sources: [{{name: app, format: canal, files: in/*}}]\n"})
-
-    variable, command = written.text.strip().split(" ", 1)
-    assert command == "runner run"
-    name, value = variable.split("=")
-    # Tests have options of their own, with another archive.
-    wrote = run(folder, JAVA_TOOL_OPTIONS="", **{name: value})
+    old = folder / "environment/share/changelog-runner/classes-old.jsa"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    wrote = of_installation(folder, "prepare")
     assert wrote.returncode == 0, wrote.stderr
-    # Java goes on to write it when the command has ended.
-    wait_until(lambda: archive.exists() and time.time() - archive.stat().st_mtime > 2)
-    read = run(folder, JAVA_TOOL_OPTIONS="")
+    (archive,) = old.parent.iterdir()
+    assert archive.stat().st_size > 1e8 and f"wrote {archive} (" in wrote.stderr
+    again = of_installation(folder, "prepare")
+    assert (again.returncode, f"is there: {archive}" in again.stderr) == (0, True), again.stderr
+    assert str(archive) in of_installation(folder, "debug").stdout
+
+    loaded = folder / "loaded.log"
+    read = of_installation(folder, "run", options=f"-Xlog:class+load:file={loaded}")
     assert read.returncode == 0, read.stderr
     loads = [line for line in loaded.read_text().splitlines() if " org.apache.spark." in line]
     assert sum(line.endswith("shared objects file (top)") for line in loads) > 1000
     assert sum(line.endswith(".jar") for line in loads) < 100
+
+
+@pytest.mark.spark
+def test_what_keeps_an_archive_from_being_written_is_said(project: Callable[..., Path]) -> None:
+    folder = project({})
+    refused = of_installation(folder, "prepare", options="-Xshare:off")
+    assert refused.returncode == 2
+    said = "error[prepare]: Java has written no archive of classes: Spark did not start: DynamicDump"
+    assert said in refused.stderr, refused.stderr
+    assert list((folder / "environment/share/changelog-runner").iterdir()) == []
+
+
+def test_an_archive_is_read_if_it_is_there_and_no_other_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "an environment"
+    monkeypatch.setattr(sys, "prefix", str(home))
+    for name in READ_BY_JAVA:
+        monkeypatch.setenv(name, "-Xmx1g")
+    assert reading(["-XX:+UseParallelGC"]) == ""
+    archive().parent.mkdir(parents=True)
+    archive().touch()
+    assert archive().is_relative_to(home)
+    option = f"-XX:SharedArchiveFile={archive()}"
+    assert shlex.split(reading(["-XX:+UseParallelGC", ""])) == [option]
+    for chosen in (
+        "-XX:SharedArchiveFile=/other.jsa",
+        "-XX:ArchiveClassesAtExit=/other.jsa",
+        "-Xshare:off",
+        "-XX:-UseSharedSpaces",
+        "-XX:AOTCache=/other.aot",
+    ):
+        assert reading(["", f"-Xmx1g {chosen}"]) == ""
+        for name in READ_BY_JAVA:
+            with monkeypatch.context() as variables:
+                variables.setenv(name, chosen)
+                assert reading([]) == ""
+    with monkeypatch.context() as variables:
+        variables.setattr(pyspark, "__version__", "9.9")
+        assert reading([]) == ""
+    with monkeypatch.context() as variables:
+        variables.setenv("JAVA_HOME", str(tmp_path))
+        assert reading([]) == ""
+    assert shlex.split(reading([])) == [option]

@@ -133,12 +133,22 @@ def _with_spark(project: Project | None, report: Report) -> Iterator[Finding]:
     try:
         with open_spark(target, log, None, report) as spark:
             yield Finding("Spark", GOOD, f"{spark.session.version}, there in {time.monotonic() - began:.1f}s")
+            if not target.remote:
+                yield _classes()
             if project:
                 yield from _reached(spark, project, report)
     except RunnerError as error:
         yield _mistake("Spark", error)
         for source in project.sources if project else ():
             yield Finding(f"source {source.name}", UNKNOWN, "not looked for: it needs Spark")
+
+
+def _classes() -> Finding:
+    from runner.engine.archive import archive
+
+    if (file := archive()).is_file():
+        return Finding("classes", GOOD, str(file))
+    return Finding("classes", GOOD, "not in an archive", "`runner prepare`, once: each run starts some seconds sooner")
 
 
 def _reached(spark: Spark, project: Project, report: Report) -> Iterator[Finding]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.resources
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import jinja2
 import yaml
@@ -30,10 +32,7 @@ def init(arguments: InitArguments, report: Report) -> int:
     root = Path(arguments.name)
     if root.is_file() or (root.is_dir() and any(root.iterdir())):
         raise RunnerError("init-exists", f'"{root}" already exists and is not empty', hint="choose another name")
-    if arguments.messages:
-        project_file = _project_of(arguments.messages, root)
-    else:
-        project_file = _sample(root)
+    project_file = _project_of(arguments.messages, root) if arguments.messages else sample(root)
     root.mkdir(parents=True, exist_ok=True)
     write_schemas(root)
     (root / "project.yml").write_text(f"{editor_line('project')}\n{project_file}", encoding="utf-8")
@@ -41,8 +40,8 @@ def init(arguments: InitArguments, report: Report) -> int:
     return 0
 
 
-def _sample(root: Path) -> str:
-    """The project.yml of the sample, after its other files were written."""
+def sample(root: Path, spark: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The project.yml of the sample, with these settings for Spark, after its other files were written."""
     (messages,) = (built_in_folder("formats") / "cases").glob("*/shop.messages.jsonl")
     (root / "messages").mkdir(parents=True)
     shutil.copyfile(messages, root / "messages" / "shop.jsonl")
@@ -55,6 +54,7 @@ def _sample(root: Path) -> str:
         format=messages.parent.name,
         zone="Asia/Shanghai",
         files="messages/*.jsonl",
+        spark=dict(spark),
     )
 
 

@@ -16,16 +16,18 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from runner.contract import SQL_SETTINGS
+from runner.engine.archive import reading
 from runner.engine.errors import QueryFailed, query_errors
 from runner.errors import RunnerError, from_here
 from runner.project.inputs import Target
 
+OPTIONS, DEFAULT_OPTIONS = "spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions"
 SETTINGS = {
     "spark.master": "local[*]",
     "spark.driver.memory": "2g",
     # The query of a format becomes long methods, which Java only interprets without the second option. Without the
     # third, it collects garbage each time that Spark's classes have grown by some megabytes.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods -XX:MetaspaceSize=256m",
+    OPTIONS: "-XX:+UseParallelGC -XX:-DontCompileHugeMethods -XX:MetaspaceSize=256m",
     "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods -XX:MetaspaceSize=256m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -75,8 +77,8 @@ def has_jvm() -> bool:
     return SparkContext._gateway is not None
 
 
-def end_jvm() -> None:
-    """Ends the JVM of this process, whose sessions have been stopped."""
+def end_jvm(seconds: float = SECONDS_TO_END) -> None:
+    """Ends the JVM of this process, whose sessions have been stopped; after so many seconds it is killed."""
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     if gateway and gateway.proc:
@@ -85,7 +87,7 @@ def end_jvm() -> None:
         # It ends when nobody can write to it any more.
         gateway.proc.stdin.close()
         try:
-            gateway.proc.wait(SECONDS_TO_END)
+            gateway.proc.wait(seconds)
         except TimeoutExpired:
             gateway.proc.kill()
 
@@ -100,6 +102,8 @@ def started(target: Target, log: Path) -> SparkSession:
         **target.spark,
         **SQL_SETTINGS,
     }
+    options = settings[OPTIONS]
+    settings[OPTIONS] = f"{options} {reading((options, settings.get(DEFAULT_OPTIONS, '')))}"
     conf = SparkConf().setAppName("runner").setAll(list(settings.items()))
     with _start_explained(log):
         _launch(conf, log)
@@ -131,7 +135,10 @@ def _start_explained(log: Path) -> Iterator[None]:
 
 
 # Lines that Java and Spark print at every start, and lines of stack traces.
-NOT_A_REASON = re.compile(r"\s|Picked up |WARNING: |Using |Setting |To adjust |\S+ \S+ (WARN|INFO) ")
+NOT_A_REASON = re.compile(
+    r"\s|Picked up |WARNING: |\[[0-9.]+s\]\[warning\]|Error occurred during initialization of VM"
+    r"|Using |Setting |To adjust |\S+ \S+ (WARN|INFO) "
+)
 
 
 def _first_reason(text: str) -> str:
