@@ -63,7 +63,7 @@ def test_what_is_wrong_is_said_with_what_to_do_and_keeps_nothing_else_from_being
     )
     ran = debug()
     found = told(ran)
-    assert ran.code == 1 and ran.out.endswith("6 of 14 checks wrong\n"), ran.out
+    assert ran.code == 1 and ran.out.endswith("6 of 15 checks wrong\n"), ran.out
     wrong = {what: (text, to_do) for what, (state, text, to_do) in found.items() if state == "WRONG"}
     assert set(wrong) == {
         "package pyspark",
@@ -119,7 +119,7 @@ def test_topics_without_a_broker(project, debug: Callable[..., Ran]) -> None:
 def test_where_there_is_no_project_the_rest_is_looked_at(
     tmp_path: Path, debug: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_spark(*words: object) -> None:
+    def no_spark(*_: object, **__: object) -> None:
         from runner.errors import RunnerError
 
         raise RunnerError("spark-start", "Spark did not start: out of luck", hint="try again")

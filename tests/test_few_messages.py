@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from runner.engine import streams
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
+from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.inputs import Messages
 from runner.run.source_files import SourceFiles
@@ -54,6 +55,23 @@ def test_only_streams_of_few_messages_are_interpreted(project, runner, monkeypat
         seen.clear()
     ran = runner("show", "--inline", "select * from {{ ref('counted') }}", "--output", "json")
     assert json.loads(ran.out) == {"n": 5_009}
+
+
+@pytest.mark.usefixtures("spark")
+def test_only_few_messages_are_parsed_without_being_compiled(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    whole = Spark.rows_counted
+
+    def noting(spark: Spark, *words: Any) -> object:
+        seen.append(str(spark.session.conf.get("spark.sql.codegen.wholeStage")))
+        return whole(spark, *words)
+
+    monkeypatch.setattr(Spark, "rows_counted", noting)
+    for lines in (3, 5_000):
+        project({"in/a.jsonl": f"{json.dumps(MESSAGE)}\n" * lines})
+        ran = runner("parse", "canal", "in/a.jsonl")
+        assert ran.code == 0 and len(ran.out.splitlines()) == lines, ran.err
+    assert seen == ["false", "true"]
 
 
 def checkpoint_of(folder: Path, has_unfinished_batch: bool = False) -> Checkpoint:

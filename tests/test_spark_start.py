@@ -15,6 +15,10 @@ import pyspark
 import pytest
 
 from runner.engine.archive import READ_BY_JAVA, archive, reading
+from runner.engine.start import DEFAULT_OPTIONS, OPTIONS, java_options
+
+JAVA_OPTIONS = ("-XX:+UseParallelGC", "-XX:-DontCompileHugeMethods", "-XX:MetaspaceSize=256m")
+FOR_LITTLE = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 
 
 def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -172,3 +176,24 @@ def test_an_archive_is_read_if_it_is_there_and_no_other_is_chosen(
         variables.setenv("JAVA_HOME", str(tmp_path))
         assert reading([]) == ""
     assert shlex.split(reading([])) == [option]
+
+
+@pytest.mark.parametrize(
+    ("settings", "reads_little", "expected"),
+    [
+        pytest.param({}, False, [*JAVA_OPTIONS], id="much to read"),
+        pytest.param({}, True, [*JAVA_OPTIONS, *FOR_LITTLE], id="little to read"),
+        pytest.param({OPTIONS: "-Da=b"}, True, ["-Da=b"], id="the target has options"),
+        pytest.param({DEFAULT_OPTIONS: "-Da=b"}, True, [*JAVA_OPTIONS], id="the target has default options"),
+        pytest.param({"spark.driver.memory": "1g"}, True, [*JAVA_OPTIONS, *FOR_LITTLE], id="other settings"),
+    ],
+)
+def test_java_has_no_second_compiler_where_there_is_little_to_read(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    reads_little: bool,
+    expected: list[str],
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert java_options(settings, reads_little).split() == expected

@@ -41,7 +41,7 @@ def generate(arguments: DocsArguments, report: Report) -> int:
 
 def _read(workspace: Workspace, report: Report) -> Tables:
     """What the tables of sources say; what cannot be read is a warning, and said on the page."""
-    from runner.commands.job import Job, open_spark, parts_of, spark_log
+    from runner.commands.job import Job, open_to_read, parts_of
     from runner.engine.errors import QueryFailed
 
     sources = workspace.project.sources
@@ -52,7 +52,7 @@ def _read(workspace: Workspace, report: Report) -> Tables:
     workspace.graph = replace(graph, nodes={**graph.nodes, OVER_TIME: over_time})
     try:
         job = Job.of(workspace, "docs", [graph.nodes["freshness"], over_time])
-        with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
+        with open_to_read(job, report) as spark:
             parts = parts_of(job, spark)
             with report.during("reading what has landed"):
                 freshness, numbers = (_rows(parts, node, report) for node in job.nodes)

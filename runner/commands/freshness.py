@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from runner import artifacts
 from runner.commands.arguments import FreshnessArguments
-from runner.commands.job import Job, open_spark, parts_of, spark_log
+from runner.commands.job import Job, open_to_read, parts_of
 from runner.commands.workspace import NOTHING, Workspace
 from runner.project.inputs import ForeignTable, Source
 from runner.project.nodes import Node
@@ -24,7 +24,7 @@ def freshness(arguments: FreshnessArguments, report: Report) -> int:
         report.say(NOTHING)
         return 0
     job = Job.of(workspace, "source freshness", [_landing(workspace, node) for node in nodes])
-    with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
+    with open_to_read(job, report) as spark:
         from runner.run.ages import SourceAges
         from runner.run.execute import timed
 

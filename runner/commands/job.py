@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Job:
     """Nodes to work on, and the SQL that this needs. Other runs that find its tables locked report `command`; with
-    `arguments` it can be run again. If it `reads_nothing`, all that its nodes read has no rows.
+    `arguments` it can be run again. If it `reads_nothing`, all that its nodes read has no rows; if it `reads_little`,
+    there are few.
     """
 
     workspace: Workspace
@@ -48,6 +49,7 @@ class Job:
     library: Library
     full_refresh: bool = False
     reads_nothing: bool = False
+    reads_little: bool = False
     elsewhere: Elsewhere | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
@@ -132,7 +134,7 @@ def _worked(
     with _locks(project, job.command) as locks:
         locks.take(job.tables, lambda session: _end(project.target, session))
         with open_spark(
-            project.target, spark_log(project), job.library, report
+            project.target, spark_log(project), job.library, report, job.reads_little
         ) as spark:  # before this there is no JVM
             signals.count_only(spark.kill)
             if spark.process:
@@ -172,13 +174,24 @@ def parts_of(job: Job, spark: Spark, run_id: str = "", signals: StopSignals | No
     return parts
 
 
-def open_spark(target: Target, log: Path, library: Library | None, report: Report) -> Spark:
-    """A session, which says that it is being started if it has to be."""
+def open_spark(target: Target, log: Path, library: Library | None, report: Report, reads_little: bool = False) -> Spark:
+    """A session, which says that it is being started if it has to be. For one that `reads_little` Java is started so
+    that it is there sooner, and is slower with much.
+    """
     said = "connecting to Spark" if target.remote else "starting Spark"
     with nullcontext() if _has_spark(target) else report.during(said, is_said=True):
         from runner.engine.session import Spark
 
-        return Spark(target, log, library)
+        return Spark(target, log, library, reads_little)
+
+
+def open_to_read(job: Job, report: Report) -> Spark:
+    """A session for a job that reads tables as they are."""
+    from runner.run.little import tables_are_small
+
+    workspace, target = job.workspace, job.workspace.project.target
+    reads_little = not job.elsewhere and tables_are_small(workspace.graph, target)
+    return open_spark(target, spark_log(workspace.project), job.library, report, reads_little)
 
 
 def _has_spark(target: Target) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from runner.commands.arguments import MirrorsArguments
-from runner.commands.job import Job, open_spark, parts_of, spark_log
+from runner.commands.job import Job, open_to_read, parts_of
 from runner.commands.workspace import Workspace
 from runner.compile.suggested_mirrors import (
     TRIED,
@@ -83,7 +83,7 @@ def _seen(workspace: Workspace, arguments: MirrorsArguments, report: Report) -> 
     """The tables that were asked for and whose changes are in the changelog."""
     node = workspace.graph.nodes["changelog"]
     job = Job.of(workspace, "mirrors", [node])
-    with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
+    with open_to_read(job, report) as spark:
         with report.during("looking at what has landed"):
             parts = parts_of(job, spark)
             for note in parts.views.prepare(node.name):

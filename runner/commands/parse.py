@@ -119,14 +119,18 @@ def parse_messages(arguments: MessagesArguments, report: Report, content: bytes 
 
 def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str], Messages]) -> Parsed:
     """What the format of the arguments makes of the messages that `read` returns for the format's encoding."""
+    from runner.run.source_files import is_little
+
     renderer = format_renderer(arguments.project)
     library = Library(renderer)
     spec = _format_of(arguments)
     query = library.complete(_query_of(arguments, spec, renderer.call))
     messages, lines, is_case = read(query.encoding)
     folder = Path(tempfile.gettempdir()) / "runner-parse"
-    with open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log", library, report) as spark:
+    are_few = is_little(sum(len(message.raw) for message in messages), len(messages))
+    with open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log", library, report, are_few) as opened:
         with report.during(f"reading {Path(arguments.file).name}"):
+            spark = opened.for_messages(are_few)
             view = f"{arguments.format}_messages"
             rows, counts = _rows(spark, query, messages, view, renderer.call("landed_counts"))
     landed = landed_of(counts)

@@ -134,7 +134,23 @@ def _job(workspace: Workspace, command: str, nodes: list[Node], arguments: RunAr
     elsewhere = tables_elsewhere(workspace, own, arguments.selection.state) if arguments.defer else None
     again = repeatable(arguments, workspace.project.target.name)
     compiled = replace(job.compiled, together=queries_together(nodes, workspace.templates))
-    return replace(job, compiled=compiled, reads_nothing=arguments.empty, elsewhere=elsewhere, arguments=again)
+    return replace(
+        job,
+        compiled=compiled,
+        reads_nothing=arguments.empty,
+        reads_little=_reads_little(workspace, nodes, arguments),
+        elsewhere=elsewhere,
+        arguments=again,
+    )
+
+
+def _reads_little(workspace: Workspace, nodes: list[Node], arguments: RunArguments) -> bool:
+    """Whether a run reads few rows, as far as this machine sees it."""
+    if arguments.empty or arguments.defer:
+        return not arguments.defer
+    from runner.run.little import reads_little
+
+    return reads_little(nodes, workspace.graph, workspace.project.target, arguments.full_refresh)
 
 
 def tables_elsewhere(workspace: Workspace, run: Collection[str], folder: Path | None) -> Elsewhere:

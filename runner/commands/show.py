@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.commands.arguments import ShowArguments
-from runner.commands.job import Job, open_spark, parts_of, spark_log
+from runner.commands.job import Job, open_to_read, parts_of
 from runner.commands.run import tables_elsewhere
 from runner.commands.workspace import Workspace
 from runner.errors import RunnerError, RunnerWarning, Where
@@ -23,7 +23,7 @@ def show(arguments: ShowArguments, report: Report) -> int:
     job = Job.of(workspace, "show", [node])
     if arguments.defer:
         job = replace(job, elsewhere=tables_elsewhere(workspace, (), arguments.selection.state))
-    with open_spark(workspace.project.target, spark_log(workspace.project), job.library, report) as spark:
+    with open_to_read(job, report) as spark:
         from runner.engine.errors import QueryFailed
 
         parts = parts_of(job, spark)

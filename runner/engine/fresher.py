@@ -24,7 +24,7 @@ def landed_until(target: Target, sources: Iterable[Source]) -> dict[str, dict[st
     found: dict[str, dict[str, Any]] = {}
     for source in () if is_uri(target.path) else sources:
         with suppress(Damaged, OSError):
-            found[source.name] = _landed(_checkpoint(target, source))
+            found[source.name] = _landed(checkpoint_of(target, source))
     return found
 
 
@@ -36,7 +36,7 @@ def is_fresher(source: Source, target: Target, recorded: Mapping[str, Any] | Non
     pattern = source.messages.local_pattern
     if recorded is None or pattern is None or is_uri(target.path):
         return True
-    checkpoint = _checkpoint(target, source)
+    checkpoint = checkpoint_of(target, source)
     try:
         read = checkpoint.paths_read()
         return _landed(checkpoint) != dict(recorded) or any(str(file) not in read for file in _files(source.messages))
@@ -44,7 +44,8 @@ def is_fresher(source: Source, target: Target, recorded: Mapping[str, Any] | Non
         return True
 
 
-def _checkpoint(target: Target, source: Source) -> Checkpoint:
+def checkpoint_of(target: Target, source: Source) -> Checkpoint:
+    """The checkpoint of a source, in a folder of this machine."""
     return Checkpoint(LocalFiles(), f"{target.at('_checkpoints')}/{source.model}")
 
 

@@ -31,12 +31,17 @@ from runner.render import name as quoted
 SECONDS_TO_DIE = 5.0
 # Settings with which queries are interpreted: to compile one to Java takes longer than to read a few thousand rows.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+# The models of formats compare letters in lower case with ASCII: they need none of the tables of letters that ICU would
+# load for it, which takes half a second.
+ASCII_LETTERS = {"spark.sql.icu.caseMappings.enabled": "false"}
 
 
 class Spark:
     """A session for one run. Its views are not visible to other sessions of the same JVM."""
 
-    def __init__(self, target: Target, log: Path, library: SqlFunctions | None = None) -> None:
+    def __init__(
+        self, target: Target, log: Path, library: SqlFunctions | None = None, reads_little: bool = False
+    ) -> None:
         # A session of Spark Connect and one in this process's JVM do not know each other.
         there = None if target.remote else running()
         self.target = target
@@ -49,7 +54,7 @@ class Spark:
         elif target.remote:
             self._connect(target.remote)
         else:
-            self.session = started(target, log)
+            self.session = started(target, log, reads_little)
         self.opened.append(self.session)
         self.measures = Measures(self.session, bool(target.remote))
         with spark_gone():
@@ -112,6 +117,10 @@ class Spark:
         out.opened.append(out.session)
         out._set({key: value for key, value in settings.items() if key not in self.target.spark})
         return out
+
+    def for_messages(self, are_few: bool) -> Spark:
+        """A clone for the query of a format, which is interpreted if it will read few messages."""
+        return self.cloned({**ASCII_LETTERS, **(INTERPRETED if are_few else {})})
 
     def _another(self) -> Spark:
         """A copy that does not end the JVM; it still has the session of this one."""

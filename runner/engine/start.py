@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -67,6 +67,11 @@ LOCAL_SETTINGS = {
 }
 
 
+# Java without its second compiler, which takes half of two cores at first; and with as much memory for compiled code as
+# it would have with it.
+FOR_LITTLE = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+
+
 def running() -> SparkSession | None:
     """The session of Spark that this process has, whoever opened it; None if there is none."""
     return SparkSession.active() if SparkContext._active_spark_context else None
@@ -92,7 +97,7 @@ def end_jvm(seconds: float = SECONDS_TO_END) -> None:
             gateway.proc.kill()
 
 
-def started(target: Target, log: Path) -> SparkSession:
+def started(target: Target, log: Path, reads_little: bool = False) -> SparkSession:
     """A session in a new JVM."""
     is_local = str(target.spark.get("spark.master", "local")).startswith("local")
     settings = {
@@ -102,8 +107,7 @@ def started(target: Target, log: Path) -> SparkSession:
         **target.spark,
         **SQL_SETTINGS,
     }
-    options = settings[OPTIONS]
-    settings[OPTIONS] = f"{options} {reading((options, settings.get(DEFAULT_OPTIONS, '')))}"
+    settings[OPTIONS] = java_options(target.spark, reads_little)
     conf = SparkConf().setAppName("runner").setAll(list(settings.items()))
     with _start_explained(log):
         _launch(conf, log)
@@ -111,6 +115,15 @@ def started(target: Target, log: Path) -> SparkSession:
     if is_local and "spark.pyspark.python" not in target.spark:
         session.sparkContext.pythonExec = sys.executable
     return session
+
+
+def java_options(settings: Mapping[str, str], reads_little: bool) -> str:
+    """The options of Java for a target with these settings of Spark. What they say of Java goes before what is said
+    here.
+    """
+    options, default_options = settings.get(OPTIONS, SETTINGS[OPTIONS]), settings.get(DEFAULT_OPTIONS, "")
+    has_own = bool({OPTIONS, DEFAULT_OPTIONS} & set(settings))
+    return " ".join((options, reading((options, default_options)), FOR_LITTLE if reads_little and not has_own else ""))
 
 
 @contextmanager

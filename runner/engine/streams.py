@@ -19,9 +19,6 @@ from runner.storage.data import Sink
 BATCH_NUMBER = "streaming.sql.batchId"
 # The options of a stream that make several batches of what is there when it starts.
 LIMITS = ("maxFilesPerTrigger", "maxOffsetsPerTrigger")
-# The sessions of streams differ from others in these. The models of formats compare letters in lower case with ASCII:
-# they need none of the tables of letters that ICU would load for it, which takes half a second.
-SETTINGS = {"spark.sql.icu.caseMappings.enabled": "false"}
 
 
 def changelog_stream(spark: Spark, sql: str, counts: str, run_id: str, batch: int | None) -> DataFrame:

@@ -17,7 +17,7 @@ from runner.engine.files import files_of
 from runner.engine.increment import as_written, checked_key, columns_after, duplicate_keys_explained
 from runner.engine.progress import Position, Progress
 from runner.engine.refreshes import Refreshes
-from runner.engine.session import INTERPRETED, Spark
+from runner.engine.session import Spark
 from runner.project.contracts import Contract
 from runner.project.inputs import Elsewhere, Target
 from runner.render import name as quoted
@@ -274,9 +274,7 @@ class Tables:
         """
         sink = self.storage.sink(name)
         # A clone has catalogs of its own: what they write, those of this session may not see for a while.
-        spark = (
-            self.spark if sink.table else self.spark.cloned({**streams.SETTINGS, **(INTERPRETED if are_few else {})})
-        )
+        spark = self.spark if sink.table else self.spark.for_messages(are_few)
         frame = streams.changelog_stream(spark, sql, self.macro("landed_counts"), run_id, batch)
         self.storage.create_changelog(name)
         checkpoint = self.checkpoint(name)

@@ -77,11 +77,16 @@ class SourceFiles:
 
     @cached_property
     def to_read(self) -> tuple[int, float | None]:
-        """The size of the files that were not read yet when this was first asked; and how many lines they have, judged
-        by the first of them, None if they have no lines.
+        """The size of the files that were not read yet when this was first asked; and how many lines they have, None if
+        they have no lines.
         """
         read = self.checkpoint.paths_read()
-        files = [path for path in self.there if str(path) not in read]
+        return self.amount([path for path in self.there if str(path) not in read])
+
+    def amount(self, files: Sequence[Path]) -> tuple[int, float | None]:
+        """The size of some of the files; and how many lines they have, judged by the first of them, None if they have
+        no lines.
+        """
         size = sum(map(_size, files))
         length = _length_of_a_line(files[0]) if files and self.messages.kind == "files" else None
         return size, size / length if length else None
@@ -90,8 +95,7 @@ class SourceFiles:
         """Whether a stream will find few messages to read, as far as this machine can see."""
         if not self.messages.local_pattern or self.checkpoint.has_unfinished_batch:
             return False
-        size, messages = self.to_read
-        return size <= SMALL_SIZE and (messages or 0) <= FEW_MESSAGES
+        return is_little(*self.to_read)
 
     def changed(self) -> list[str]:
         """The files that have changed since they were read."""
@@ -102,6 +106,11 @@ class SourceFiles:
         """Records what was in the files that were read, so that changes can be seen."""
         if not self.messages.topics:
             ReadFiles(self.checkpoint).record()
+
+
+def is_little(size: float, messages: float | None) -> bool:
+    """Whether so many bytes and messages are read in less time than it takes to start reading."""
+    return size <= SMALL_SIZE and (messages or 0) <= FEW_MESSAGES
 
 
 def shown(path: Path | str) -> str:

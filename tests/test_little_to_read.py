@@ -1,0 +1,141 @@
+"""Runs that read little start Java so that it is there sooner, and is slower with much: which these are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.errors import RunnerError
+
+PROJECT = """
+target: {target}
+targets:
+  local: {{path: warehouse}}
+  lake: {{path: "s3a://lake/warehouse"}}
+  catalog: {{path: warehouse, storage: iceberg, catalog: {{name: lake, schema: shop}}}}
+  server: {{path: warehouse, remote: "sc://nowhere"}}
+sources:
+  - {{name: app, format: canal, zone: UTC, files: "in/*.jsonl"}}
+  - {{name: beside, format: canal, zone: UTC, files: "beside/*.jsonl"}}
+  - {{name: far, format: canal, zone: UTC, files: "s3a://bucket/*.jsonl"}}
+  - {{name: topic, format: canal, zone: UTC, kafka: {{servers: "nowhere:1", topics: a}}}}
+"""
+FOREIGN = "sources:\n  - name: crm\n    tables: [{name: people}]\n"
+FILES = {
+    "project.yml": PROJECT.format(target="local"),
+    "models/counted.sql": "{{ config(materialized='table') }} select count(*) as n from {{ ref('app_to_changelog') }}",
+    "models/counted.yml": (
+        "models: [{name: counted, columns: [{name: n, data_tests: [not_null]}]}]\n"
+        "unit_tests:\n"
+        "  - name: none\n"
+        "    model: counted\n"
+        "    given: [{input: ref('app_to_changelog'), rows: []}]\n"
+        "    expect: {rows: [{n: 0}]}\n"
+    ),
+    "in/1.jsonl": "{}\n" * 3,
+    "beside/1.jsonl": "{}\n" * 3,
+    "warehouse/counted/part-0.parquet": "x" * 1_000,
+}
+MANY, LARGE = "{}\n" * 10_000, "x" * 5_000_000
+APP = ("-s", "app_to_changelog")
+# What the project has beside FILES, the command, whether there is little to read.
+RUNS: dict[str, tuple[dict[str, str], tuple[str, ...], bool]] = {
+    "few messages": ({}, ("run", *APP), True),
+    "many messages": ({"in/2.jsonl": MANY}, ("run", *APP), False),
+    "many messages of another source": ({"beside/2.jsonl": MANY}, ("run", *APP), True),
+    "messages of two sources that are few alone": (
+        {"in/2.jsonl": MANY[:7_500], "beside/2.jsonl": MANY[:7_500]},
+        ("run", *APP, "beside_to_changelog"),
+        False,
+    ),
+    "messages of one of the two": ({"in/2.jsonl": MANY[:7_500]}, ("run", *APP, "beside_to_changelog"), True),
+    "a large file without lines": ({"in/2.jsonl": LARGE}, ("run", *APP), False),
+    "topics": ({}, ("run", "-s", "topic_to_changelog"), False),
+    "files that this machine does not see": ({}, ("run", "-s", "far_to_changelog"), False),
+    "tables that this machine does not see": ({}, ("run", *APP, "-t", "lake"), False),
+    "a server": ({}, ("run", *APP, "-t", "server"), False),
+    "messages into a catalog": ({}, ("run", *APP, "-t", "catalog"), True),
+    "tables of a catalog": ({}, ("run", "-s", "counted", "-t", "catalog"), False),
+    "small tables": ({}, ("run", "-s", "counted"), True),
+    "large tables": ({"warehouse/app_to_changelog/part-0.parquet": LARGE}, ("run", "-s", "counted"), False),
+    "large tables, and few messages": ({"warehouse/other/part-0.parquet": LARGE}, ("run", *APP), True),
+    "small tables, and many messages": ({"in/2.jsonl": MANY}, ("run", *APP, "counted"), False),
+    "tables of others": ({"models/crm.yml": FOREIGN}, ("run", "-s", "counted"), False),
+    "data tests of small tables": ({}, ("test", "--data", "-s", "counted"), True),
+    "data tests of large tables": (
+        {"warehouse/counted/part-1.parquet": LARGE},
+        ("test", "--data", "-s", "counted"),
+        False,
+    ),
+    "a test that counts few messages": ({}, ("test", "-s", "conserved_app"), True),
+    "a test that counts many": ({"in/2.jsonl": MANY}, ("test", "-s", "conserved_app"), False),
+    "unit tests": ({"warehouse/counted/part-1.parquet": LARGE}, ("test", "--unit", "-s", "counted"), True),
+    "unit tests far from tables": ({}, ("test", "--unit", "-s", "counted", "-t", "lake"), True),
+    "nothing": ({"in/2.jsonl": MANY, "warehouse/counted/part-1.parquet": LARGE}, ("run", "--empty"), True),
+    "without an end": ({}, ("run", "--continuous", *APP), False),
+    "rows of small tables": ({}, ("show", "-s", "counted"), True),
+    "rows of large tables": ({"warehouse/counted/part-1.parquet": LARGE}, ("show", "-s", "counted"), False),
+    "the age of small tables": ({}, ("source", "freshness", "-s", "source:app"), True),
+    "upkeep": ({}, ("maintain", "-s", "counted"), False),
+    "a file of few messages": ({}, ("parse", "canal", "in/1.jsonl"), True),
+    "a file of many messages": ({"in/2.jsonl": MANY}, ("parse", "canal", "in/2.jsonl"), False),
+    "a file of a long message": ({"in/2.jsonl": LARGE}, ("parse", "canal", "in/2.jsonl"), False),
+    "no project's data": ({"warehouse/counted/part-1.parquet": LARGE}, ("debug",), True),
+}
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What sessions were opened for; none of them is there."""
+    seen: list[bool] = []
+
+    def not_there(*words: Any, reads_little: bool = False) -> None:
+        seen.append(words[4] if len(words) > 4 else reads_little)
+        raise RunnerError("not-there", "Spark is not there")
+
+    for module in ("job", "debug", "parse"):
+        monkeypatch.setattr(f"runner.commands.{module}.open_spark", not_there)
+    return seen
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_which_runs_read_little(
+    project: Callable[..., Path], runner: Callable[..., Any], opened: list[bool], name: str
+) -> None:
+    files, words, expected = RUNS[name]
+    project({**FILES, **files})
+    ran = runner(*words)
+    assert opened == [expected], ran.err
+
+
+def landed(folder: Path, *names: str) -> None:
+    """The checkpoint of a run that has landed files."""
+    checkpoint = folder / "warehouse/_checkpoints/app_to_changelog"
+    for log in ("offsets", "commits", "sources/0"):
+        (checkpoint / log).mkdir(parents=True)
+    read = [{"path": f"file://{folder}/in/{name}", "timestamp": 1, "batchId": 0} for name in names]
+    (checkpoint / "sources/0/0").write_text("\n".join(["v1", *map(json.dumps, read)]))
+    (checkpoint / "offsets/0").write_text("v1\n{}\n{}")
+    (checkpoint / "commits/0").write_text("v1\n{}")
+
+
+def test_which_files_that_have_landed_are_read_again(
+    project: Callable[..., Path], runner: Callable[..., Any], opened: list[bool]
+) -> None:
+    folder = project({**FILES, "in/0.jsonl": MANY})
+    runner("run", *APP)
+    landed(folder, "0.jsonl")
+    runner("run", *APP)
+    runner("run", "--full-refresh", *APP)
+    runner("test", "-s", "conserved_app")
+    # A batch that was begun may have other files than those that are new.
+    (folder / "warehouse/_checkpoints/app_to_changelog/offsets/1").write_text("v1\n{}\n{}")
+    runner("run", *APP)
+    (folder / "warehouse/_checkpoints/app_to_changelog/commits/1").write_text("v1\n{}")
+    (folder / "warehouse/_checkpoints/app_to_changelog/sources/0/0").write_text("v1\n{")
+    runner("run", *APP)
+    assert opened == [False, True, False, False, False, False]
