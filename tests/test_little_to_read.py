@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runner.commands import debug, job, parse
 from runner.errors import RunnerError
 
 PROJECT = """
@@ -21,6 +22,7 @@ targets:
 sources:
   - {{name: app, format: canal, zone: UTC, files: "in/*.jsonl"}}
   - {{name: beside, format: canal, zone: UTC, files: "beside/*.jsonl"}}
+  - {{name: avro, format: oceanbase_avro, zone: UTC, files: "avro/*"}}
   - {{name: far, format: canal, zone: UTC, files: "s3a://bucket/*.jsonl"}}
   - {{name: topic, format: canal, zone: UTC, kafka: {{servers: "nowhere:1", topics: a}}}}
 """
@@ -40,7 +42,8 @@ FILES = {
     "beside/1.jsonl": "{}\n" * 3,
     "warehouse/counted/part-0.parquet": "x" * 1_000,
 }
-MANY, LARGE = "{}\n" * 10_000, "x" * 5_000_000
+MANY, LARGE, STORED = "{}\n" * 70_000, "x" * 70_000_000, "x" * 17_000_000
+SOME, LONG = "{}\n" * 40_000, f"{'x' * 199_999}\n" * 200
 APP = ("-s", "app_to_changelog")
 # What the project has beside FILES, the command, whether there is little to read.
 RUNS: dict[str, tuple[dict[str, str], tuple[str, ...], bool]] = {
@@ -48,12 +51,26 @@ RUNS: dict[str, tuple[dict[str, str], tuple[str, ...], bool]] = {
     "many messages": ({"in/2.jsonl": MANY}, ("run", *APP), False),
     "many messages of another source": ({"beside/2.jsonl": MANY}, ("run", *APP), True),
     "messages of two sources that are few alone": (
-        {"in/2.jsonl": MANY[:7_500], "beside/2.jsonl": MANY[:7_500]},
+        {"in/2.jsonl": SOME, "beside/2.jsonl": SOME},
         ("run", *APP, "beside_to_changelog"),
         False,
     ),
-    "messages of one of the two": ({"in/2.jsonl": MANY[:7_500]}, ("run", *APP, "beside_to_changelog"), True),
+    "messages of one of the two": ({"in/2.jsonl": SOME}, ("run", *APP, "beside_to_changelog"), True),
     "a large file without lines": ({"in/2.jsonl": LARGE}, ("run", *APP), False),
+    "a large file of few lines": ({"in/2.jsonl": f"{LARGE}\n{{}}\n"}, ("run", *APP), False),
+    "messages of two sources that are long": (
+        {"in/1.jsonl": LONG, "beside/1.jsonl": LONG},
+        ("run", *APP, "beside_to_changelog"),
+        False,
+    ),
+    "long messages of one source": ({"in/1.jsonl": LONG}, ("run", *APP), True),
+    "a file of binary messages": ({"avro/1.avro": STORED[:10_000_000]}, ("run", "-s", "avro_to_changelog"), True),
+    "a large file of binary messages": ({"avro/1.avro": STORED}, ("run", "-s", "avro_to_changelog"), False),
+    "binary messages and tables": (
+        {"avro/1.avro": STORED[:10_000_000], "warehouse/other/part-0.parquet": STORED[:10_000_000]},
+        ("run", "-s", "avro_to_changelog", "counted"),
+        False,
+    ),
     "topics": ({}, ("run", "-s", "topic_to_changelog"), False),
     "files that this machine does not see": ({}, ("run", "-s", "far_to_changelog"), False),
     "tables that this machine does not see": ({}, ("run", *APP, "-t", "lake"), False),
@@ -61,30 +78,30 @@ RUNS: dict[str, tuple[dict[str, str], tuple[str, ...], bool]] = {
     "messages into a catalog": ({}, ("run", *APP, "-t", "catalog"), True),
     "tables of a catalog": ({}, ("run", "-s", "counted", "-t", "catalog"), False),
     "small tables": ({}, ("run", "-s", "counted"), True),
-    "large tables": ({"warehouse/app_to_changelog/part-0.parquet": LARGE}, ("run", "-s", "counted"), False),
-    "large tables, and few messages": ({"warehouse/other/part-0.parquet": LARGE}, ("run", *APP), True),
+    "large tables": ({"warehouse/app_to_changelog/part-0.parquet": STORED}, ("run", "-s", "counted"), False),
+    "large tables, and few messages": ({"warehouse/other/part-0.parquet": STORED}, ("run", *APP), True),
     "small tables, and many messages": ({"in/2.jsonl": MANY}, ("run", *APP, "counted"), False),
     "tables of others": ({"models/crm.yml": FOREIGN}, ("run", "-s", "counted"), False),
     "data tests of small tables": ({}, ("test", "--data", "-s", "counted"), True),
     "data tests of large tables": (
-        {"warehouse/counted/part-1.parquet": LARGE},
+        {"warehouse/counted/part-1.parquet": STORED},
         ("test", "--data", "-s", "counted"),
         False,
     ),
     "a test that counts few messages": ({}, ("test", "-s", "conserved_app"), True),
     "a test that counts many": ({"in/2.jsonl": MANY}, ("test", "-s", "conserved_app"), False),
-    "unit tests": ({"warehouse/counted/part-1.parquet": LARGE}, ("test", "--unit", "-s", "counted"), True),
+    "unit tests": ({"warehouse/counted/part-1.parquet": STORED}, ("test", "--unit", "-s", "counted"), True),
     "unit tests far from tables": ({}, ("test", "--unit", "-s", "counted", "-t", "lake"), True),
-    "nothing": ({"in/2.jsonl": MANY, "warehouse/counted/part-1.parquet": LARGE}, ("run", "--empty"), True),
+    "nothing": ({"in/2.jsonl": MANY, "warehouse/counted/part-1.parquet": STORED}, ("run", "--empty"), True),
     "without an end": ({}, ("run", "--continuous", *APP), False),
     "rows of small tables": ({}, ("show", "-s", "counted"), True),
-    "rows of large tables": ({"warehouse/counted/part-1.parquet": LARGE}, ("show", "-s", "counted"), False),
+    "rows of large tables": ({"warehouse/counted/part-1.parquet": STORED}, ("show", "-s", "counted"), False),
     "the age of small tables": ({}, ("source", "freshness", "-s", "source:app"), True),
     "upkeep": ({}, ("maintain", "-s", "counted"), False),
     "a file of few messages": ({}, ("parse", "canal", "in/1.jsonl"), True),
     "a file of many messages": ({"in/2.jsonl": MANY}, ("parse", "canal", "in/2.jsonl"), False),
-    "a file of a long message": ({"in/2.jsonl": LARGE}, ("parse", "canal", "in/2.jsonl"), False),
-    "no project's data": ({"warehouse/counted/part-1.parquet": LARGE}, ("debug",), True),
+    "a file of a long message": ({"in/2.jsonl": f"{LARGE}\n"}, ("parse", "canal", "in/2.jsonl"), False),
+    "no project's data": ({"warehouse/counted/part-1.parquet": STORED}, ("debug",), True),
 }
 
 
@@ -97,8 +114,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         seen.append(words[4] if len(words) > 4 else reads_little)
         raise RunnerError("not-there", "Spark is not there")
 
-    for module in ("job", "debug", "parse"):
-        monkeypatch.setattr(f"runner.commands.{module}.open_spark", not_there)
+    for module in (job, debug, parse):
+        monkeypatch.setattr(module, "open_spark", not_there)
     return seen
 
 

@@ -119,7 +119,8 @@ def parse_messages(arguments: MessagesArguments, report: Report, content: bytes 
 
 def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str], Messages]) -> Parsed:
     """What the format of the arguments makes of the messages that `read` returns for the format's encoding."""
-    from runner.run.source_files import is_little
+    from runner.run.little import Amount
+    from runner.run.source_files import starting_is_longer
 
     renderer = format_renderer(arguments.project)
     library = Library(renderer)
@@ -127,10 +128,11 @@ def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str
     query = library.complete(_query_of(arguments, spec, renderer.call))
     messages, lines, is_case = read(query.encoding)
     folder = Path(tempfile.gettempdir()) / "runner-parse"
-    are_few = is_little(sum(len(message.raw) for message in messages), len(messages))
-    with open_spark(Target("parse", str(folder)), folder / "logs" / "spark.log", library, report, are_few) as opened:
+    size = sum(len(message.raw) for message in messages)
+    target, reads_little = Target("parse", str(folder)), Amount(size, len(messages)).is_little
+    with open_spark(target, folder / "logs" / "spark.log", library, report, reads_little) as opened:
         with report.during(f"reading {Path(arguments.file).name}"):
-            spark = opened.for_messages(are_few)
+            spark = opened.for_messages(starting_is_longer(size, len(messages)))
             view = f"{arguments.format}_messages"
             rows, counts = _rows(spark, query, messages, view, renderer.call("landed_counts"))
     landed = landed_of(counts)

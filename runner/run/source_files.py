@@ -95,7 +95,7 @@ class SourceFiles:
         """Whether a stream will find few messages to read, as far as this machine can see."""
         if not self.messages.local_pattern or self.checkpoint.has_unfinished_batch:
             return False
-        return is_little(*self.to_read)
+        return starting_is_longer(*self.to_read)
 
     def changed(self) -> list[str]:
         """The files that have changed since they were read."""
@@ -108,7 +108,7 @@ class SourceFiles:
             ReadFiles(self.checkpoint).record()
 
 
-def is_little(size: float, messages: float | None) -> bool:
+def starting_is_longer(size: int, messages: float | None) -> bool:
     """Whether so many bytes and messages are read in less time than it takes to start reading."""
     return size <= SMALL_SIZE and (messages or 0) <= FEW_MESSAGES
 
