@@ -151,6 +151,8 @@ def test_an_archive_is_read_if_it_is_there_and_no_other_is_chosen(
     monkeypatch.setattr(sys, "prefix", str(home))
     for name in READ_BY_JAVA:
         monkeypatch.setenv(name, "-Xmx1g")
+    for name in ("JAVA_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
     assert reading(["-XX:+UseParallelGC"]) == ""
     archive().parent.mkdir(parents=True)
     archive().touch()
@@ -174,6 +176,9 @@ def test_an_archive_is_read_if_it_is_there_and_no_other_is_chosen(
         assert reading([]) == ""
     with monkeypatch.context() as variables:
         variables.setenv("JAVA_HOME", str(tmp_path))
+        assert reading([]) == ""
+    with monkeypatch.context() as variables:
+        variables.setenv("SPARK_CONF_DIR", str(tmp_path))
         assert reading([]) == ""
     assert shlex.split(reading([])) == [option]
 

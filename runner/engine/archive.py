@@ -22,12 +22,12 @@ FOLDER = Path("share", "changelog-runner")
 
 
 def archive() -> Path:
-    """The file of the archive in this environment of Python, for the Java and the Spark that it uses now. An update of
-    one of them makes another file.
+    """The file of the archive in this environment of Python, for the Java, the Spark and the folder of its settings that
+    are used now. Another of them makes another file: Java reads an archive only with the class path of its making.
     """
     java_home, spark = os.environ.get("JAVA_HOME"), _find_spark_home()  # type: ignore[no-untyped-call]
     java = Path(shutil.which(f"{java_home}/bin/java" if java_home else "java") or "java").resolve()
-    made_of = (java, _release(java), spark, pyspark.__version__)
+    made_of = (java, _release(java), spark, pyspark.__version__, os.environ.get("SPARK_CONF_DIR"))
     digest = hashlib.sha256("\n".join(map(str, made_of)).encode(errors="surrogateescape")).hexdigest()
     return Path(sys.prefix) / FOLDER / f"classes-{digest[:16]}.jsa"
 
