@@ -22,8 +22,8 @@ FOLDER = Path("share", "changelog-runner")
 
 
 def archive() -> Path:
-    """The file of the archive in this environment of Python, for the Java, the Spark and the folder of its settings that
-    are used now. Another of them makes another file: Java reads an archive only with the class path of its making.
+    """The file of the archive in this environment of Python, for the Java, the Spark and the folder of its settings
+    that are used now. With another of these it is another file: Java reads none whose class path was another.
     """
     java_home, spark = os.environ.get("JAVA_HOME"), _find_spark_home()  # type: ignore[no-untyped-call]
     java = Path(shutil.which(f"{java_home}/bin/java" if java_home else "java") or "java").resolve()
