@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Job:
     """Nodes to work on, and the SQL that this needs. Other runs that find its tables locked report `command`; with
     `arguments` it can be run again. If it `reads_nothing`, all that its nodes read has no rows; if it `reads_little`,
-    there are few.
+    there are few: asked when its tables are locked, for whoever is refused must not wait for Spark to be imported.
     """
 
     workspace: Workspace
@@ -49,7 +49,7 @@ class Job:
     library: Library
     full_refresh: bool = False
     reads_nothing: bool = False
-    reads_little: bool = False
+    reads_little: Callable[[], bool] = lambda: False
     elsewhere: Elsewhere | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
@@ -134,7 +134,7 @@ def _worked(
     with _locks(project, job.command) as locks:
         locks.take(job.tables, lambda session: _end(project.target, session))
         with open_spark(
-            project.target, spark_log(project), job.library, report, job.reads_little
+            project.target, spark_log(project), job.library, report, job.reads_little()
         ) as spark:  # before this there is no JVM
             signals.count_only(spark.kill)
             if spark.process:

@@ -138,7 +138,7 @@ def _job(workspace: Workspace, command: str, nodes: list[Node], arguments: RunAr
         job,
         compiled=compiled,
         reads_nothing=arguments.empty,
-        reads_little=_reads_little(workspace, nodes, arguments),
+        reads_little=lambda: _reads_little(workspace, nodes, arguments),
         elsewhere=elsewhere,
         arguments=again,
     )
