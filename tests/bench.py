@@ -2,9 +2,8 @@
 beside fastavro alone. `python -m tests.bench FORMAT FIGURE` measures one: canal sql, canal cold, canal planning.
 
 Prints a table and writes target/bench.json, flat: name -> number. Each figure runs in a JVM of its own, for a JVM that
-has run other
-queries runs the next ones slower; every round takes the baseline and the figure in turn, and the figure is the median
-of the rounds' ratios.
+has run other queries runs the next ones slower; every round takes the baseline and the figure in turn, and the figure
+is the median of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 WARM_UP = 2
 # Java compiles the analyser late: until then each round is faster than the one before it.
 PLANNING_ROUNDS = 5
-COLD_LANDINGS = 5
+COLD_ROUNDS = 5
 # Format, figure, and what it is compared with.
 FIGURES = (
     ("canal", "sql", "bare"),
@@ -67,9 +66,9 @@ sources:
 
 
 def measure(format_name: str, figure: str) -> list:
-    """A figure of a format, in a new JVM: of "cold" the seconds of each landing; of "planning" those of analysis and of
-    planning; else those of the baseline and of the figure, round by round. Messages that are already written are read
-    again.
+    """A figure of a format, in a new JVM: of "cold" the seconds of each landing, of "cold_bare" those of each bare
+    parse; of "planning" those of analysis and of planning; else those of the baseline and of the figure, round by
+    round. Messages that are already written are read again.
     """
     from runner.engine.session import Spark
 
@@ -79,7 +78,11 @@ def measure(format_name: str, figure: str) -> list:
     with Spark(job.workspace.project.target, WORK / "spark.log", job.library) as spark:
         match figure:
             case "cold":
-                return [_seconds(lambda: _land(spark, job, source)) for _ in range(COLD_LANDINGS)]
+                return [_seconds(lambda: _land(spark, job, source)) for _ in range(COLD_ROUNDS)]
+            case "cold_bare":
+                _open(spark, job, source)
+                bare = _bare(job, source)
+                return [_seconds(lambda: _noop(spark, bare)) for _ in range(COLD_ROUNDS)]
             case "planning":
                 return _planning(spark, job, source)
             case _:
@@ -94,7 +97,7 @@ def _against_baseline(spark: Spark, job: Job, source: Source, figure: str) -> li
         actions |= {"decode": lambda: _noop(spark, decode)}
         baseline = _fastavro(source.name)
     else:
-        bare = f"select from_json(raw, '{_bare_schema(job.workspace.templates.call, source)}') as m from {view}"
+        bare = _bare(job, source)
         baseline = lambda: _seconds(lambda: _noop(spark, bare))  # noqa: E731
     return [(baseline(), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
 
@@ -162,11 +165,13 @@ def job_of(folder: Path, nodes: Iterable[str], target: str | None = None, full_r
     return Job.of(workspace, "bench", [workspace.graph.nodes[name] for name in nodes], full_refresh)
 
 
-def _bare_schema(macro: Callable[..., str], source: Source) -> str:
-    """What the compiled SQL reads of a message, as one schema."""
+def _bare(job: Job, source: Source) -> str:
+    """A query that only parses: with one schema, of all that the compiled SQL reads of a message."""
     from runner.compile.plan import make_plan
 
-    return macro("field_type", make_plan(source.name, source.format, source.zone).json.fields, 0)
+    fields = make_plan(source.name, source.format, source.zone).json.fields
+    schema = job.workspace.templates.call("field_type", fields, 0)
+    return f"select from_json(raw, '{schema}') as m from {source.name}_messages"
 
 
 def _noop(spark: Spark, sql: str) -> None:
@@ -241,13 +246,15 @@ def compared(format_name: str, figure: str, baseline: str, megabytes: float) -> 
 
 
 def cold_figures() -> dict[str, float]:
-    """What a process pays before it is warm: the first landing beside the last, and a whole run of a few messages.
-    Beside it the seconds that a warm process needs to analyse and to plan.
+    """What a process pays before it is warm: the first landing beside the last, the first bare parse beside the last,
+    and a whole run of a few messages. Beside it the seconds that a warm process needs to analyse and to plan.
     """
     first, *_, last = _measured("canal", "cold")
+    first_bare, *_, last_bare = _measured("canal", "cold_bare")
     analysis, planning = _measured("canal", "planning")
     return {
         "canal.cold_140mb_vs_warm": first / last,
+        "canal.bare_cold_vs_warm": first_bare / last_bare,
         "canal.analyse_s": analysis,
         "canal.plan_s": planning,
         "cold.twelve_messages_s": twelve_messages(),
