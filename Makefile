@@ -4,7 +4,7 @@ PYTHON ?=
 FORMAT ?= canal
 export PYTHON
 
-.PHONY: help setup jars prepare run check quick test snapshots bench bench-steps soak lock wheel clean
+.PHONY: help setup jars prepare run check quick test engines ci durations snapshots bench bench-steps soak lock wheel clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /: /' -e 's/^/make /'
@@ -37,17 +37,25 @@ check: setup ## formatting, lint and types of the Python code
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-quick: setup ## the tests that need no Java, on all cores
-	.venv/bin/python -m pytest -q -n auto -m "not spark and not soak"
-
 # Two Sparks, each for the tests of whole files: planning, which is most of these tests, keeps one core busy.
 # Tests start Java often and run many short queries: Java's second compiler would cost more time than it saves.
 # With one compiler Java keeps 48 MB for compiled code; a Spark of many tests fills them and then interprets all new code.
-QUICK_JAVA := JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -Xlog:disable"
+PYTEST := JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -Xlog:disable" .venv/bin/python -m pytest -q -rs
+BY_MODULE := -n 2 --dist loadfile --no-loadscope-reorder
 
-test: check jars prepare ## check, then all tests but the long ones; the sample project and every command of the README are among them
-	.venv/bin/python -m pytest -q -rs -n auto -m "not spark and not soak"
-	$(QUICK_JAVA) .venv/bin/python -m pytest -q -n 2 --dist loadfile -m "spark and not soak"
+quick: setup ## the tests that need no Java, on all cores
+	$(PYTEST) -n auto --durations-name quick -m "not spark and not engines and not soak"
+
+test: check quick jars prepare ## check, quick, then what a change may break in Spark with Parquet
+	$(PYTEST) $(BY_MODULE) --durations-name test -m "spark and not engines and not soak"
+
+engines: jars prepare ## Kafka, Delta, Iceberg, catalogs, a cluster, a registry, Connect, processes of their own, a browser
+	$(PYTEST) $(BY_MODULE) --durations-name engines -m "engines and not soak"
+
+ci: check quick test engines ## all that has to pass before a change lands
+
+durations: setup ## keep what the modules of the last quick, test and engines took: tests are shared out among processes by it
+	.venv/bin/python -m tests.durations
 
 snapshots: setup ## rewrite the compiled SQL in tests/compiled, docs/examples.md, docs/vendors.md and the generated parts of docs/architecture.md and docs/sql.md
 	.venv/bin/python -m tests.snapshots

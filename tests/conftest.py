@@ -8,18 +8,28 @@ from typing import Any, NamedTuple
 
 import jinja2
 import pytest
+from hypothesis import HealthCheck, settings
 
 from runner.cli import main
 from runner.project.project import project_folders
 from runner.tracing import TracingSandbox
 
-pytest_plugins = ["tests.spark_fixtures"]
+pytest_plugins = ["tests.durations", "tests.spark_fixtures"]
 
 PROJECT = "name: shop\nsources:\n  - {name: orders, format: canal, files: in/*.jsonl}\n"
 
 
+# Random examples: the same in each run of `make test`, so that a failure is of the change; new ones in the soak.
+for name, more in {"tests": {"derandomize": True}, "soak": {"max_examples": 5000}}.items():
+    unhurried = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+    settings.register_profile(name, **unhurried, **more)
+settings.load_profile("tests")
+
 # Fixtures that start a JVM, in this process's reach or as a process of its own.
 JVM_FIXTURES = {"spark", "broker", "server"}
+ENGINE_FIXTURES = {"broker", "server"}
+# Storages that need more than Spark.
+ENGINE_STORAGES = {"delta", "iceberg", "rest", "database"}
 
 
 class Ran(NamedTuple):
@@ -28,11 +38,27 @@ class Ran(NamedTuple):
     err: str
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr == "soak":
+        settings.load_profile("soak")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks with `spark` what uses a JVM through a fixture; tests that start one themselves say so."""
+    """Marks with `spark` what uses a JVM through a fixture, and with `engines` what uses another engine through one, or
+    a storage that is one; tests that start one themselves say so.
+    """
     for item in items:
-        if JVM_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & ENGINE_FIXTURES or _values(item) & ENGINE_STORAGES:
+            item.add_marker("engines")
+        if fixtures & JVM_FIXTURES:
             item.add_marker("spark")
+
+
+def _values(item: pytest.Item) -> set[str]:
+    """The texts among the values of parameters."""
+    call = getattr(item, "callspec", None)
+    return {value for value in call.params.values() if isinstance(value, str)} if call else set()
 
 
 @pytest.fixture(scope="session", autouse=True)
