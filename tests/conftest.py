@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from runner.cli import main
+from runner.compile.query import compile_format
 from runner.project.project import project_folders
 from runner.tracing import TracingSandbox
 
@@ -62,11 +63,12 @@ def _values(item: pytest.Item) -> set[str]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def templates_compiled_once() -> Iterator[None]:
-    """Most of the time of a command in this process would go into compiling the same macros."""
+def compiled_once() -> Iterator[None]:
+    """Most of the time of a command in this process would go into compiling the same macros and the same formats."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jinja2.Environment, "compile", _remembered(jinja2.Environment.compile))
         patch.setattr(jinja2.Environment, "parse", _remembered(jinja2.Environment.parse))
+        patch.setattr("runner.commands.formats.compile_format", _remembered_format(compile_format))
         yield
 
 
@@ -80,6 +82,21 @@ def _remembered(method: Callable[..., Any]) -> Callable[..., Any]:
         key = (arguments, tuple(sorted(named.items())))
         if key not in results:
             results[key] = method(environment, *arguments, **named)
+        return results[key]
+
+    return call
+
+
+def _remembered_format(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, called once for each spec that only built-in macros print."""
+    results: dict[str, Any] = {}
+
+    def call(macro: Any, spec: Any, name: str, zone: None) -> Any:
+        if len(macro.__self__.folders) > 1:
+            return method(macro, spec, name, zone)
+        key = f"{macro.__self__.folders} {name} {spec}"
+        if key not in results:
+            results[key] = method(macro, spec, name, zone)
         return results[key]
 
     return call
