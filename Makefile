@@ -70,8 +70,9 @@ bench: jars prepare ## measure speed
 bench-steps: jars prepare ## measure each step of a format's SQL: make bench-steps FORMAT=canal
 	.venv/bin/python -m tests.bench_steps $(FORMAT)
 
-soak: jars prepare ## the long tests
+soak: jars prepare ## the long tests, and 5,000 new examples for each test of random input
 	.venv/bin/python -m pytest -q -m soak
+	.venv/bin/python -m pytest -q -n auto --hypothesis-profile=soak -m "not spark and not engines and not soak"
 
 lock: ## resolve the dependencies again into requirements.lock
 	@bash tools/lock.sh

@@ -20,7 +20,7 @@ pytest_plugins = ["tests.durations", "tests.spark_fixtures"]
 PROJECT = "name: shop\nsources:\n  - {name: orders, format: canal, files: in/*.jsonl}\n"
 
 
-# Random examples: the same in each run of `make test`, so that a failure is of the change; new ones in the soak.
+# Random examples: the same in each run, so that a failure is of the change; new ones with --hypothesis-profile=soak.
 for name, more in {"tests": {"derandomize": True}, "soak": {"max_examples": 5000}}.items():
     unhurried = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
     settings.register_profile(name, **unhurried, **more)
@@ -37,11 +37,6 @@ class Ran(NamedTuple):
     code: int
     out: str
     err: str
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    if config.option.markexpr == "soak":
-        settings.load_profile("soak")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
