@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import jinja2
 import pytest
 from hypothesis import HealthCheck, settings
 
+from runner import cli
 from runner.cli import main
 from runner.compile.query import compile_format
 from runner.project.project import project_folders
@@ -59,11 +61,14 @@ def _values(item: pytest.Item) -> set[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once() -> Iterator[None]:
-    """Most of the time of a command in this process would go into compiling the same macros and the same formats."""
+    """Most of the time of a command in this process would go into compiling the same macros and the same formats, and
+    into making the same parser.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jinja2.Environment, "compile", _remembered(jinja2.Environment.compile))
         patch.setattr(jinja2.Environment, "parse", _remembered(jinja2.Environment.parse))
         patch.setattr("runner.commands.formats.compile_format", _remembered_format(compile_format))
+        patch.setattr("runner.cli._parser", _remembered_parser(cli._parser))
         yield
 
 
@@ -92,6 +97,19 @@ def _remembered_format(method: Callable[..., Any]) -> Callable[..., Any]:
         key = f"{macro.__self__.folders} {name} {spec}"
         if key not in results:
             results[key] = method(macro, spec, name, zone)
+        return results[key]
+
+    return call
+
+
+def _remembered_parser(method: Callable[[], Any]) -> Callable[[], Any]:
+    """The method, called once for each environment that defaults of flags come from."""
+    results: dict[object, Any] = {}
+
+    def call() -> Any:
+        key = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("RUNNER_")))
+        if key not in results:
+            results[key] = method()
         return results[key]
 
     return call
