@@ -108,10 +108,12 @@ def test_they_are_told_in_the_order_of_their_places(project, runner) -> None:
             "models/b.yml": "models:\n  - {name: zz}\n  - {name: b, descr: x}\n",
             "formats/g.yml": FORMAT + "x: y\nzone: CST\n",
             "formats/cases/g/a.rows.yml": "rwos: []",
+            "selectors.yml": "selectors:\n  - {name: a, definition: b}\n  - {definition: b}\n  - {name: c}\n",
         }
     )
     places = ("formats/cases/g/a.rows.yml:1:1", "formats/g.yml:6:1", "formats/g.yml:7:1")
     places += ("models/a.sql:1", "models/b.sql:2", "models/b.yml:2:6", "models/b.yml:3:15")
+    places += ("selectors.yml:3:5", "selectors.yml:4:5")
     assert re.findall(r"--> (.*)", runner("check").err) == list(places)
     (folder / "formats/g.yml").unlink()
     project(

@@ -233,6 +233,7 @@ def test_a_catalog_that_repeats_the_request(spark, secret_project, runner, flags
     assert "tr0ut" not in ran.err + ran.out + "".join(written)
 
 
+@pytest.mark.engines
 @pytest.mark.spark
 def test_the_log_of_java_is_for_its_owner_and_what_spark_refuses_is_redacted(project, monkeypatch) -> None:
     """A JVM of its own that cannot start: what it says of a setting holds the value."""
