@@ -64,11 +64,13 @@ MAY_IMPORT = {
 }
 MODULES = sorted(path for path in RUNNER.rglob("*.py") if path.stem != "__init__")
 MACROS = sorted((ROOT / "macros").rglob("*.sql"))
-VENDORS = re.compile(
-    r"canal|\boms|\bdrs|dataworks|shareplex|\bdts|debezium|gaussdb|oceanbase|huawei|alibaba|maxwell|goldengate|\bogg|ticdc|tidb|"
-    r"qlik|tencent|wal2json|\bdms|confluent|apicurio|mysql|mariadb|postgres|oracle|sqlserver|\bdb2",
-    re.IGNORECASE,
-)
+VENDORS = [
+    *("canal", "oms", "drs", "dataworks", "shareplex", "dts", "debezium", "gaussdb", "oceanbase", "huawei", "alibaba"),
+    *("maxwell", "goldengate", "ogg", "ticdc", "tidb", "qlik", "tencent", "wal2json", "dms", "confluent", "apicurio"),
+    *("mysql", "mariadb", "postgres", "oracle", "sqlserver", "db2"),
+]
+# Short names are parts of other words too.
+VENDOR = re.compile("|".join(rf"\b{name}" if len(name) <= 3 else name for name in VENDORS))
 
 
 def named(path: Path) -> str:
@@ -168,7 +170,6 @@ WITHOUT_SPARK = [
     "completion bash",
     "completion candidates ls",
     "compile",
-    "compile -q",
     "check",
 ]
 PAGE = "docs generate --no-tables"
@@ -220,8 +221,10 @@ def test_listing_loads_no_compiler_and_no_decoder(loaded: dict[str, set[str]]) -
 
 
 def test_no_vendor_is_named() -> None:
-    lines = [(named(path), line) for path in (*MODULES, *MACROS) for line in path.read_text().splitlines()]
-    assert len(lines) > 20_000 and [found for found in lines if VENDORS.search(found[1])] == []
+    texts = {named(path): path.read_text().lower() for path in (*MODULES, *MACROS)}
+    maybe = [name for name, text in texts.items() if any(vendor in text for vendor in VENDORS)]
+    found = [(name, line) for name in maybe for line in texts[name].splitlines() if VENDOR.search(line)]
+    assert len(texts) > 150 and found == []
 
 
 def calls(path: Path) -> list[str]:

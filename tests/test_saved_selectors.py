@@ -39,7 +39,7 @@ DEFINITIONS = {
 
 def test_what_definitions_select(project: Callable[..., Path]) -> None:
     """Those that are mistakes are in tests/mistakes/selectors.yml."""
-    named = "".join(f"  - {{name: s{number}, definition: {one}}}\n" for number, one in enumerate(DEFINITIONS))
+    named = "".join(f"  - name: s{number}\n    definition: {one}\n" for number, one in enumerate(DEFINITIONS))
     project({**MODELS, "selectors.yml": f"selectors:\n  - {{name: other, definition: b}}\n{named}"})
     workspace = Workspace(ProjectArguments())
     for number, (definition, expected) in enumerate(DEFINITIONS.items()):

@@ -218,6 +218,7 @@ class Echo(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("flags", [[], ["-d", "--log-format", "json"]])
 def test_a_catalog_that_repeats_the_request(spark, secret_project, runner, flags: list[str]) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:

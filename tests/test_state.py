@@ -198,7 +198,7 @@ def test_the_nodes_that_a_change_modifies_and_why(
     later: Callable[..., Any], project: Callable[..., Path], change: str
 ) -> None:
     files, expected = CHANGES[change]
-    project(files)
+    project({**FILES, **files})
     ran = later("ls", "--output", "json")
     nodes = [json.loads(line) for line in ran.out.splitlines()]
     assert {one["name"]: one["changed"] for one in nodes if one["changed"]} == expected
@@ -213,7 +213,7 @@ def test_parts_of_state_are_selected_alone(later: Callable[..., Any], project: C
         "models/extra.sql": "select 1 as one",
     }
     files["project.yml"] = files["project.yml"].replace("unit: cent", "unit: penny")
-    project(files)
+    project({**FILES, **files})
     for selector, names in {
         "state:modified.body": {"lately"},
         "state:modified.macros": {"paid"},

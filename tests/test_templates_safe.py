@@ -173,7 +173,7 @@ GROWTH = [
     "{% for i in range(99999) %}" + "x" * 100_000 + "{% endfor %}",
     "{% set a = 'a' * 1000000 %}{% for i in range(99999) %}{{ a }}{% endfor %}",
     "{{ " + "(" * 100_000 + " }}",
-    "{{ 1" + " + 1" * 20_000 + " }}",
+    "{{ 1" + " + 1" * 5_000 + " }}",
     "{{ 'a'" + " ~ 'a'" * 2_000 + " * 10 ** 9 }}",
     "{% if 1 %}" * 5_000,
     "{{ ref('a' * 10 ** 10) }}",
@@ -184,7 +184,7 @@ GROWTH = [
 def test_what_grows_without_end_is_a_clear_error(
     renderer: Renderer, template: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_sandbox, "MOST", 2_000_000)
+    monkeypatch.setattr(runner_sandbox, "MOST", 400_000)
     started = time.process_time()
     with pytest.raises(RunnerError) as caught:
         renderer.expand(template, Where(Path("models/m.sql"), 1))
@@ -194,7 +194,7 @@ def test_what_grows_without_end_is_a_clear_error(
 
 def test_growth_in_a_model(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner_sandbox, "MOST", 2_000_000)
-    loops = "{% for i in range(99999) %}{% for j in range(99999) %}\n{{ i }}{% endfor %}{% endfor %}"
+    loops = "{% for i in range(99999) %}{% for j in range(99999) %}{{ i }}{% endfor %}{% endfor %}"
     project({"models/m.sql": f"select\n{loops}"})
     ran = runner("ls")
     assert ran.code == 2 and ran.err.splitlines() == [
