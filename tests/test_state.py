@@ -10,165 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from runner.cli import main
 from runner.commands import retry
 from runner.commands.arguments import RunArguments, Selection
 
-FILES = {
-    "project.yml": """
-name: shop
-targets: {local: {storage: delta}}
-vars: {start: '2024-01-01', unit: cent}
-models:
-  marts: {+materialized: table}
-sources:
-  - {name: orders, format: own, files: in/*.jsonl}
-""",
-    "formats/own.yml": "about: Ours\nextends: canal\n",
-    "macros/money.sql": """
-{% macro cents(column) %}{{ rounded(column) }} * 100{% endmacro %}
-{% macro rounded(column) %}round({{ column }}, {{ digits() }}){% endmacro %}
-{% macro digits() %}0{% endmacro %}
-{% macro since() %}day >= '{{ var('start') }}'{% endmacro %}
-""",
-    "macros/unused.sql": "{% macro unused(column) %}{{ rounded(column) }}{% endmacro %}",
-    "macros/functions/pence.sql": (
-        "create function pence(price double comment 'p') returns double comment 'in pence' return price * 100;"
-    ),
-    "models/staging/paid.sql": "select {{ shop.cents('price') }} as price, day from {{ ref('changelog') }}",
-    "models/staging/lately.sql": "select * from {{ ref('paid') }} where {{ since() }}",
-    "models/marts/by_day.sql": "select day, sum(pence(price)) as price from {{ ref('lately') }} group by day",
-    "models/marts/unit.sql": "select '{{ var('unit') }}' as unit",
-    "models/mirrors.yml": """
-mirrors: [{name: bought, of: {source: orders, table: shop.orders}, key: [id], columns: {id: bigint}, history: true}]
-""",
-    "seeds/rates.csv": "currency,rate\nEUR,1.1\n",
-    "seeds/rates.yml": "seeds: [{name: rates, config: {column_types: {rate: double}}}]",
-    "models/marts/unit.yml": """
-models:
-  - name: unit
-    description: what prices are counted in
-    columns: [{name: unit, description: a word, data_tests: [not_null]}]
-""",
-}
+WRITTEN = yaml.load((Path(__file__).parent / "state.yml").read_text(), yaml.BaseLoader)
+FILES, CHANGES = WRITTEN["files"], WRITTEN["changes"]
 VIEWS = ("changelog", "control_events", "ddl_events", "dead_letters", "freshness", "freshness_by_table")
 
 
-def changed(files: Mapping[str, str], name: str, old: str, new: str) -> dict[str, str]:
-    assert old in files[name]
-    return {name: files[name].replace(old, new)}
-
-
-CHANGES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
-    "nothing: times and folders are not contents": ({}, {}),
-    "the body of a model": (
-        changed(FILES, "models/staging/paid.sql", "as price", "as paid"),
-        {"paid": ["body"]},
-    ),
-    "a comment in SQL, which Spark gets": (
-        {"models/marts/unit.sql": FILES["models/marts/unit.sql"] + " -- in words"},
-        {"unit": ["body"]},
-    ),
-    "a comment of Jinja, line ends and blanks around": (
-        {
-            "models/marts/unit.sql": "{# why #}\r\n" + FILES["models/marts/unit.sql"] + "\r\n",
-            "macros/money.sql": FILES["macros/money.sql"] + "{# all about money #}",
-        },
-        {},
-    ),
-    "a setting of a folder": (
-        changed(FILES, "project.yml", "+materialized: table", "+materialized: incremental"),
-        {"by_day": ["configs.materialized"], "unit": ["configs.materialized"]},
-    ),
-    "a setting in properties": (
-        changed(FILES, "models/marts/unit.yml", "    columns", "    config: {post_hook: select 1}\n    columns"),
-        {"unit": ["configs.post_hook"]},
-    ),
-    "how a table is kept": (
-        {"models/marts/by_day.yml": "models: [{name: by_day, config: {partition_by: day}}]"},
-        {"by_day": ["configs.partition_by"]},
-    ),
-    "a description that becomes a comment": (
-        {
-            "models/marts/by_day.yml": (
-                "models: [{name: by_day, description: x, config: {persist_docs: {relation: true}}}]"
-            )
-        },
-        {"by_day": ["configs.comment"]},
-    ),
-    "a setting in the model's file": (
-        {"models/marts/unit.sql": FILES["models/marts/unit.sql"] + "{{ config(materialized='view') }}"},
-        {"unit": ["body", "configs.materialized"]},
-    ),
-    "a macro that a model calls": (
-        changed(FILES, "macros/money.sql", "* 100", "* 1000"),
-        {"paid": ["macros.cents"]},
-    ),
-    "a macro that a model calls through another": (
-        changed(FILES, "macros/money.sql", "round({{ column }}", "bround({{ column }}"),
-        {"paid": ["macros.rounded"]},
-    ),
-    "a macro that a model calls through two others": (
-        changed(FILES, "macros/money.sql", "%}0{%", "%}2{%"),
-        {"paid": ["macros.digits"]},
-    ),
-    "a macro that no model calls": (
-        changed(FILES, "macros/unused.sql", "rounded", "cents"),
-        {},
-    ),
-    "a SQL function": (
-        changed(FILES, "macros/functions/pence.sql", "* 100", "* 240"),
-        {"by_day": ["macros.pence"]},
-    ),
-    "a variable in a model": (changed(FILES, "project.yml", "unit: cent", "unit: penny"), {"unit": ["vars.unit"]}),
-    "a variable in a macro": (changed(FILES, "project.yml", "2024", "2025"), {"lately": ["vars.start"]}),
-    "a column of a mirror": (
-        changed(FILES, "models/mirrors.yml", "id: bigint", "id: string"),
-        {"bought": ["body"], "bought_history": ["body"], "fits_bought": ["body"]},
-    ),
-    "a row of a seed": ({"seeds/rates.csv": "currency,rate\nEUR,1.2\n"}, {"rates": ["body"]}),
-    "a type of a seed": (
-        changed(FILES, "seeds/rates.yml", "double", "float"),
-        {"rates": ["configs.column_types"]},
-    ),
-    "what a format inherits": (
-        {"formats/own.yml": "about: Ours\nextends: canal\nzone: Asia/Shanghai\n"},
-        {"source.orders": ["format.own"], "orders_to_changelog": ["format.own"]},
-    ),
-    "what a format says of itself": ({"formats/own.yml": "about: Theirs\nextends: canal\n"}, {}),
-    "the zone of a source": (
-        changed(FILES, "project.yml", "format: own,", "format: own, zone: UTC,"),
-        {"source.orders": ["body"], "orders_to_changelog": ["body"]},
-    ),
-    "descriptions, tags and notes": (
-        {
-            "models/marts/unit.yml": """
-models:
-  - name: unit
-    description: cents or pence
-    meta: {owner: finance}
-    config: {tags: [nightly]}
-    columns: [{name: unit, description: one word, data_tests: [not_null]}]
-""",
-            "project.yml": FILES["project.yml"].replace("{name: orders,", "{name: orders, description: paid,"),
-        },
-        {},
-    ),
-    "the severity of a test": (
-        changed(FILES, "models/marts/unit.yml", "[not_null]", "[{not_null: {config: {severity: warn}}}]"),
-        {"not_null_unit_unit": ["configs.severity"]},
-    ),
-    "another source": (
-        changed(FILES, "project.yml", "sources:", "sources:\n  - {name: items, format: canal, files: y/*}"),
-        {
-            "source.items": ["new"],
-            "items_to_changelog": ["new"],
-            "conserved_items": ["new"],
-            **{view: ["body"] for view in VIEWS},
-        },
-    ),
-}
+def edited(replace: Mapping[str, tuple[str, str]], write: Mapping[str, str] = {}) -> dict[str, str]:
+    """The files of the project after a change."""
+    assert all(FILES[name].count(old) == 1 for name, (old, _) in replace.items())
+    return {**FILES, **write, **{name: FILES[name].replace(*texts) for name, texts in replace.items()}}
 
 
 @pytest.fixture(scope="module")
@@ -197,23 +53,27 @@ def later(
 def test_the_nodes_that_a_change_modifies_and_why(
     later: Callable[..., Any], project: Callable[..., Path], change: str
 ) -> None:
-    files, expected = CHANGES[change]
-    project({**FILES, **files})
+    written = CHANGES[change]
+    project(edited(written.get("replace", {}), written.get("write", {})))
     ran = later("ls", "--output", "json")
     nodes = [json.loads(line) for line in ran.out.splitlines()]
-    assert {one["name"]: one["changed"] for one in nodes if one["changed"]} == expected
+    assert {one["name"]: one["changed"] for one in nodes if one["changed"]} == written["modifies"]
     assert len(nodes) > 15
 
 
 def test_parts_of_state_are_selected_alone(later: Callable[..., Any], project: Callable[..., Path]) -> None:
-    files = {
-        **changed(FILES, "macros/money.sql", "* 100", "* 1000"),
-        **changed(FILES, "models/staging/lately.sql", "*", "price"),
-        **changed(FILES, "project.yml", "table}", "incremental}"),
-        "models/extra.sql": "select 1 as one",
-    }
-    files["project.yml"] = files["project.yml"].replace("unit: cent", "unit: penny")
-    project({**FILES, **files})
+    files = edited(
+        {
+            "macros/money.sql": ("* 100", "* 1000"),
+            "models/staging/lately.sql": ("*", "price"),
+            "project.yml": (
+                "unit: cent}\nmodels:\n  marts: {+materialized: table}",
+                "unit: penny}\nmodels:\n  marts: {+materialized: incremental}",
+            ),
+        },
+        {"models/extra.sql": "select 1 as one"},
+    )
+    project(files)
     for selector, names in {
         "state:modified.body": {"lately"},
         "state:modified.macros": {"paid"},
