@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 
-from runner.cli import main
+from runner.commands.arguments import ProjectArguments, Selection
+from runner.commands.workspace import Workspace
+from runner.compile.library import Library
+from runner.compile.nodes import compile_nodes
 
 FOLDER = Path(__file__).parent / "compiled"
 PAGE = FOLDER.parent.parent / "docs/formats.md"
@@ -19,26 +21,10 @@ def compiled() -> dict[str, str]:
     """File name -> SQL of all models of the project in tests/compiled, which are those of its sources and the views
     over them.
     """
-    with tempfile.TemporaryDirectory() as target:
-        assert (
-            main(
-                [
-                    "compile",
-                    "-s",
-                    "resource_type:model",
-                    "--project-dir",
-                    str(FOLDER),
-                    "--target-path",
-                    target,
-                    "--no-color",
-                ]
-            )
-            == 0
-        )
-        return {
-            path.name: path.read_text(encoding="utf-8")
-            for path in sorted((Path(target) / "compiled" / "compiled" / "models").glob("*.sql"))
-        }
+    workspace = Workspace(ProjectArguments(project_dir=FOLDER))
+    nodes = workspace.chosen(Selection(select=("resource_type:model",)))
+    compiled = compile_nodes(nodes, workspace.templates, workspace.formats, Library(workspace.templates.renderer))
+    return {f"{node.name}.sql": compiled.nodes[node.name].sql.rstrip() + "\n" for node in nodes}
 
 
 def written() -> dict[str, str]:

@@ -4,14 +4,16 @@ refuse. The keys are those of dbt's published schemas.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner import artifacts
+from runner.cli import main
 from runner.commands.arguments import ProjectArguments
 from runner.commands.workspace import Workspace
 from runner.project.state import landed_in, statuses_in, target_in
@@ -82,11 +84,15 @@ KEYS = {
 }
 
 
-@pytest.fixture
-def root(project: Callable[..., Path], runner: Callable[..., Any]) -> Path:
-    root = project(FILES)
-    ran = runner("compile")
-    assert ran.code == 0, ran.err
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project, compiled."""
+    root = tmp_path_factory.mktemp("shop")
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(["compile", "--project-dir", str(root)]) == 0
     return root
 
 

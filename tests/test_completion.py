@@ -36,38 +36,37 @@ def candidates(project, runner: Callable[..., Ran]) -> Callable[[str], dict[str,
     return asked
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("runner bu", {"build"}),
-        ("runner formats l", {"list"}),
-        ("runner formats show cana", {"canal"}),
-        ("runner parse cana", {"canal"}),
-        ("runner parse canal in/", set()),
-        ("runner build -s ord", {"orders"}),
-        ("runner build --select not_null", {"not_null_orders_id"}),
-        ("runner build -s +ord", {"+orders"}),
-        ("runner build -s 2+ord", {"2+orders"}),
-        ("runner build -s @ord", {"@orders"}),
-        ("runner build -s shop_to_changelog,ord", {"shop_to_changelog,orders"}),
-        ("runner build -s tag:", {"tag:nightly"}),
-        ("runner build -s tag", {"tag:"}),
-        ("runner build -s format:", {"format:canal"}),
-        ("runner build -s source:", {"source:shop"}),
-        ("runner build -s orders --exclude shop_to", {"shop_to_changelog"}),
-        ("runner -q build -s ord", {"orders"}),
-        ("runner build -t l", {"live"}),
-        ("runner -t l", {"live"}),
-        ("runner build --full", {"--full-refresh"}),
-        ("runner --log-format j", {"json"}),
-        ("runner mirrors suggest --source s", {"shop"}),
-        ("runner build -s 'ord", set()),
-        ("runner nothing here", set()),
-        ("runner ls --vars ", set()),
-    ],
-)
-def test_what_could_stand_at_the_cursor(candidates, line: str, found: set[str]) -> None:
-    assert set(candidates(line)) == found
+CANDIDATES = {
+    "runner bu": {"build"},
+    "runner formats l": {"list"},
+    "runner formats show cana": {"canal"},
+    "runner parse cana": {"canal"},
+    "runner parse canal in/": set(),
+    "runner build -s ord": {"orders"},
+    "runner build --select not_null": {"not_null_orders_id"},
+    "runner build -s +ord": {"+orders"},
+    "runner build -s 2+ord": {"2+orders"},
+    "runner build -s @ord": {"@orders"},
+    "runner build -s shop_to_changelog,ord": {"shop_to_changelog,orders"},
+    "runner build -s tag:": {"tag:nightly"},
+    "runner build -s tag": {"tag:"},
+    "runner build -s format:": {"format:canal"},
+    "runner build -s source:": {"source:shop"},
+    "runner build -s orders --exclude shop_to": {"shop_to_changelog"},
+    "runner -q build -s ord": {"orders"},
+    "runner build -t l": {"live"},
+    "runner -t l": {"live"},
+    "runner build --full": {"--full-refresh"},
+    "runner --log-format j": {"json"},
+    "runner mirrors suggest --source s": {"shop"},
+    "runner build -s 'ord": set(),
+    "runner nothing here": set(),
+    "runner ls --vars ": set(),
+}
+
+
+def test_what_could_stand_at_the_cursor(candidates) -> None:
+    assert {line: set(candidates(line)) for line in CANDIDATES} == CANDIDATES
 
 
 def test_commands_and_flags_come_with_what_they_mean(candidates) -> None:
@@ -94,7 +93,7 @@ def test_a_project_elsewhere_is_asked(project, runner: Callable[..., Ran], monke
     assert runner("completion", "candidates", f"runner --project-dir {root} ls -s ord").out == "orders\ttable\n"
 
 
-# --- the shells themselves
+# --- the shells themselves, which start a process for each line
 
 
 @pytest.fixture
@@ -132,6 +131,7 @@ asked "runner build -s tag:ni"
 """
 
 
+@pytest.mark.engines
 def test_bash_completes(shell: Callable[..., list[str]]) -> None:
     """After a colon, bash completes only what follows it."""
     assert shell("bash", "-c", BASH) == [
@@ -152,10 +152,12 @@ print -r -- "${_comps[runner]}"
 """
 
 
+@pytest.mark.engines
 def test_zsh_completes(shell: Callable[..., list[str]]) -> None:
     assert shell("zsh", "-fc", ZSH) == ["orders", "_runner"]
 
 
+@pytest.mark.engines
 def test_fish_completes(shell: Callable[..., list[str]]) -> None:
     script = "runner completion fish | source; complete -C 'runner build -s ord'"
     assert shell("fish", "-c", script) == ["orders\ttable"]

@@ -94,10 +94,3 @@ def test_what_it_says_of_itself(shop: Path, runner) -> None:
     assert runner("ls", "-s", "tag:nightly", "--resource-type", "model").out.split() == ["customers"]
     sql = runner("compile", "-q", "-s", "raw_payments").out
     assert "cast(`amount` as int)" in sql and "cast(`id` as bigint)" in sql
-
-
-def test_seeds_that_cannot_be_read_say_where(project, runner) -> None:
-    project({"project.yml": "name: p", "seeds/a.csv": "id,name\n1,x\n2,y,z\n"})
-    ran = runner("check")
-    assert ran.code == 2 and "error[csv-line]: the line has 3 values, and the file 2 columns" in ran.err
-    assert "seeds/a.csv:3" in ran.err

@@ -41,6 +41,7 @@ def test_all_good(project, debug: Callable[..., Ran]) -> None:
     assert {"Python", "Java", "target", "models"} <= set(found)
 
 
+@pytest.mark.engines
 @pytest.mark.usefixtures("spark")
 def test_what_is_wrong_is_said_with_what_to_do_and_keeps_nothing_else_from_being_looked_at(
     project, debug: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
@@ -102,6 +103,7 @@ def test_a_project_that_cannot_be_read_is_a_line_of_the_table(project, debug: Ca
     assert ran.code == 1 and "models/a.sql:1" in told(ran)["models"][1]
 
 
+@pytest.mark.engines
 @pytest.mark.usefixtures("spark")
 def test_topics_without_a_broker(project, debug: Callable[..., Ran]) -> None:
     """The password of the broker is nowhere in the table."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from runner.cli import main
+from runner import cli
+from runner.errors import RunnerError
 from runner.project import absent, data_test_config, foreign, settings
-from runner.project.select import LOOKED_UP, METHODS
+from runner.project.graph import Graph
+from runner.project.select import LOOKED_UP, METHODS, select
 from tests.pages import ROOT
 
 PAGE = (ROOT / "docs/from-dbt.md").read_text()
@@ -42,77 +45,70 @@ def test_a_project_of_dbt_lacks_one_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert ran.code == 2 and "hint: write one beside dbt_project.yml, with name: NAME" in ran.err
 
 
-COMMANDS = [[], *(name.split() for name, (verdict, _) in rows("Commands").items() if verdict == "same")]
-
-
 @pytest.fixture(scope="module")
-def help_texts() -> str:
-    """What all commands that are the same say of their flags."""
-    said = io.StringIO()
-    for words in COMMANDS:
-        with contextlib.redirect_stdout(said), pytest.raises(SystemExit):
-            main([*words, "--help"])
-    return said.getvalue()
+def refused() -> Callable[..., RunnerError]:
+    """The mistake that words on the command line are."""
+    parser = cli._parser()
+
+    def parsed(*words: str) -> RunnerError:
+        with pytest.raises(RunnerError) as caught:
+            parser.parse_args(words)
+        return caught.value
+
+    return parsed
 
 
-@pytest.mark.parametrize(("flag", "verdict", "said"), [(flag, *one) for flag, one in rows("Flags").items()])
-def test_flags(flag: str, verdict: str, said: str, help_texts: str, project, runner) -> None:
-    assert bool(re.search(rf"(?<![\w-]){flag}(?![\w-])", help_texts)) == (verdict == "same")
-    if verdict == "same":
-        return
-    project()
-    others = [flag] if flag == "-o" or not flag.startswith("--") else [flag, flag.replace("--", "--no-", 1)]
-    for word in others:
-        ran = runner("clean", word, "x")
-        assert ran.code == 2 and f'unknown argument "{word}"' in ran.err and f"hint: {said}" in ran.err
+def test_flags(refused: Callable[..., RunnerError]) -> None:
+    help_texts = io.StringIO()
+    for name, (verdict, _) in {"": ("same", ""), **rows("Commands")}.items():
+        if verdict == "same":
+            with contextlib.redirect_stdout(help_texts), pytest.raises(SystemExit, match=r"^0$"):
+                cli.main([*name.split(), "--help"])
+    assert "-f, --full-refresh" in help_texts.getvalue()
+    for flag, (verdict, said) in rows("Flags").items():
+        assert bool(re.search(rf"(?<![\w-]){flag}(?![\w-])", help_texts.getvalue())) == (verdict == "same"), flag
+        is_long = flag.startswith("--")
+        for word in () if verdict == "same" else {flag, flag.replace("--", "--no-", 1)} if is_long else {flag}:
+            error = refused("clean", word, "x")
+            assert error.message == f'unknown argument "{word}"' and str(error.hint).startswith(said)
 
 
-def test_full_refresh_has_a_short_form(runner) -> None:
-    assert "-f, --full-refresh" in runner("build", "--help").out
+def test_commands(refused: Callable[..., RunnerError]) -> None:
+    for name, (verdict, _) in rows("Commands").items():
+        if verdict != "same" and name not in ("init", "parse"):
+            assert refused(*name.split()).hint == absent.COMMANDS[name.split()[-1]]
 
 
-def test_a_command_that_stands_alone_in_dbt(runner) -> None:
-    ran = runner("parse")
-    assert (
-        ran.code == 2
-        and "hint: runner parse FILE shows what messages become; runner check reads the project" in ran.err
-    )
+def test_methods() -> None:
+    for name, (verdict, _) in rows("Selectors").items():
+        assert (name in (*METHODS, *LOOKED_UP, "config")) == (verdict == "same"), name
+        if verdict != "same":
+            with pytest.raises(RunnerError) as caught:
+                select(Graph.of({"a": []}), [f"{name}:x"])
+            assert caught.value.hint == absent.METHODS[name]
 
 
-@pytest.mark.parametrize(("name", "verdict"), [(name, one[0]) for name, one in rows("Commands").items()])
-def test_commands(name: str, verdict: str, runner) -> None:
-    word, *rest = name.split()
-    ran = runner(word, *rest, "--help")
-    if verdict == "same":
-        assert ran.code == 0
-    elif name not in ("init", "parse"):
-        ran = runner(word, *rest)
-        assert ran.code == 2 and f"hint: {absent.COMMANDS[(rest or [word])[0]]}" in ran.err
+def told_in(project, runner, models: dict[str, str]) -> dict[str, list[tuple[str, str, str]]]:
+    """Model -> code, message and hint of each mistake in it, of models that are read together."""
+    project({f"models/m_{name}.sql": text for name, text in models.items()})
+    ran = runner("ls")
+    found = re.findall(r"^error\[(.*)\]: (.*)\n  --> models/m_(.*).sql:1\n  hint: (.*)$", ran.err, re.MULTILINE)
+    assert len(found) == ran.err.count("error["), ran.err
+    return {name: [(code, said, hint) for code, said, model, hint in found if model == name] for name in models}
 
 
-@pytest.mark.parametrize(("name", "verdict"), [(name, one[0]) for name, one in rows("Selectors").items()])
-def test_methods(name: str, verdict: str, project, runner) -> None:
-    assert (name in (*METHODS, *LOOKED_UP, "config")) == (verdict == "same")
-    if verdict != "same":
-        project()
-        ran = runner("ls", "-s", f"{name}:x")
-        assert ran.code == 2 and f"hint: {absent.METHODS[name]}" in ran.err
+def test_settings(project, runner) -> None:
+    known = (*settings.SETTINGS, *settings.SEED_SETTINGS, *data_test_config.TEST_SETTINGS, *foreign.CONFIG_KEYS)
+    missing = [name for name, (verdict, _) in rows("Settings").items() if verdict != "same"]
+    assert {name for name in rows("Settings") if name not in missing} <= set(known)
+    told = told_in(project, runner, {name: f"{{{{ config({name}='x') }}}} select 1 as a" for name in missing})
+    for name in missing:
+        ((code, said, hint),) = told[name]
+        assert (code, said) == ("setting-unknown", f'unknown setting "{name}"')
+        assert hint.startswith(absent.SETTINGS[name])
 
 
-@pytest.mark.parametrize(("name", "verdict"), [(name, one[0]) for name, one in rows("Settings").items()])
-def test_settings(name: str, verdict: str, project, runner) -> None:
-    of_models = name in (*settings.SETTINGS, *settings.SEED_SETTINGS)
-    if verdict == "same":
-        assert of_models or name in (*data_test_config.TEST_SETTINGS, *foreign.CONFIG_KEYS)
-        return
-    project({"models/m.sql": f"{{{{ config({name}='x') }}}} select 1 as a"})
-    ran = runner("compile")
-    assert ran.code == 2 and f'error[setting-unknown]: unknown setting "{name}"' in ran.err
-    assert f"hint: {absent.SETTINGS[name]}" in ran.err
-
-
-@pytest.mark.parametrize(("name", "verdict"), [(name, one[0]) for name, one in rows("What templates can call").items()])
-def test_names_in_templates(name: str, verdict: str, project, runner) -> None:
+def test_names_in_templates(project, runner) -> None:
     uses = {
         "ref": "ref('x')",
         "source": "source('orders')",
@@ -122,9 +118,11 @@ def test_names_in_templates(name: str, verdict: str, project, runner) -> None:
         "target": "target.name",
         "this": "this",
     }
-    project({"models/m.sql": f"select '{{{{ {uses.get(name, name)} }}}}' as a", "models/x.sql": "select 1 as a"})
-    ran = runner("compile", "-s", "m")
-    if verdict == "same":
-        assert ran.code == 0, ran.err
-    else:
-        assert ran.code == 2 and "is not defined" in ran.err and f"hint: {absent.NAMES[name]}" in ran.err
+    names = rows("What templates can call")
+    models = {name: f"select '{{{{ {uses.get(name, name)} }}}}' as a" for name in names}
+    (project() / "models").mkdir()
+    Path("models/x.sql").write_text("select 1 as a")
+    for name, found in told_in(project, runner, models).items():
+        assert bool(found) == (names[name][0] != "same"), name
+        for code, said, hint in found:
+            assert code == "template" and "is not defined" in said and hint.startswith(absent.NAMES[name])

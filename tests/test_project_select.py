@@ -14,60 +14,23 @@ SUBJECT = Model(SqlText(""), "view")
 
 #     source.shop -> shop_to_changelog -> changelog -> stg_orders -> orders -> orders_by_day
 #                                                  \-> stg_items  -/       \-> unique_orders_id (test)
+
+
+def model(
+    name: str, parent: str, path: str, materialized: str = "view", tags: str = "", format: str | None = None
+) -> Node:
+    config = {"materialized": materialized}
+    return Node(name, "model", SUBJECT, (*parent.split(),), frozenset(tags.split()), path, format=format, config=config)
+
+
 NODES = [
     Node("source.shop", "source", SUBJECT, path="project.yml", format="canal"),
-    Node(
-        "shop_to_changelog",
-        "model",
-        SUBJECT,
-        ("source.shop",),
-        path="project.yml#shop",
-        format="canal",
-        config={"materialized": "streaming"},
-    ),
-    Node(
-        "changelog",
-        "model",
-        SUBJECT,
-        ("shop_to_changelog",),
-        path="macros/views.sql#changelog",
-        config={"materialized": "view"},
-    ),
-    Node(
-        "stg_orders",
-        "model",
-        SUBJECT,
-        ("changelog",),
-        frozenset({"nightly", "orders"}),
-        "models/staging/shop/stg_orders.sql",
-        config={"materialized": "view"},
-    ),
-    Node(
-        "stg_items",
-        "model",
-        SUBJECT,
-        ("changelog",),
-        frozenset({"nightly"}),
-        "models/staging/shop/stg_items.sql",
-        config={"materialized": "view"},
-    ),
-    Node(
-        "orders",
-        "model",
-        SUBJECT,
-        ("stg_orders", "stg_items"),
-        frozenset({"orders"}),
-        "models/marts/orders.sql",
-        config={"materialized": "table"},
-    ),
-    Node(
-        "orders_by_day",
-        "model",
-        SUBJECT,
-        ("orders",),
-        path="models/marts/orders_by_day.sql",
-        config={"materialized": "table"},
-    ),
+    model("shop_to_changelog", "source.shop", "project.yml#shop", "streaming", format="canal"),
+    model("changelog", "shop_to_changelog", "macros/views.sql#changelog"),
+    model("stg_orders", "changelog", "models/staging/shop/stg_orders.sql", tags="nightly orders"),
+    model("stg_items", "changelog", "models/staging/shop/stg_items.sql", tags="nightly"),
+    model("orders", "stg_orders stg_items", "models/marts/orders.sql", "table", "orders"),
+    model("orders_by_day", "orders", "models/marts/orders_by_day.sql", "table"),
     Node("unique_orders_id", "test", SUBJECT, ("orders",), path="models/marts/orders.yml"),
     Node("canal.update", "unit_test", SUBJECT, path="formats/cases/canal/update.rows.yml", format="canal"),
 ]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from runner.commands.arguments import ProjectArguments, Selection
+from runner.commands.workspace import Workspace
 from tests import pages
 
 # changelog -> a -> b -> c, with d beside them.
@@ -23,7 +23,6 @@ DEFINITIONS = {
     "tag:nightly,c": "c",
     "{tag: nightly}": "a c d",
     "{config.materialized: table}": "c",
-    "{method: tag, value: nightly, exclude: [d, {tag: none}]}": "selector-empty",
     "{method: tag, value: nightly, exclude: [d, {tag: slow}]}": "a c",
     "{method: name, value: a, children: true, children_depth: 1}": "a b",
     "{method: name, value: a, children: true}": "a b c not_null_c_x",
@@ -35,56 +34,34 @@ DEFINITIONS = {
     "{union: [d, {intersection: [a+, 'resource_type:model', {exclude: [b]}]}]}": "a c d",
     "{method: selector, value: other, children: true}": "b c not_null_c_x",
     "{union: [{method: selector, value: other}, d]}": "b d",
-    "{method: selector, value: mine}": "selector-definition",
-    "{method: selector, value: thier}": "selector-unknown",
-    "{method: tga, value: slow}": "selector-method",
-    "{method: tag, value: slow, parents: 'yes'}": "selector-definition",
-    "{method: tag, value: slow, parents: true, parents_depth: far}": "selector-definition",
-    "{method: tag, value: slow, indirect_selection: cautious}": "unknown-key",
-    "{method: tag}": "selector-definition",
-    "{union: []}": "selector-definition",
-    "{}": "selector-definition",
 }
 
 
-def selectors(definition: str, default: str = "false") -> dict[str, str]:
-    return {
-        "selectors.yml": f"""
-selectors:
-  - name: mine
-    description: what the test is about
-    default: {default}
-    definition: {definition}
-  - {{name: other, definition: b}}
-""",
-        **MODELS,
-    }
+def test_what_definitions_select(project: Callable[..., Path]) -> None:
+    """Those that are mistakes are in tests/mistakes/selectors.yml."""
+    named = "".join(f"  - name: s{number}\n    definition: {one}\n" for number, one in enumerate(DEFINITIONS))
+    project({**MODELS, "selectors.yml": f"selectors:\n  - {{name: other, definition: b}}\n{named}"})
+    workspace = Workspace(ProjectArguments())
+    for number, (definition, expected) in enumerate(DEFINITIONS.items()):
+        for selection in (Selection(selector=f"s{number}"), Selection(select=(f"selector:s{number}",))):
+            assert workspace.selected(selection) == set(expected.split()), definition
 
 
-@pytest.mark.parametrize("definition", DEFINITIONS)
-def test_what_a_definition_selects(project: Callable[..., Path], runner: Callable[..., Any], definition: str) -> None:
-    project(selectors(definition))
-    expected = DEFINITIONS[definition]
-    for words in (("--selector", "mine"), ("-s", "selector:mine")):
-        ran = runner("ls", *words)
-        if expected.partition("-")[0] in ("selector", "unknown"):
-            assert ran.code == 2
-            assert ran.err.startswith(f"error[{expected}]: ")
-            assert "--> selectors.yml:" in ran.err
-        else:
-            assert (ran.code, sorted(ran.out.split())) == (0, expected.split()), ran.err
+def selectors(default: str) -> dict[str, str]:
+    mine = f"{{name: mine, description: slow ones, default: {default}, definition: 'tag:slow'}}"
+    return {**MODELS, "selectors.yml": f"selectors:\n  - {mine}\n  - {{name: other, definition: b}}\n"}
 
 
 def test_the_default_selector_counts_where_nothing_is_selected(
     project: Callable[..., Path], runner: Callable[..., Any]
 ) -> None:
-    project(selectors("tag:slow", "\"{{ target.name == 'local' }}\""))
+    project(selectors("\"{{ target.name == 'local' }}\""))
     assert runner("ls").out.split() == ["d"]
     assert [Path(path).stem for path in runner("compile").out.split()] == ["d"]
     assert runner("ls", "-s", "a").out.split() == ["a"]
     assert runner("ls", "--selector", "other").out.split() == ["b"]
     assert "a" in runner("ls", "--exclude", "b").out.split()
-    project(selectors("tag:slow", "\"{{ target.name == 'prod' }}\""))
+    project(selectors("\"{{ target.name == 'prod' }}\""))
     assert {"a", "b", "c", "d"} < set(runner("ls").out.split())
 
 
@@ -95,11 +72,3 @@ def test_the_selectors_of_the_docs(project: Callable[..., Path], runner: Callabl
     assert sorted(runner("ls", "--selector", "nightly").out.split()) == ["a", "b", "c", "e", "not_null_c_x"]
     assert "changelog" in runner("ls", "--selector", "before_nightly").out.split()
     assert runner("ls", "--selector", "staging").out.split() == ["e"]
-
-
-def test_check_reads_selectors(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
-    project(
-        {**MODELS, "selectors.yml": "selectors:\n  - {name: a, definition: b}\n  - {definition: b}\n  - {name: c}\n"}
-    )
-    ran = runner("check")
-    assert (ran.code, ran.err.count("error[selector-definition]")) == (2, 2), ran.err

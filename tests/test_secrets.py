@@ -218,6 +218,7 @@ class Echo(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("flags", [[], ["-d", "--log-format", "json"]])
 def test_a_catalog_that_repeats_the_request(spark, secret_project, runner, flags: list[str]) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
@@ -233,6 +234,7 @@ def test_a_catalog_that_repeats_the_request(spark, secret_project, runner, flags
     assert "tr0ut" not in ran.err + ran.out + "".join(written)
 
 
+@pytest.mark.engines
 @pytest.mark.spark
 def test_the_log_of_java_is_for_its_owner_and_what_spark_refuses_is_redacted(project, monkeypatch) -> None:
     """A JVM of its own that cannot start: what it says of a setting holds the value."""

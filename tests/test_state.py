@@ -2,223 +2,78 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import os
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from runner.cli import main
 from runner.commands import retry
 from runner.commands.arguments import RunArguments, Selection
 
-FILES = {
-    "project.yml": """
-name: shop
-targets: {local: {storage: delta}}
-vars: {start: '2024-01-01', unit: cent}
-models:
-  marts: {+materialized: table}
-sources:
-  - {name: orders, format: own, files: in/*.jsonl}
-""",
-    "formats/own.yml": "about: Ours\nextends: canal\n",
-    "macros/money.sql": """
-{% macro cents(column) %}{{ rounded(column) }} * 100{% endmacro %}
-{% macro rounded(column) %}round({{ column }}, {{ digits() }}){% endmacro %}
-{% macro digits() %}0{% endmacro %}
-{% macro since() %}day >= '{{ var('start') }}'{% endmacro %}
-""",
-    "macros/unused.sql": "{% macro unused(column) %}{{ rounded(column) }}{% endmacro %}",
-    "macros/functions/pence.sql": (
-        "create function pence(price double comment 'p') returns double comment 'in pence' return price * 100;"
-    ),
-    "models/staging/paid.sql": "select {{ shop.cents('price') }} as price, day from {{ ref('changelog') }}",
-    "models/staging/lately.sql": "select * from {{ ref('paid') }} where {{ since() }}",
-    "models/marts/by_day.sql": "select day, sum(pence(price)) as price from {{ ref('lately') }} group by day",
-    "models/marts/unit.sql": "select '{{ var('unit') }}' as unit",
-    "models/mirrors.yml": """
-mirrors: [{name: bought, of: {source: orders, table: shop.orders}, key: [id], columns: {id: bigint}, history: true}]
-""",
-    "seeds/rates.csv": "currency,rate\nEUR,1.1\n",
-    "seeds/rates.yml": "seeds: [{name: rates, config: {column_types: {rate: double}}}]",
-    "models/marts/unit.yml": """
-models:
-  - name: unit
-    description: what prices are counted in
-    columns: [{name: unit, description: a word, data_tests: [not_null]}]
-""",
-}
+WRITTEN = yaml.load((Path(__file__).parent / "state.yml").read_text(), yaml.BaseLoader)
+FILES, CHANGES = WRITTEN["files"], WRITTEN["changes"]
 VIEWS = ("changelog", "control_events", "ddl_events", "dead_letters", "freshness", "freshness_by_table")
 
 
-def changed(files: Mapping[str, str], name: str, old: str, new: str) -> dict[str, str]:
-    assert old in files[name]
-    return {name: files[name].replace(old, new)}
+def edited(replace: Mapping[str, tuple[str, str]], write: Mapping[str, str] = {}) -> dict[str, str]:
+    """The files of the project after a change."""
+    assert all(FILES[name].count(old) == 1 for name, (old, _) in replace.items())
+    return {**FILES, **write, **{name: FILES[name].replace(*texts) for name, texts in replace.items()}}
 
 
-CHANGES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
-    "the body of a model": (
-        changed(FILES, "models/staging/paid.sql", "as price", "as paid"),
-        {"paid": ["body"]},
-    ),
-    "a comment in SQL, which Spark gets": (
-        {"models/marts/unit.sql": FILES["models/marts/unit.sql"] + " -- in words"},
-        {"unit": ["body"]},
-    ),
-    "a comment of Jinja, line ends and blanks around": (
-        {
-            "models/marts/unit.sql": "{# why #}\r\n" + FILES["models/marts/unit.sql"] + "\r\n",
-            "macros/money.sql": FILES["macros/money.sql"] + "{# all about money #}",
-        },
-        {},
-    ),
-    "a setting of a folder": (
-        changed(FILES, "project.yml", "+materialized: table", "+materialized: incremental"),
-        {"by_day": ["configs.materialized"], "unit": ["configs.materialized"]},
-    ),
-    "a setting in properties": (
-        changed(FILES, "models/marts/unit.yml", "    columns", "    config: {post_hook: select 1}\n    columns"),
-        {"unit": ["configs.post_hook"]},
-    ),
-    "how a table is kept": (
-        {"models/marts/by_day.yml": "models: [{name: by_day, config: {partition_by: day}}]"},
-        {"by_day": ["configs.partition_by"]},
-    ),
-    "a description that becomes a comment": (
-        {
-            "models/marts/by_day.yml": (
-                "models: [{name: by_day, description: x, config: {persist_docs: {relation: true}}}]"
-            )
-        },
-        {"by_day": ["configs.comment"]},
-    ),
-    "a setting in the model's file": (
-        {"models/marts/unit.sql": FILES["models/marts/unit.sql"] + "{{ config(materialized='view') }}"},
-        {"unit": ["body", "configs.materialized"]},
-    ),
-    "a macro that a model calls": (
-        changed(FILES, "macros/money.sql", "* 100", "* 1000"),
-        {"paid": ["macros.cents"]},
-    ),
-    "a macro that a model calls through another": (
-        changed(FILES, "macros/money.sql", "round({{ column }}", "bround({{ column }}"),
-        {"paid": ["macros.rounded"]},
-    ),
-    "a macro that a model calls through two others": (
-        changed(FILES, "macros/money.sql", "%}0{%", "%}2{%"),
-        {"paid": ["macros.digits"]},
-    ),
-    "a macro that no model calls": (
-        changed(FILES, "macros/unused.sql", "rounded", "cents"),
-        {},
-    ),
-    "a SQL function": (
-        changed(FILES, "macros/functions/pence.sql", "* 100", "* 240"),
-        {"by_day": ["macros.pence"]},
-    ),
-    "a variable in a model": (changed(FILES, "project.yml", "unit: cent", "unit: penny"), {"unit": ["vars.unit"]}),
-    "a variable in a macro": (changed(FILES, "project.yml", "2024", "2025"), {"lately": ["vars.start"]}),
-    "a column of a mirror": (
-        changed(FILES, "models/mirrors.yml", "id: bigint", "id: string"),
-        {"bought": ["body"], "bought_history": ["body"], "fits_bought": ["body"]},
-    ),
-    "a row of a seed": ({"seeds/rates.csv": "currency,rate\nEUR,1.2\n"}, {"rates": ["body"]}),
-    "a type of a seed": (
-        changed(FILES, "seeds/rates.yml", "double", "float"),
-        {"rates": ["configs.column_types"]},
-    ),
-    "what a format inherits": (
-        {"formats/own.yml": "about: Ours\nextends: canal\nzone: Asia/Shanghai\n"},
-        {"source.orders": ["format.own"], "orders_to_changelog": ["format.own"]},
-    ),
-    "what a format says of itself": ({"formats/own.yml": "about: Theirs\nextends: canal\n"}, {}),
-    "the zone of a source": (
-        changed(FILES, "project.yml", "format: own,", "format: own, zone: UTC,"),
-        {"source.orders": ["body"], "orders_to_changelog": ["body"]},
-    ),
-    "descriptions, tags and notes": (
-        {
-            "models/marts/unit.yml": """
-models:
-  - name: unit
-    description: cents or pence
-    meta: {owner: finance}
-    config: {tags: [nightly]}
-    columns: [{name: unit, description: one word, data_tests: [not_null]}]
-""",
-            "project.yml": FILES["project.yml"].replace("{name: orders,", "{name: orders, description: paid,"),
-        },
-        {},
-    ),
-    "the severity of a test": (
-        changed(FILES, "models/marts/unit.yml", "[not_null]", "[{not_null: {config: {severity: warn}}}]"),
-        {"not_null_unit_unit": ["configs.severity"]},
-    ),
-    "another source": (
-        changed(FILES, "project.yml", "sources:", "sources:\n  - {name: items, format: canal, files: y/*}"),
-        {
-            "source.items": ["new"],
-            "items_to_changelog": ["new"],
-            "conserved_items": ["new"],
-            **{view: ["body"] for view in VIEWS},
-        },
-    ),
-}
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The target folder of a project that was compiled elsewhere, before."""
+    root = tmp_path_factory.mktemp("before")
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(["compile", "--project-dir", str(root)]) == 0
+    return root / "target"
 
 
 @pytest.fixture
-def earlier(project: Callable[..., Path], runner: Callable[..., Any]) -> Path:
-    """A project that was compiled, and its target folder elsewhere."""
-    root = project(FILES)
-    assert runner("compile").code == 0
-    shutil.move(root / "target", root / "before")
-    return root
-
-
-def reasons(runner: Callable[..., Any], *words: str) -> dict[str, list[str]]:
-    ran = runner("ls", "--state", "before", "--output", "json", *words)
-    assert ran.code == 0, ran.err
-    nodes = [json.loads(line) for line in ran.out.splitlines()]
-    return {one["name"]: one["changed"] for one in nodes}
+def later(
+    before: Path, project: Callable[..., Path], runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
+    """Runs a command that compares the project, as it is unless files are changed, with the one before."""
+    monkeypatch.setenv("RUNNER_STATE", str(before))
+    project(FILES)
+    return runner
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_nodes_that_a_change_modifies_and_why(
-    earlier: Path, project: Callable[..., Path], runner: Callable[..., Any], change: str
+    later: Callable[..., Any], project: Callable[..., Path], change: str
 ) -> None:
-    files, expected = CHANGES[change]
-    project({**FILES, **files})
-    assert reasons(runner, "-s", "state:modified") == expected
-    same = reasons(runner, "-s", "state:unmodified")
-    assert not same.keys() & expected.keys()
-    assert reasons(runner).items() == {**same, **expected}.items()
+    written = CHANGES[change]
+    project(edited(written.get("replace", {}), written.get("write", {})))
+    ran = later("ls", "--output", "json")
+    nodes = [json.loads(line) for line in ran.out.splitlines()]
+    assert {one["name"]: one["changed"] for one in nodes if one["changed"]} == written["modifies"]
+    assert len(nodes) > 15
 
 
-def test_times_and_folders_are_not_contents(
-    earlier: Path, runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    elsewhere = earlier.parent / f"{earlier.name}_elsewhere"
-    shutil.copytree(earlier, elsewhere)
-    for path in elsewhere.rglob("*.sql"):
-        os.utime(path, (1, 1))
-    monkeypatch.chdir(elsewhere)
-    assert reasons(runner, "-s", "state:modified") == {}
-
-
-def test_parts_of_state_are_selected_alone(
-    earlier: Path, project: Callable[..., Path], runner: Callable[..., Any]
-) -> None:
-    files = {
-        **changed(FILES, "macros/money.sql", "* 100", "* 1000"),
-        **changed(FILES, "models/staging/lately.sql", "*", "price"),
-        **changed(FILES, "project.yml", "table}", "incremental}"),
-        "models/extra.sql": "select 1 as one",
-    }
-    files["project.yml"] = files["project.yml"].replace("unit: cent", "unit: penny")
-    project({**FILES, **files})
+def test_parts_of_state_are_selected_alone(later: Callable[..., Any], project: Callable[..., Path]) -> None:
+    files = edited(
+        {
+            "macros/money.sql": ("* 100", "* 1000"),
+            "models/staging/lately.sql": ("*", "price"),
+            "project.yml": (
+                "unit: cent}\nmodels:\n  marts: {+materialized: table}",
+                "unit: penny}\nmodels:\n  marts: {+materialized: incremental}",
+            ),
+        },
+        {"models/extra.sql": "select 1 as one"},
+    )
+    project(files)
     for selector, names in {
         "state:modified.body": {"lately"},
         "state:modified.macros": {"paid"},
@@ -227,35 +82,37 @@ def test_parts_of_state_are_selected_alone(
         "state:modified.format": set(),
         "state:new": {"extra"},
         "state:modified": {"lately", "paid", "by_day", "unit", "extra"},
+        "state:unmodified": {"bought", "bought_history", "orders_to_changelog", *VIEWS},
         "state:modified.macros+": {"paid", "lately", "by_day"},
         "state:modified,config.materialized:incremental": {"by_day", "unit"},
         "state:old,extra": set(),
         "state:old,by_day": {"by_day"},
     }.items():
-        models = runner("ls", "-s", selector, "--state", "before", "--resource-type", "model")
+        models = later("ls", "-s", selector, "--resource-type", "model")
         assert (models.code, set(models.out.split())) == (0, names), selector
 
 
-def test_nothing_in_a_state_is_no_mistake(
-    earlier: Path, runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RUNNER_STATE", "before")
+def test_nothing_in_a_state_is_no_mistake(later: Callable[..., Any]) -> None:
     for command in ("ls", "compile"):
-        assert runner(command, "-s", "state:modified") == (0, "", "")
+        assert later(command, "-s", "state:modified") == (0, "", "")
     for command in ("run", "run --continuous", "test", "build", "seed", "maintain"):
-        ran = runner(*command.split(), "-s", "state:modified")
+        ran = later(*command.split(), "-s", "state:modified")
         assert (ran.code, ran.out, "nothing to do" in ran.err) == (0, "", True), ran.err
-    assert "selects no model" in runner("show", "-s", "state:modified").err
-    assert runner("run", "-s", "state:modified", "mixed_up").code == 2
+    assert "selects no model" in later("show", "-s", "state:modified").err
+    assert later("run", "-s", "state:modified", "mixed_up").code == 2
 
 
-def test_nodes_are_selected_by_their_last_result(earlier: Path, runner: Callable[..., Any]) -> None:
-    statuses = {"model.shop.paid": "error", "model.shop.lately": "skipped", "test.shop.not_null_unit_unit": "fail"}
+def write_results(folder: Path, statuses: Mapping[str, str], **more: object) -> None:
     results = [{"unique_id": name, "status": status} for name, status in statuses.items()]
-    for folder in ("before", "target"):
-        (earlier / folder).mkdir(exist_ok=True)
-    (earlier / "target/run_results.json").write_text(json.dumps({"results": results}))
-    (earlier / "before/run_results.json").write_text(json.dumps({"results": results[:1]}))
+    folder.mkdir()
+    (folder / "run_results.json").write_text(json.dumps({"results": results, **more}))
+
+
+def test_nodes_are_selected_by_their_last_result(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
+    root = project(FILES)
+    statuses = {"model.shop.paid": "error", "model.shop.lately": "skipped", "test.shop.not_null_unit_unit": "fail"}
+    write_results(root / "target", statuses)
+    write_results(root / "before", {"model.shop.paid": "error"})
     found = runner("ls", "-s", "result:error+ result:fail").out.split()
     assert sorted(found) == ["by_day", "lately", "not_null_unit_unit", "paid"]
     assert runner("ls", "-s", "result:skipped", "--exclude", "result:error+").out == ""
@@ -263,7 +120,7 @@ def test_nodes_are_selected_by_their_last_result(earlier: Path, runner: Callable
 
 
 def test_retry_takes_what_failed_and_what_lacks_its_rows(
-    earlier: Path, runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    project: Callable[..., Path], runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statuses = {
         "model.shop.orders_to_changelog": "error",
@@ -291,9 +148,7 @@ def test_retry_takes_what_failed_and_what_lacks_its_rows(
         "data_only": False,
         "empty": True,
     }
-    results = [{"unique_id": name, "status": status} for name, status in statuses.items()]
-    (earlier / "target").mkdir()
-    (earlier / "target/run_results.json").write_text(json.dumps({"args": kept, "results": results}))
+    write_results(project(FILES) / "target", statuses, args=kept)
     asked: list[RunArguments] = []
     monkeypatch.setattr(retry, "COMMANDS", {"build": lambda arguments, report: asked.append(arguments) or 1})
     assert runner("retry", "--vars", "{unit: cent}").code == 1
@@ -304,8 +159,8 @@ def test_retry_takes_what_failed_and_what_lacks_its_rows(
     assert (one.threads, one.fail_fast, one.full_refresh, one.empty, one.defer) == (2, True, True, True, True)
 
 
-def test_dbt_finds_what_it_knows_in_the_manifest(earlier: Path) -> None:
-    manifest = json.loads((earlier / "before/manifest.json").read_text())
+def test_dbt_finds_what_it_knows_in_the_manifest(before: Path) -> None:
+    manifest = json.loads((before / "manifest.json").read_text())
     paid = manifest["nodes"]["model.shop.paid"]
     assert paid["depends_on"] == {
         "nodes": ["model.shop.changelog"],
