@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
+from tests.avro_types import map_of, record_type
 from tests.pages import ROOT, section, write_files
 from tests.schema_registry import registry_server
 from tests.spark_fixtures import rows
 from tests.test_avro_sources import container, write_dump
-from tests.test_registry import framed, record
+from tests.test_registry import framed
 
 SPEC = """
 about: rows as maps
@@ -39,10 +40,10 @@ sources:
     files: in/eight/*
     schema: schemas
 """
-ROW = {"type": "map", "values": ["null", "long", "string"]}
-FIRST = record("change", kind="string", table="string", now=ROW)
-SECOND = record("change", table="string", source=record("source", transaction="long"), now=ROW, kind="string")
-RENAMED = record("change", kind="string", name="string", now=ROW)
+ROW = map_of(["null", "long", "string"])
+FIRST = record_type("change", kind="string", table="string", now=ROW)
+SECOND = record_type("change", table="string", source=record_type("source", transaction="long"), now=ROW, kind="string")
+RENAMED = record_type("change", kind="string", name="string", now=ROW)
 
 
 @pytest.fixture
@@ -62,6 +63,7 @@ def change(number: int, schema: dict, id_: int, size: int = 4) -> bytes:
     return framed(number, schema, {field["name"]: value[field["name"]] for field in schema["fields"]}, size)
 
 
+@pytest.mark.engines
 def test_a_registry_is_asked_once_for_each_number(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +124,7 @@ def test_the_project_of_the_docs(project, runner, monkeypatch: pytest.MonkeyPatc
     assert runner("compile").code == 0
 
 
+@pytest.mark.engines
 def test_schemas_from_a_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "in/eight/1").write_bytes(change(7, FIRST, 1, 8))
     (folder / "in/eight/2.base64").write_bytes(
