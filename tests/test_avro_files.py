@@ -112,10 +112,10 @@ def test_containers_of_fastavro() -> None:
     @given(values_of_a_schema(), st.sampled_from(["null", "deflate", "bzip2", "xz"]))
     def check(made_and_values: tuple[Made, list[Any]], codec: str) -> None:
         made, some = made_and_values
-        expected = [encoded(made.parsed, value) for value in some] * 10
+        expected = [encoded(made.parsed, value) for value in some] * 5
         assume(all(expected))
         out = io.BytesIO()
-        fastavro.writer(out, made.parsed, some * 10, codec=codec, sync_interval=50)
+        fastavro.writer(out, made.parsed, some * 5, codec=codec, sync_interval=50)
         found = found_in(out.getvalue())
         assert [one.raw for one in found] == expected
         assert {one.damage for one in found} == {None}

@@ -107,7 +107,7 @@ def test_damaged_messages_are_refused_or_read_and_those_around_them_are_read(nam
     check()
 
 
-def test_hostile_messages_land(tmp_path: Path, spark: object, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_messages_land(tmp_path: Path, interpreted: None, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "project.yml").write_text(PROJECT)
     sent = {name: messages_of(name) for name in SCHEMAS}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import fastavro
 import pytest
+import yaml
 
 from runner.functions.avro.schema import (
     Array,
@@ -25,6 +27,7 @@ from runner.functions.avro.schema import (
 from tests.avro_types import array_of, map_of, record_type
 from tests.random_avro import PRIMITIVES
 
+TABLES = yaml.load((Path(__file__).parent / "tables/avro_schemas.yml").read_text("utf-8"), yaml.CSafeLoader)
 LONG, STRING, NULL = Primitive("long"), Primitive("string"), Primitive("null")
 ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
 FIXED = {"type": "fixed", "name": "F", "size": 4}
@@ -180,7 +183,10 @@ def test_a_list_of_types_without_one_record(types: list[Any], named: str) -> Non
 
 # --- what is none
 
-OF_FIELDS, NO_FIELD = {"type": "record", "name": "r"}, "has a field without a unique name and a type"
+
+def refused_schemas(key: str) -> list[tuple[Any, str]]:
+    of_types = [(record(*types), words) for types, words in TABLES[f"{key}_of_types"]]
+    return [*of_types, *map(tuple, TABLES[key])]
 
 
 def refusal(text: str) -> str:
@@ -189,53 +195,13 @@ def refusal(text: str) -> str:
     return str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        (record("number"), 'it uses a type "number" that is not defined before'),
-        (record("E", ENUM), 'it uses a type "E" that is not defined before'),
-        (record(record({**ENUM}, name="inner", namespace="x"), "E"), 'it uses a type "E" that is not defined before'),
-        (record("x.E", ENUM), 'it uses a type "x.E"'),
-        (record(ENUM, ENUM), 'it defines "E" twice'),
-        (record(ENUM, {**FIXED, "name": "E"}), 'it defines "E" twice'),
-        (record({**ENUM, "name": "x.E"}, {**ENUM, "namespace": "x"}), 'it defines "x.E" twice'),
-        (record("long", record("long")), 'it defines "r" twice'),
-        ({"type": "record", "fields": []}, "a record has no name"),
-        (record({"type": "enum", "symbols": ["A"]}), "a enum has no name"),
-        (record({"type": "fixed", "size": 4}), "a fixed has no name"),
-        (record({"type": "enum", "name": "E"}), 'the enum "E" lacks its symbols, size or fields'),
-        (record({"type": "fixed", "name": "F"}), 'the fixed "F" lacks its symbols, size or fields'),
-        (OF_FIELDS | {"fields": [{"name": "f"}]}, f'the record "r" {NO_FIELD}: {{"name": "f"}}'),
-        (OF_FIELDS | {"fields": [{"type": "long"}]}, f'{NO_FIELD}: {{"type": "long"}}'),
-        (OF_FIELDS | {"fields": ["f"]}, NO_FIELD),
-        (record({"type": "array"}), 'it has an unknown type: {"type": "array"}'),
-        (record({"type": "map"}), 'it has an unknown type: {"type": "map"}'),
-        (record({"items": "long"}), 'it has an unknown type: {"items": "long"}'),
-        (record({"type": "unknown"}), 'it uses a type "unknown"'),
-        (record(None), "it has an unknown type: null"),
-        (record(5), "it has an unknown type: 5"),
-        (None, "it has an unknown type: null"),
-        ({}, "it has an unknown type: {}"),
-    ],
-)
+@pytest.mark.parametrize(("written", "words"), refused_schemas("no_schemas"))
 def test_what_is_no_schema(written: Any, words: str) -> None:
     assert words in refusal(json.dumps(written))
     assert not fastavro_takes(written)
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        # schemas, but of no message
-        ("string", "it does not describe a record"),
-        (ENUM, "it does not describe a record"),
-        (array_of(record("long")), "it does not describe a record"),
-        # what the specification does not allow
-        (OF_FIELDS, 'the record "r" lacks its symbols, size or fields'),
-        (record({"type": "fixed", "name": "F", "size": "4"}), 'the fixed "F" lacks its symbols, size or fields'),
-        (OF_FIELDS | {"fields": [{"name": "f", "type": "long"}] * 2}, NO_FIELD),
-    ],
-)
+@pytest.mark.parametrize(("written", "words"), refused_schemas("no_schemas_here"))
 def test_what_is_no_schema_though_fastavro_takes_it(written: Any, words: str) -> None:
     assert words in refusal(json.dumps(written))
     assert fastavro_takes(written)

@@ -7,11 +7,13 @@ from __future__ import annotations
 import datetime
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import fastavro
 import numpy
 import pytest
+import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,12 +21,15 @@ from runner.functions.avro.layout import Layout, RecordEntry, Slot
 from runner.functions.avro.messages import Found, record_decoder
 from runner.functions.avro.schema import parse_schema
 from runner.functions.avro.texts import text_reader
-from runner.functions.avro.times import FIRST_SECOND, LAST_SECOND, Ambiguous, instant_text
+from runner.functions.avro.times import Ambiguous, instant_text
 from runner.functions.avro.values import AsSent, double_text, float_text, written_out
 from tests.avro_cases import encoded
-from tests.avro_types import array_of, map_of, record_type
+from tests.avro_types import array_of, record_type
 from tests.random_avro import decoded, long_bytes, without_logical_types
-from tests.test_avro_reader import LARGEST_LONG, LEAST_LONG, bounded, schema_of
+from tests.test_avro_reader import LARGEST_LONG, bounded, schema_of
+
+TABLES = yaml.load((Path(__file__).parent / "tables/avro_texts.yml").read_text("utf-8"), yaml.CSafeLoader)
+
 
 # --- texts of values
 
@@ -35,28 +40,7 @@ def text_of(written: Any, data: bytes) -> Any:
     return written_out([value])[0]
 
 
-@pytest.mark.parametrize(
-    ("written", "value", "text"),
-    [
-        ("null", None, None), ("boolean", True, "true"), ("boolean", False, "false"), ("int", -5, "-5"),
-        ("int", 64, "64"), ("long", LEAST_LONG, str(LEAST_LONG)),
-        ("long", LARGEST_LONG, str(LARGEST_LONG)), ("string", "", ""), ("string", "中😀\0" * 50, "中😀\0" * 50),
-        ("bytes", b"", ""), ("bytes", b"\0\xff", "AP8="),
-        ("double", 5.0, "5"), ("double", 0.1, "0.1"), ("double", -0.0, "-0"), ("double", 1e20, "1e+20"),
-        ("double", 5e-324, "5e-324"), ("double", math.nan, "NaN"),
-        ("double", math.inf, "Infinity"), ("double", -math.inf, "-Infinity"), ("float", 0.1, "0.1"),
-        ("float", 5.0, "5"), ("float", math.nan, "NaN"),
-        ("float", math.inf, "Infinity"), ("float", -math.inf, "-Infinity"),
-        ({"type": "fixed", "name": "F", "size": 2}, b"\0\xff", "AP8="),
-        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B", "B"), (["null", "string"], None, None),
-        (["null", "string"], "a", "a"),
-        (map_of("bytes"), {"é": b"\0"}, '{"é":"AA=="}'),
-        (map_of("string"), {"😀": "\uffff\u2028"}, '{"😀":"\uffff\u2028"}'),
-        (array_of("double"), [math.nan, -math.inf, 1.5], '["NaN","-Infinity",1.5]'),
-        ("string", "\uffff", "\uffff"),
-        (array_of(["null", "boolean"]), [None, True], "[null,true]"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("written", "value", "text"), TABLES["texts"])
 def test_texts_of_values(written: Any, value: Any, text: str | None) -> None:
     found = text_of(written, encoded(fastavro.parse_schema(written), value))
     assert found == text
@@ -96,19 +80,19 @@ def counts(name: str) -> tuple[int, int]:
     return (0, 86400 * unit - 1) if name.startswith("time-") else (-62135596800 * unit, 253402300800 * unit - 1)
 
 
-@pytest.mark.parametrize("name", TIMES)
-def test_times(name: str) -> None:
+COUNTS = st.sampled_from(list(TIMES)).flatmap(
+    lambda name: st.tuples(st.just(name), st.lists(st.integers(*counts(name)), max_size=20))
+)
+
+
+@given(COUNTS)
+def test_times(sent: tuple[str, list[int]]) -> None:
+    name, numbers = sent
     kind, make = TIMES[name]
-    written = logical(kind, name)
-    first, last = counts(name)
-
-    @given(st.lists(st.integers(first, last), max_size=5))
-    def check(numbers: list[int]) -> None:
-        for number in {0, first, last, min(UNITS[name.rpartition("-")[2]], last), *numbers}:
-            data = encoded(kind, number)
-            assert text_of(written, data) == make(decoded(written, data))
-
-    check()
+    written, (first, last) = logical(kind, name), counts(name)
+    for number in {0, first, last, min(UNITS[name.rpartition("-")[2]], last), *numbers}:
+        data = encoded(kind, number)
+        assert text_of(written, data) == make(decoded(written, data))
 
 
 @pytest.mark.parametrize("name", TIMES)
@@ -233,10 +217,6 @@ SMALL_WITH_LARGE_SCALE = {"type": "bytes", "logicalType": "decimal", "precision"
 POSITIONAL = [Slot(("before",), "positional"), Slot(("after",), "positional")]
 
 
-def wall_clock(year: int, month: int, day: int, hour: int) -> dict[str, int]:
-    return {"year": year, "month": month, "day": day, "hour": hour, "minute": 0, "second": 0}
-
-
 def found_in(item: Any, before: list[Any], after: list[Any], *slots: Slot, class_name: str = "decimal") -> Found:
     """What is read of a message with two lists of such items."""
     named = item["name"] if item["type"] == "record" else item
@@ -289,18 +269,7 @@ def test_a_large_scale_is_written_out() -> None:
     assert set(texts) == {"0." + "0" * 9_999 + "5"} and not as_sent
 
 
-@pytest.mark.parametrize(
-    ("class_name", "kind", "value", "text"),
-    [
-        ("integer", "string", "12e2", "1200"),
-        ("decimal", "double", 1e22, "1" + "0" * 22),
-        ("decimal", "long", 12, "12"),
-        ("enum", "long", 2, "b"),
-        ("set", "int", 3, "a,b"),
-        ("bit", "long", 5, "5"),
-        ("string", "bytes", b"\xd7m\xf8", "1234"),
-    ],
-)
+@pytest.mark.parametrize(("class_name", "kind", "value", "text"), TABLES["of_classes"])
 def test_numbers_and_texts_are_values(class_name: str, kind: str, value: Any, text: str) -> None:
     assert of_class(class_name, kind, value) == ([text], [])
 
@@ -322,40 +291,11 @@ def of_class(class_name: str, kind: str, value: Any) -> tuple[list[str], list[in
     return texts, list(as_sent)
 
 
-@pytest.mark.parametrize(
-    ("parts", "text"),
-    [
-        ({"epoch_s": FIRST_SECOND}, "0001-01-01T00:00:00Z"),
-        ({"epoch_s": LAST_SECOND, "nano": 999_999_999}, "9999-12-31T23:59:59.999999999Z"),
-        ({"epoch_s": FIRST_SECOND - 1}, None),
-        ({"epoch_s": LAST_SECOND + 1}, None),
-        ({"epoch_s": 2**63 - 1}, None),
-        ({**wall_clock(1, 1, 1, 0), "zone": "UTC"}, "0001-01-01T00:00:00Z"),
-        ({**wall_clock(1, 1, 1, 8), "zone": "+08:00"}, "0001-01-01T00:00:00Z"),
-        ({**wall_clock(1, 1, 1, 7), "zone": "+08:00"}, None),
-        ({**wall_clock(1, 1, 1, 7), "zone": "Asia/Shanghai"}, None),
-        ({**wall_clock(9999, 12, 31, 15), "zone": "-08:00"}, "9999-12-31T23:00:00Z"),
-        ({**wall_clock(9999, 12, 31, 16), "zone": "-08:00"}, None),
-        ({**wall_clock(9999, 12, 31, 16), "zone": "America/Los_Angeles"}, None),
-        ({**wall_clock(0, 1, 1, 0), "zone": "UTC"}, None),
-        ({**wall_clock(10_000, 1, 1, 0), "zone": "UTC"}, None),
-        ({**wall_clock(2**31 - 1, -(2**31), 1, 0), "zone": "UTC"}, None),
-    ],
-)
+@pytest.mark.parametrize(("parts", "text"), TABLES["instants"])
 def test_instants_have_the_years_1_to_9999(parts: dict[str, Any], text: str | None) -> None:
     assert instant_text(parts) == text
 
 
-@pytest.mark.parametrize(
-    ("parts", "is_ambiguous"),
-    [
-        ({**wall_clock(2021, 11, 7, 1), "zone": "America/New_York"}, True),
-        ({**wall_clock(2021, 11, 7, 2), "zone": "America/New_York"}, False),
-        ({**wall_clock(2021, 11, 7, 1), "zone": "-04:00"}, False),
-        ({"epoch_s": 1_636_263_000, "zone": "America/New_York"}, False),
-        ({**wall_clock(9999, 12, 31, 23), "zone": "Asia/Shanghai"}, False),
-        ({**wall_clock(1, 1, 1, 9), "zone": "Asia/Shanghai"}, False),
-    ],
-)
+@pytest.mark.parametrize(("parts", "is_ambiguous"), TABLES["ambiguous"])
 def test_wall_clocks_that_came_twice_are_marked(parts: dict[str, Any], is_ambiguous: bool) -> None:
     assert isinstance(instant_text(parts), Ambiguous) == is_ambiguous

@@ -50,14 +50,14 @@ def lists(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.builds(joined, st.just("["), items, st.just("]"))
 
 
-def objects(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+def objects(values: st.SearchStrategy[str], least: int = 0) -> st.SearchStrategy[str]:
     member = st.tuples(BLANKS, QUOTED.filter(lambda name: name != '""'), BLANKS, st.just(":"), BLANKS, values, BLANKS)
-    members = st.lists(member, max_size=4, unique_by=lambda parts: json.loads(parts[1]))
+    members = st.lists(member, min_size=least, max_size=4, unique_by=lambda parts: json.loads(parts[1]))
     return st.builds(joined, st.just("{"), members, st.just("}"))
 
 
 SCALARS = NUMBERS | NUMBERS | QUOTED | st.sampled_from(["null", "true", "false"])
-ROWS = objects(st.recursive(SCALARS, lambda values: lists(values) | objects(values), max_leaves=6))
+ROWS = objects(st.recursive(SCALARS, lambda values: lists(values) | objects(values), max_leaves=6), least=1)
 
 
 def compact(parsed: Any) -> str:

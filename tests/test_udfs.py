@@ -47,24 +47,10 @@ def test_lists_of_bytes(text: str, data: bytes) -> None:
     assert java_bytes(text) == base64.b64encode(data).decode()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        # no list
-        None, "", " ", "5", "null", "true", '"[1]"', "{}", '{"a": 1}', "soon", "(1, 2)", "1, 2", "AQID",
-        # out of range
-        "[128]", "[-129]", "[255]", "[1, 256]", "[99999999999999999999]", "[-99999999999999999999]", f"[{'9' * 5000}]",
-        # no whole numbers
-        "[1.0]", "[1.5]", "[1e2]", "[1E0]", "[NaN]", "[Infinity]", "[true]", "[false]", "[1, true]", "[null]",
-        "[1, null]", '["1"]', '["\\u0031"]', "['1']",
-        # nested
-        "[[1]]", "[[]]", "[{}]", '[{"a": 1}]',
-        # not quite a list
-        "[1,]", "[,1]", "[1 2]", "[1", "1]", "[", "[1]]", "[1] x", "[1][2]", "[+1]", "[01]", "[0x1]", "[- 1]", "[1; 2]",
-        "[\u00a01]", "[１]", "\ufeff[1]", "[1]\x00",
-        "[" * 10_000, "[" * 10_000 + "]" * 10_000, "[\ud800]",
-    ],
-)  # fmt: skip
+LONG_LISTS = [f"[{'9' * 5000}]", "[" * 10_000, "[" * 10_000 + "]" * 10_000, "[\ud800]"]
+
+
+@pytest.mark.parametrize("text", [None, *TABLES["no_lists_of_bytes"], *LONG_LISTS])
 def test_no_list_of_bytes(text: str | None) -> None:
     assert java_bytes(text) is None
 
@@ -218,7 +204,7 @@ def test_brackets_without_end(opening: str, closing: str) -> None:
         ('"' + r"\"" * 50_000 + '"', '"' * 50_000),
         ("'" + '"' * 50_000 + "'", '"' * 50_000),
         ("9" * 100_000, "9" * 100_000),
-        ("[" + "1, " * 50_000 + "1]", "[" + "1," * 50_000 + "1]"),
+        ("[" + "1, " * 20_000 + "1]", "[" + "1," * 20_000 + "1]"),
         ("/" + "b" * 100_000 + "/", "/" + "b" * 100_000 + "/"),
         (f'BinData(0, "{"AAAA" * 50_000}")', "AAAA" * 50_000),
         (f'NumberDecimal("{"9" * 100_000}E1")', "9" * 100_000 + "0"),
