@@ -170,12 +170,12 @@ def _branch(value: Any, branches: list[Any], names: dict[str, Any]) -> tuple[str
     if isinstance(value, dict) and len(value) == 1:
         ((name, inner),) = value.items()
         for branch in branches:
-            if name == _branch_name(branch):
+            if name == branch_name(branch):
                 return name, datum(inner, branch, names)
-    raise ValueError(f"{json.dumps(value)} names no branch of {', '.join(map(_branch_name, branches))}")
+    raise ValueError(f"{json.dumps(value)} names no branch of {', '.join(map(branch_name, branches))}")
 
 
-def _branch_name(branch: Any) -> str:
+def branch_name(branch: Any) -> str:
     return branch if isinstance(branch, str) else str(branch.get("name", branch["type"]))
 
 
@@ -185,7 +185,7 @@ def _field(record: dict[str, Any], field: dict[str, Any], names: dict[str, Any])
     if "default" not in field:
         raise ValueError(f'the field "{field["name"]}" has no default')
     if isinstance(field["type"], list):  # a default has the type of the first branch, and does not name it
-        return _branch_name(field["type"][0]), datum(field["default"], field["type"][0], names)
+        return branch_name(field["type"][0]), datum(field["default"], field["type"][0], names)
     return datum(field["default"], field["type"], names)
 
 

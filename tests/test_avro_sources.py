@@ -338,6 +338,7 @@ assert [one.num_rows for one in batches(iter([batch]), ())] == [1]
 """
 
 
+@pytest.mark.engines
 def test_functions_bring_all_that_they_are_made_of(tmp_path: Path) -> None:
     """As executors get them: where neither the project nor what it uses for tests is installed."""
     cloudpickle.register_pickle_by_value(functions)
