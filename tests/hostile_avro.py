@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from tests.avro_cases import branch_name
+
 DIGITS = [
     "", " 1", "-", "+5", ".5", "1.", "1_000", "٣", "0x10", "NaN", "-Infinity", "1e5", "-1.5E-7", "1e10000", "1e-10000",
     "1e10001", "1e99999", "1e999999999999", "9" * 39, "-" + "9" * 5000, "18446744073709551616", "1" * 70,
@@ -61,7 +63,7 @@ def _values(schema: Any, names: dict[str, Any], usual: Any, above: tuple[str, ..
                 yield from _values(names[schema], names, usual, (*above, schema))
         case list():
             for branch in schema:
-                yield from ((_name(branch), value) for value in _branch(branch, names, usual, above))
+                yield from ((branch_name(branch), value) for value in _branch(branch, names, usual, above))
         case {"type": "record", "fields": fields}:
             known = usual if isinstance(usual, dict) else {}
             usually = {field["name"]: known.get(field["name"], _least(field["type"], names)) for field in fields}
@@ -82,7 +84,7 @@ def _values(schema: Any, names: dict[str, Any], usual: Any, above: tuple[str, ..
 
 def _branch(branch: Any, names: dict[str, Any], usual: Any, above: tuple[str, ...]) -> Iterator[Any]:
     """The usual value counts only in its own branch."""
-    is_own = isinstance(usual, tuple) and usual[0] == _name(branch)
+    is_own = isinstance(usual, tuple) and usual[0] == branch_name(branch)
     return _values(branch, names, usual[1] if is_own else None, above)
 
 
@@ -108,7 +110,7 @@ def _least(schema: Any, names: dict[str, Any]) -> Any:
         case str() if schema in names:
             return _least(names[schema], names)
         case list():
-            return _name(schema[0]), _least(schema[0], names)
+            return branch_name(schema[0]), _least(schema[0], names)
         case {"type": "record", "fields": fields}:
             return {field["name"]: _least(field["type"], names) for field in fields}
         case {"type": "enum", "symbols": symbols}:
@@ -121,8 +123,3 @@ def _least(schema: Any, names: dict[str, Any]) -> Any:
             return {}
         case {"type": str(scalar)} | str(scalar):
             return SCALARS[scalar][0]
-
-
-def _name(branch: Any) -> str:
-    """What names a branch of a union for fastavro."""
-    return branch if isinstance(branch, str) else str(branch.get("name", branch["type"]))

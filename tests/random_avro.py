@@ -1,189 +1,188 @@
-"""Random Avro schemas, values for them, and bytes that are almost such values. What is encoded is fastavro's work."""
+"""Random Avro schemas, values of them, and bytes that are almost such values, as strategies of Hypothesis. What is
+encoded is fastavro's work.
+"""
 
 from __future__ import annotations
 
 import io
 import json
-import random
-import struct
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
 import fastavro
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
-PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+from tests.avro_cases import encoded
+
+# The shortest encodings first: examples of failures shrink to them.
+SCALARS: dict[str, st.SearchStrategy[Any]] = {
+    "null": st.none(),
+    "boolean": st.booleans(),
+    "int": st.integers(-(2**31), 2**31 - 1),
+    "long": st.integers(-(2**63), 2**63 - 1),
+    "float": st.floats(width=32),
+    "double": st.floats(),
+    "bytes": st.binary(max_size=9) | st.just(b"\xff" * 200),
+    "string": st.text(max_size=9) | st.just("é中😀\0" * 20),
+}
+PRIMITIVES = tuple(SCALARS)
 LOGICAL = {
     "int": ("date", "time-millis"),
     "long": ("time-micros", "timestamp-millis", "timestamp-micros", "local-timestamp-millis", "local-timestamp-micros"),
     "string": ("uuid",),
     "bytes": ("decimal",),
 }
-LETTERS = "abcdefghij 'é中😀\0"
+FEW_BYTES = st.binary(max_size=4)
+# A few kinds of values, and how many symbols: numbers of one byte end with 63.
+LEAVES = ("primitive", "primitive", "enum", "fixed")
+SYMBOLS = [f"S{number}" for number in range(100)]
+DEEPEST_SCHEMA, DEEPEST_VALUE = 4, 6
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+# Strategies are checked when they are first used: each is made once.
+up_to = cache(lambda most: st.integers(0, most))
 
 
-class RandomSchema:
+class Made(NamedTuple):
     """`text` is the schema as it is published; `parsed` is fastavro's, without its logical types, so that values are
-    what is written.
+    what is written. `names` are all types with a name.
     """
 
-    def __init__(self, seed: int) -> None:
-        self.draw = random.Random(seed)
-        self._count = 0
-        self._defined: list[str] = []
-        self._open: set[str] = set()
-        written = self._record("", 0)
-        self.text = json.dumps(written)
-        self.names: dict[str, Any] = {}
-        self.parsed = fastavro.parse_schema(without_logical_types(written), self.names)
+    text: str
+    parsed: Any
+    names: dict[str, Any]
 
-    def value(self) -> Any:
-        return self._value(self.parsed, 0)
 
-    # --- schemas
+def one_of(draw: Draw, choices: Sequence[Any]) -> Any:
+    return choices[draw(up_to(len(choices) - 1))]
 
-    def _record(self, space: str, depth: int) -> dict[str, Any]:
-        written, full = self._names("record", space)
-        self._open.add(full)
-        self._defined.append(full)
+
+@st.composite
+def schemas(draw: Draw) -> Made:
+    written = _Types(draw).record("", 0)
+    names: dict[str, Any] = {}
+    return Made(json.dumps(written), fastavro.parse_schema(without_logical_types(written), names), names)
+
+
+@st.composite
+def values(draw: Draw, made: Made) -> Any:
+    return _value(draw, made.parsed, made.names, 0)
+
+
+@st.composite
+def messages(draw: Draw, most: int = 4) -> tuple[Made, list[bytes]]:
+    """A schema and some messages of it."""
+    made = draw(schemas())
+    return made, [encoded(made.parsed, draw(values(made))) for _ in range(1 + draw(up_to(most - 1)))]
+
+
+class _Types:
+    """Draws types, and knows those that have a name: `defined`, and of them `open` while their fields are drawn."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        self.defined: list[str] = []
+        self.open: set[str] = set()
+        self.count = 0
+
+    def any_of(self, *choices: Any) -> Any:
+        return one_of(self.draw, choices)
+
+    def record(self, space: str, depth: int) -> dict[str, Any]:
+        written, full = self.named("record", space)
+        self.open.add(full)
+        names = "abcde"[: (0 if depth else 1) + self.draw(up_to(4))]
         inner = full.rpartition(".")[0]
-        names = self.draw.sample("abcdefgh", self.draw.randrange(0 if depth else 1, 6))
-        written["fields"] = [{"name": name, "type": self._schema(inner, depth + 1, False)} for name in names]
-        self._open.remove(full)
+        written["fields"] = [{"name": name, "type": self.type(inner, depth + 1, False)} for name in names]
+        self.open.remove(full)
         return written
 
-    def _names(self, kind: str, space: str) -> tuple[dict[str, Any], str]:
-        """A type with a name that stands in its own namespace, a given one, or that of what is around it."""
-        self._count += 1
-        short, other = f"N{self._count}", self.draw.choice(["x", "x.y", "z"])
-        match self.draw.randrange(4):
-            case 0:
-                return {"type": kind, "name": f"{other}.{short}", "namespace": "not.this.one"}, f"{other}.{short}"
-            case 1:
-                return {"type": kind, "name": short, "namespace": other}, f"{other}.{short}"
-        return {"type": kind, "name": short}, f"{space}.{short}" if space else short
+    def named(self, kind: str, space: str) -> tuple[dict[str, Any], str]:
+        """A type with a name that stands in the namespace of what is around it, in a given one, or in its own."""
+        self.count += 1
+        short, other = f"N{self.count}", self.any_of("x", "x.y", "z")
+        place = self.any_of("around", "around", "given", "own")
+        written = {"type": kind, "name": f"{other}.{short}" if place == "own" else short}
+        if place != "around":
+            written["namespace"] = other if place == "given" else "not.this.one"
+            space = other
+        self.defined.append(f"{space}.{short}" if space else short)
+        return written, self.defined[-1]
 
-    def _schema(self, space: str, depth: int, may_recur: bool) -> Any:
+    def type(self, space: str, depth: int, may_recur: bool) -> Any:
         """`may_recur`: a value need not hold one of this, so that it may be a record that is not yet complete."""
-        references = [
-            name for name in self._defined if (may_recur or name not in self._open) and ("." in name or not space)
-        ]
-        kinds = [
-            "primitive",
-            "primitive",
-            "enum",
-            "fixed",
-            *["reference"] * (2 if references else 0),
-            *(["array", "map", "union", "union", "record"] if depth < 4 else []),
-        ]
-        match self.draw.choice(kinds):
+        known = [name for name in self.defined if (may_recur or name not in self.open) and ("." in name or not space)]
+        nested = ("array", "map", "union", "union", "record") if depth < DEEPEST_SCHEMA else ()
+        match self.any_of(*LEAVES, *nested, *["reference"] * (2 if known else 0)):
             case "primitive":
-                return self._primitive()
+                return self.primitive()
             case "reference":
-                return self._reference(self.draw.choice(references), space)
+                namespace, _, short = (full := self.any_of(*known)).rpartition(".")
+                return short if namespace == space and self.draw(up_to(1)) else full
             case "enum":
-                return self._enum(space)
+                return {**self.named("enum", space)[0], "symbols": SYMBOLS[: self.any_of(1, 2, 7, 63, 64, 65, 100)]}
             case "fixed":
-                return self._fixed(space)
+                logical = self.any_of({}, {}, {}, {"logicalType": "decimal", "precision": 2, "scale": 1})
+                return {**self.named("fixed", space)[0], "size": self.any_of(0, 1, 4, 16, 300), **logical}
             case "array":
-                return {"type": "array", "items": self._schema(space, depth + 1, True)}
+                return {"type": "array", "items": self.type(space, depth + 1, True)}
             case "map":
-                return {"type": "map", "values": self._schema(space, depth + 1, True)}
+                return {"type": "map", "values": self.type(space, depth + 1, True)}
             case "union":
-                return self._union(space, depth)
-        return self._record(space, depth)
+                return self.union(space, depth)
+        return self.record(space, depth)
 
-    def _primitive(self) -> Any:
-        name = self.draw.choice(PRIMITIVES)
-        if name in LOGICAL and self.draw.random() < 0.3:
-            return {"type": name, "logicalType": self.draw.choice(LOGICAL[name]), "precision": 30, "scale": 2}
-        return self.draw.choice([name, {"type": name}])
+    def primitive(self) -> Any:
+        name = self.any_of(*PRIMITIVES)
+        logical = {"type": name, "logicalType": self.any_of(*LOGICAL.get(name, ("of our own",))), "scale": 2}
+        return self.any_of(name, {"type": name}, {**logical, "precision": 30})
 
-    def _reference(self, full: str, space: str) -> str:
-        namespace, _, short = full.rpartition(".")
-        return short if namespace == space and self.draw.random() < 0.5 else full
-
-    def _enum(self, space: str) -> dict[str, Any]:
-        written, full = self._names("enum", space)
-        self._defined.append(full)
-        return {**written, "symbols": [f"S{number}" for number in range(self.draw.choice([1, 2, 7, 63, 64, 65, 100]))]}
-
-    def _fixed(self, space: str) -> dict[str, Any]:
-        written, full = self._names("fixed", space)
-        self._defined.append(full)
-        return {
-            **written,
-            "size": self.draw.choice([0, 1, 4, 16, 300]),
-            **({"logicalType": "decimal", "precision": 2, "scale": 1} if self.draw.random() < 0.2 else {}),
-        }
-
-    def _union(self, space: str, depth: int) -> list[Any]:
-        has_null = self.draw.random() < 0.8
+    def union(self, space: str, depth: int) -> list[Any]:
+        has_null = self.any_of(True, True, False)
         branches: dict[str, Any] = {"null": "null"} if has_null else {}
-        for _ in range(self.draw.randrange(1, 5)):
-            known = list(self._defined)
-            branch = self._schema(space, depth + 1, has_null)
+        for _ in range(1 + self.draw(up_to(3))):
+            known = list(self.defined)
+            branch = self.type(space, depth + 1, has_null)
             if isinstance(branch, list) or branch_name(branch) in branches:
-                self._defined = known  # what was defined within a branch that is left out
+                self.defined = known  # what was defined within a branch that is left out
             else:
                 branches[branch_name(branch)] = branch
+        # The others keep their order: types are used behind where they are defined.
         others = [branch for name, branch in branches.items() if name != "null"]
         if has_null or not others:
-            others.insert(
-                self.draw.randrange(len(others) + 1), "null"
-            )  # the others keep their order: types are used behind where they are defined
+            others.insert(self.draw(up_to(len(others))), "null")
         return others
 
-    # --- values
 
-    def _value(self, schema: Any, depth: int) -> Any:
-        match schema:
-            case str() if schema in self.names:
-                return self._value(self.names[schema], depth)
-            case list():
-                return self._branch(schema, depth)
-            case {"type": "record", "fields": fields}:
-                return {field["name"]: self._value(field["type"], depth + 1) for field in fields}
-            case {"type": "array", "items": items}:
-                return [self._value(items, depth + 1) for _ in range(self._size(depth))]
-            case {"type": "map", "values": values}:
-                return {self._text(): self._value(values, depth + 1) for _ in range(self._size(depth))}
-            case {"type": "enum", "symbols": symbols}:
-                return self.draw.choice(symbols)
-            case {"type": "fixed", "size": size}:
-                return self.draw.randbytes(size)
-        return self._scalar(schema if isinstance(schema, str) else schema["type"])
+def _value(draw: Draw, schema: Any, names: dict[str, Any], depth: int) -> Any:
+    def within(inner: Any) -> Any:
+        return _value(draw, inner, names, depth + 1)
 
-    def _size(self, depth: int) -> int:
-        return self.draw.choice([0, 1, 1, 2, 70 if depth < 2 else 3]) if depth < 6 else 0
+    match schema:
+        case str() if schema in names:
+            return _value(draw, names[schema], names, depth)
+        case list():
+            branch = "null" if depth > DEEPEST_VALUE and "null" in schema else one_of(draw, schema)
+            name = branch if isinstance(branch, str) else branch.get("name", branch["type"])
+            return name, within(branch)
+        case {"type": "record", "fields": fields}:
+            return {field["name"]: within(field["type"]) for field in fields}
+        case {"type": "array", "items": items}:
+            some = [within(items) for _ in range(_size(draw, depth))]
+            return some * (35 if some and depth < 2 and draw(up_to(3)) == 3 else 1)
+        case {"type": "map", "values": inner}:
+            return {draw(SCALARS["string"]): within(inner) for _ in range(_size(draw, depth))}
+        case {"type": "enum", "symbols": symbols}:
+            return one_of(draw, symbols)
+        case {"type": "fixed", "size": size}:
+            return draw(FEW_BYTES)[:size].ljust(size, b"\xfe")
+    return draw(SCALARS[schema if isinstance(schema, str) else schema["type"]])
 
-    def _branch(self, branches: list[Any], depth: int) -> tuple[str, Any]:
-        branch = "null" if depth > 6 and "null" in branches else self.draw.choice(branches)
-        name = branch if isinstance(branch, str) else branch.get("name", branch["type"])
-        return name, self._value(branch, depth + 1)
 
-    def _text(self) -> str:
-        return "".join(self.draw.choices(LETTERS, k=self.draw.choice([0, 1, 5, 20, 70])))
-
-    def _scalar(self, name: str) -> Any:
-        match name:
-            case "null":
-                return None
-            case "boolean":
-                return self.draw.random() < 0.5
-            case "int" | "long":
-                bits = self.draw.choice([0, 6, 7, 13, 14, 30, 31, *([32, 48, 62, 63] if name == "long" else [])])
-                return self.draw.choice([self.draw.getrandbits(bits), 2**bits - 1, -(2**bits)])
-            case "float":
-                return struct.unpack("<f", self.draw.randbytes(4))[0]
-            case "double":
-                return struct.unpack(
-                    "<d",
-                    self.draw.choice(
-                        [self.draw.randbytes(8), b"\0" * 6 + b"\xf8\x7f", b"\0" * 6 + b"\xf0\xff", b"\0" * 7 + b"\x80"]
-                    ),
-                )[0]
-            case "bytes":
-                return self.draw.randbytes(self.draw.choice([0, 1, 5, 200]))
-        return self._text()
+def _size(draw: Draw, depth: int) -> int:
+    return draw(up_to(2)) if depth < DEEPEST_VALUE else 0
 
 
 def branch_name(schema: Any) -> str:
@@ -209,33 +208,49 @@ def decoded(schema: Any, data: bytes) -> Any:
     return fastavro.schemaless_reader(io.BytesIO(data), schema, None)
 
 
+# --- bytes
+# ----------------------------------------------------------------------------------------------------------------------
+
+
 def long_bytes(number: int) -> bytes:
-    """A whole number as the specification has it: zigzag, seven bits a byte, the lowest first."""
-    rest, out = number << 1 if number >= 0 else (-number << 1) - 1, bytearray()
-    while rest > 127:
-        out.append(rest & 127 | 128)
-        rest >>= 7
-    return bytes([*out, rest])
+    return encoded("long", number)
 
 
 def text_bytes(text: str) -> bytes:
-    return long_bytes(len(text.encode())) + text.encode()
+    return encoded("string", text)
 
 
-def mutated(draw: random.Random, data: bytes) -> bytes:
-    """The same bytes with a few of them flipped, cut off, cut out or put in."""
-    out = bytearray(data)
-    for _ in range(draw.choice([1, 1, 1, 2, 5])):
-        position = draw.randrange(len(out) + 1)
-        match draw.randrange(5):
-            case 0:
-                del out[position:]
-            case 1:
-                del out[position : position + draw.randrange(1, 4)]
-            case 2:
-                out[position:position] = draw.choice(
-                    [draw.randbytes(3), b"\xff" * 9, b"\x80" * 10, long_bytes(2**62), long_bytes(-1)]
-                )
-            case _ if position < len(out):
-                out[position] ^= 1 << draw.randrange(8)
-    return bytes(out)
+PUT_IN = st.binary(min_size=1, max_size=8) | st.sampled_from([b"\xff" * 9, b"\x80" * 10, long_bytes(2**62), b"\x01"])
+
+
+@st.composite
+def damaged(draw: Draw, data: bytes) -> bytes:
+    """The same bytes with a few of them flipped, cut off, cut out, put in or doubled."""
+    for _ in range(1 + draw(up_to(3))):
+        at = draw(up_to(len(data)))
+        before, behind = data[:at], data[at:]
+        match one_of(draw, ("flip", "flip", "put in", "cut out", "cut off", "double")):
+            case "flip":
+                data = before + bytes(byte ^ 1 << draw(up_to(7)) for byte in behind[:1]) + behind[1:]
+            case "put in":
+                data = before + draw(PUT_IN) + behind
+            case "cut out":
+                data = before + behind[1 + draw(up_to(7)) :]
+            case "cut off":
+                data = before
+            case "double":
+                data = before + data
+    return data
+
+
+def drawn(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
+    """Examples of a strategy, the same in each run: for what takes many at once, like a query of Spark."""
+    found: list[Any] = []
+
+    @settings(max_examples=count, derandomize=True, phases=[Phase.generate])
+    @given(strategy)
+    def collect(example: Any) -> None:
+        found.append(example)
+
+    collect()
+    return found

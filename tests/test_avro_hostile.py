@@ -6,21 +6,28 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import random
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import fastavro
+import pyarrow
 import pytest
+import yaml
+from hypothesis import given
 
 from runner.cli import main
-from tests.avro_cases import encoded
+from runner.compile.avro import avro_function
+from runner.functions.udfs import avro_reader
+from runner.spec.formats import FormatFolders
+from tests.avro_cases import datum, encoded
 from tests.hostile_avro import filled, hostile_records
-from tests.random_avro import long_bytes, mutated
+from tests.random_avro import damaged, drawn, long_bytes
 from tests.spark_fixtures import rows
 
-FORMATS = Path(__file__).parent.parent / "formats"
+ROOT = Path(__file__).parent.parent
+FORMATS = ROOT / "formats"
 SCHEMAS = {
     "oceanbase_avro": FORMATS / "schemas/oceanbase.avsc",
     "dts_avro": FORMATS / "schemas/dts.avsc",
@@ -37,86 +44,35 @@ sources:
 """
 
 
-def oceanbase_update(number: int) -> dict[str, Any]:
-    image = [
-        {"type_info": "INTEGER", "value": ("int", number)},
-        {"type_info": "DATETIME", "value": ("oms.avro.DateTimeObject", DATETIME)},
-    ]
-    return {
-        "id": number,
-        "version": ("int", 1),
-        "operation": ("oms.avro.Operation", "UPDATE"),
-        "timestamp": ("long", 1700000000),
-        "source": ("oms.avro.Source", {"sourceType": "OB_MYSQL", "version": "4"}),
-        "schemaName": ("string", "tn.d"),
-        "tableName": ("string", "t"),
-        "fields": ("array", [{"name": "id", "dataTypeNumber": 3}, {"name": "at", "dataTypeNumber": 12}]),
-        "pkIndexes": ("array", [0]),
-        "beforeImages": ("array", image),
-        "afterImages": ("array", image),
-        "total": -1,
-    }
+UPDATES = (ROOT / "tests/tables/avro_updates.yml").read_text("utf-8")
 
 
-DATETIME = {"year": 2024, "month": 5, "day": 1, "hours": 1, "minutes": 2, "seconds": 3, "nanos": 4}
-
-
-def dts_update(number: int) -> dict[str, Any]:
-    space = "com.alibaba.dts.formats.avro."
-    image = [
-        (f"{space}Integer", {"precision": 4, "value": str(number)}),
-        (f"{space}Character", {"charset": "utf8mb4", "value": "é".encode()}),
-    ]
-    return {
-        "source": {"sourceType": "MySQL", "version": "8"},
-        "operation": "UPDATE",
-        "objectName": ("string", "d.t"),
-        "tags": {"pk_uk_info": '{"PRIMARY":["id"]}'},
-        "fields": ("array", [{"name": "id", "dataTypeNumber": 3}, {"name": "v", "dataTypeNumber": 253}]),
-        "beforeImages": ("array", image),
-        "afterImages": ("array", image),
-    }
-
-
-def drs_update(number: int) -> dict[str, Any]:
-    row = {"id": ("int", number), "v": ("string", "x")}
-    return {
-        "mysqlType": ("map", {"id": "int", "v": "varchar(9)"}),
-        "database": ("string", "d"),
-        "table": ("string", "t"),
-        "type": ("string", "UPDATE"),
-        "data": ("map", row),
-        "old": ("map", row),
-        "pkNames": ("array", ["id"]),
-    }
-
-
-def drs_update_in_lists(number: int) -> dict[str, Any]:
-    """Its columns have types whose texts are read."""
-    types = {"id": "int", "at": "timestamp", "b": "blob", "d": "decimal(9,2)", "c": "datetime"}
-    row = {**dict.fromkeys(types, ("null", None)), "id": ("int", number)}
-    rows = ("array", [("map", row)])
-    return {**drs_update(number), "mysqlType": ("map", types), "data": rows, "old": rows}
-
-
-UPDATES = {
-    "oceanbase_avro": oceanbase_update,
-    "dts_avro": dts_update,
-    "drs_avro": drs_update,
-    "drs_lists": drs_update_in_lists,
-}
-
-
-def messages_of(name: str, damaged_ones: int) -> list[bytes]:
-    """Hostile messages between usual ones, whose keys are 1001 and 1002; also some whose bytes are damaged."""
+@cache
+def schema_of(name: str) -> tuple[Any, dict[str, Any]]:
+    """fastavro's schema, and its named types."""
     names: dict[str, Any] = {}
-    schema = fastavro.parse_schema(json.loads(SCHEMAS[name].read_text()), names)
-    usual = [encoded(schema, record) for record in (filled(schema, UPDATES[name](number)) for number in (1001, 1002))]
-    hostile = [encoded(schema, record) for record in hostile_records(schema, names, UPDATES[name](1))]
-    draw = random.Random(name)
-    damaged = [mutated(draw, usual[0]) for _ in range(damaged_ones)]
-    beyond = beyond_their_type(usual[0]) if name == "oceanbase_avro" else []
-    return [usual[0], *hostile, *(one for one in damaged if one), *beyond, usual[1]]
+    return fastavro.parse_schema(json.loads(SCHEMAS[name].read_text()), names), names
+
+
+def update(name: str, number: int) -> dict[str, Any]:
+    """An update of the row with that key."""
+    schema, names = schema_of(name)
+    sent = yaml.safe_load(UPDATES.replace("1001", str(number)))[name]
+    types = {field["name"]: field["type"] for field in schema["fields"]}
+    return filled(schema, {field: datum(value, types[field], names) for field, value in sent.items()})
+
+
+def usual_messages(name: str) -> list[bytes]:
+    return [encoded(schema_of(name)[0], update(name, number)) for number in (1001, 1002)]
+
+
+def messages_of(name: str) -> list[bytes]:
+    """Hostile messages between usual ones; also some whose bytes are damaged."""
+    schema, names = schema_of(name)
+    first, last = usual_messages(name)
+    hostile = [encoded(schema, record) for record in hostile_records(schema, names, update(name, 1))]
+    beyond = beyond_their_type(first) if name == "oceanbase_avro" else []
+    return [first, *hostile, *filter(None, drawn(damaged(first), 100)), *beyond, last]
 
 
 def beyond_their_type(message: bytes) -> list[bytes]:
@@ -125,36 +81,44 @@ def beyond_their_type(message: bytes) -> list[bytes]:
     return [message.replace(index, b"\x02\x02" + long_bytes(2**bits) + b"\0") for bits in (31, 32, 62)]
 
 
-def test_hostile_messages_land(tmp_path: Path, spark: object, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_landed(tmp_path, capsys, monkeypatch, damaged_ones=300)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_damaged_messages_are_refused_or_read_and_those_around_them_are_read(name: str) -> None:
+    spec = FormatFolders((FORMATS,)).load(name.replace("lists", "avro"))
+    message_of_source = replace(spec.message, schemas=(SCHEMAS[name].read_text(),))
+    made = avro_function(name, replace(spec, message=message_of_source))
+    trees = {"fields": made.fields, "images": made.images}
+    read = avro_reader(made.layout, {part: tree for part, tree in trees.items() if tree})
+    first, last = usual_messages(name)
+
+    def values_of(*messages: bytes) -> Any:
+        no_schemas = pyarrow.nulls(len(messages), pyarrow.string())
+        return read(pyarrow.array(messages, pyarrow.binary()), no_schemas).to_pylist()
+
+    usual = values_of(first, last)
+    assert [one["reason"] for one in usual] == [None, None]
+
+    @given(damaged(first))
+    def check(message: bytes) -> None:
+        before, found, behind = values_of(first, message, last)
+        assert [before, behind] == usual
+        assert found["reason"] in (None, "bad-avro", "schema-mismatch")
+        assert (found["reason"] is None) == (found["detail"] is None)
+
+    check()
 
 
-@pytest.mark.soak
-def test_many_damaged_messages_land(
-    tmp_path: Path, spark: object, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    landed = check_landed(tmp_path, capsys, monkeypatch, damaged_ones=int(os.environ.get("HOSTILE", "10000")))
-    with capsys.disabled():
-        for row in landed:
-            print(f"\n{row['source']}: {row['messages']} messages -> {row['good']} good, {row['dead']} dead letters")
-
-
-def check_landed(folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, damaged_ones: int) -> list[dict[str, Any]]:
-    """What landed of each source, counted."""
-    monkeypatch.chdir(folder)
-    (folder / "project.yml").write_text(PROJECT)
-    counts = {}
-    for name in SCHEMAS:
-        messages = messages_of(name, damaged_ones)
-        counts[name] = len(messages)
-        (folder / f"{name}.base64").write_bytes(b"".join(base64.b64encode(one) + b"\n" for one in messages))
+def test_hostile_messages_land(tmp_path: Path, interpreted: None, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "project.yml").write_text(PROJECT)
+    sent = {name: messages_of(name) for name in SCHEMAS}
+    for name, messages in sent.items():
+        (tmp_path / f"{name}.base64").write_bytes(b"".join(base64.b64encode(one) + b"\n" for one in messages))
     assert main(["run", "-s", "source:*+"]) == 0, capsys.readouterr().err
     landed = rows(capsys, LANDED)
-    assert {row["source"]: row["messages"] for row in landed} == counts
+    assert {row["source"]: row["messages"] for row in landed} == {name: len(one) for name, one in sent.items()}
     # A damaged one may be a message with another key.
     assert {row["source"]: {"1001", "1002"} <= set(row["usual"]) for row in landed} == dict.fromkeys(SCHEMAS, True)
     assert set().union(*(row["reasons"] for row in landed)) <= KNOWN_REASONS
-    return landed
 
 
 KNOWN_REASONS = {
@@ -163,7 +127,7 @@ KNOWN_REASONS = {
 }  # fmt: skip
 LANDED = " union all ".join(
     f"""select source, count_if(seq.row = 0) as messages,
-  count_if(reason is null) as good, count(reason) as dead, collect_set(reason) as reasons,
+  collect_set(reason) as reasons,
   sort_array(collect_set(if(kind = 'row' and op = 'update' and key['id'] like '100_', key['id'], null))) as usual
 from {name}_to_changelog group by source"""
     for name in SCHEMAS

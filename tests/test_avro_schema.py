@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import fastavro
 import pytest
+import yaml
 
 from runner.functions.avro.schema import (
     Array,
@@ -22,8 +24,10 @@ from runner.functions.avro.schema import (
     inside,
     parse_schema,
 )
-from tests.random_avro import PRIMITIVES, RandomSchema
+from tests.avro_types import array_of, map_of, record_type
+from tests.random_avro import PRIMITIVES
 
+TABLES = yaml.load((Path(__file__).parent / "tables/avro_schemas.yml").read_text("utf-8"), yaml.CSafeLoader)
 LONG, STRING, NULL = Primitive("long"), Primitive("string"), Primitive("null")
 ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
 FIXED = {"type": "fixed", "name": "F", "size": 4}
@@ -60,13 +64,10 @@ def fastavro_takes(written: Any) -> bool:
         *(({"type": name}, Primitive(name)) for name in PRIMITIVES),
         ({"type": {"type": "long"}}, LONG),
         ({"type": {"type": {"type": "long"}}}, LONG),
-        ({"type": {"type": "array", "items": "long"}}, Array(LONG)),
+        ({"type": array_of("long")}, Array(LONG)),
         ({"type": ["null", "long"]}, OneOf((NULL, LONG))),
         ({"type": ENUM}, Enum("E", ("A", "B"))),
-        (
-            {"type": "array", "items": {"type": "map", "values": ["null", {"type": "long"}]}},
-            Array(Map(OneOf((NULL, LONG)))),
-        ),
+        (array_of(map_of(["null", {"type": "long"}])), Array(Map(OneOf((NULL, LONG))))),
         (ENUM, Enum("E", ("A", "B"))),
         ({**ENUM, "name": "x.y.E"}, Enum("E", ("A", "B"))),
         ({**ENUM, "symbols": [f"S{n}" for n in range(100)]}, Enum("E", tuple(f"S{n}" for n in range(100)))),
@@ -133,52 +134,14 @@ def test_a_name_stands_for_the_nearest() -> None:
 
 def test_records_that_hold_themselves() -> None:
     found = parsed(
-        record("long", ["null", "r"], {"type": "array", "items": "x.y"}, {"type": "map", "values": "r"}, namespace="x")
-        | {
-            "name": "y",
-            "fields": [
-                {"name": "next", "type": ["null", "y"]},
-                {"name": "all", "type": {"type": "array", "items": "x.y"}},
-            ],
-        }
+        record("long", ["null", "r"], array_of("x.y"), map_of("r"), namespace="x")
+        | {"name": "y", "fields": [{"name": "next", "type": ["null", "y"]}, {"name": "all", "type": array_of("x.y")}]}
     )
     assert children(found.fields["next"])[1] is found
     assert children(found.fields["all"])[0] is found
     assert {id(one) for one in inside(found)} == {
         id(one) for one in (found, *found.fields.values(), *children(found.fields["next"]))
     }
-
-
-def test_random_schemas() -> None:
-    """Each field of each record is there, by its full name in fastavro's own account of them."""
-    for seed in range(200):
-        made = RandomSchema(seed)
-        root = parse_schema(made.text)
-        mine = sorted(
-            describe(one)
-            for one in {id(one): one for one in (root, *inside(root))}.values()
-            if isinstance(one, (Record, Enum, Fixed))
-        )
-        assert mine == sorted(describe_written(one) for one in made.names.values())
-
-
-def describe(schema: Schema) -> tuple[str, str]:
-    match schema:
-        case Record(name):
-            return name, str(list(schema.fields))
-        case Enum(name, symbols):
-            return name, str(list(symbols))
-    assert isinstance(schema, Fixed)
-    return schema.name, str(schema.size)
-
-
-def describe_written(written: dict[str, Any]) -> tuple[str, str]:
-    what = (
-        [field["name"] for field in written["fields"]]
-        if "fields" in written
-        else written.get("symbols", written.get("size"))
-    )
-    return written["name"].rpartition(".")[2], str(what)
 
 
 # --- published lists of types
@@ -188,16 +151,7 @@ def test_a_list_of_types_is_the_record_that_no_other_uses() -> None:
     inner = record("long", name="inner", namespace="x")
     assert parsed([inner, record("x.inner", name="outer")]).name == "outer"
     assert (
-        parsed(
-            [
-                ENUM,
-                FIXED,
-                inner,
-                record(
-                    "E", ["null", {"type": "array", "items": "x.inner"}], {"type": "map", "values": "F"}, name="outer"
-                ),
-            ]
-        ).name
+        parsed([ENUM, FIXED, inner, record("E", ["null", array_of("x.inner")], map_of("F"), name="outer")]).name
         == "outer"
     )
     assert parsed([inner]).name == "inner"
@@ -206,7 +160,7 @@ def test_a_list_of_types_is_the_record_that_no_other_uses() -> None:
 
 def test_a_list_whose_record_holds_itself() -> None:
     assert parsed([record("long", ["null", "r"])]).name == "r"
-    assert parsed([ENUM, record("E", ["null", {"type": "array", "items": "r"}])]).name == "r"
+    assert parsed([ENUM, record("E", ["null", array_of("r")])]).name == "r"
     assert (
         parsed([record(["null", "inner"], name="inner"), record("inner", ["null", "outer"], name="outer")]).name
         == "outer"
@@ -230,71 +184,26 @@ def test_a_list_of_types_without_one_record(types: list[Any], named: str) -> Non
 # --- what is none
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        (record("number"), 'it uses a type "number" that is not defined before'),
-        (record("E", ENUM), 'it uses a type "E" that is not defined before'),
-        (
-            record(record({**ENUM}, name="inner", namespace="x"), "E"),
-            'it uses a type "E" that is not defined before',
-        ),
-        (record("x.E", ENUM), 'it uses a type "x.E"'),
-        (record(ENUM, ENUM), 'it defines "E" twice'),
-        (record(ENUM, {**FIXED, "name": "E"}), 'it defines "E" twice'),
-        (record({**ENUM, "name": "x.E"}, {**ENUM, "namespace": "x"}), 'it defines "x.E" twice'),
-        (record("long", record("long")), 'it defines "r" twice'),
-        ({"type": "record", "fields": []}, "a record has no name"),
-        (record({"type": "enum", "symbols": ["A"]}), "a enum has no name"),
-        (record({"type": "fixed", "size": 4}), "a fixed has no name"),
-        (record({"type": "enum", "name": "E"}), 'the enum "E" lacks its symbols, size or fields'),
-        (record({"type": "fixed", "name": "F"}), 'the fixed "F" lacks its symbols, size or fields'),
-        (
-            {"type": "record", "name": "r", "fields": [{"name": "f"}]},
-            'the record "r" has a field without a unique name and a type: {"name": "f"}',
-        ),
-        (
-            {"type": "record", "name": "r", "fields": [{"type": "long"}]},
-            'has a field without a unique name and a type: {"type": "long"}',
-        ),
-        ({"type": "record", "name": "r", "fields": ["f"]}, "has a field without a unique name and a type"),
-        (record({"type": "array"}), 'it has an unknown type: {"type": "array"}'),
-        (record({"type": "map"}), 'it has an unknown type: {"type": "map"}'),
-        (record({"items": "long"}), 'it has an unknown type: {"items": "long"}'),
-        (record({"type": "unknown"}), 'it uses a type "unknown"'),
-        (record(None), "it has an unknown type: null"),
-        (record(5), "it has an unknown type: 5"),
-        (None, "it has an unknown type: null"),
-        ({}, "it has an unknown type: {}"),
-    ],
-)
-def test_what_is_no_schema(written: Any, words: str) -> None:
+def refused_schemas(key: str) -> list[tuple[Any, str]]:
+    of_types = [(record(*types), words) for types, words in TABLES[f"{key}_of_types"]]
+    return [*of_types, *map(tuple, TABLES[key])]
+
+
+def refusal(text: str) -> str:
     with pytest.raises(SchemaError) as refused:
-        parsed(written)
-    assert words in str(refused.value)
+        parse_schema(text)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(("written", "words"), refused_schemas("no_schemas"))
+def test_what_is_no_schema(written: Any, words: str) -> None:
+    assert words in refusal(json.dumps(written))
     assert not fastavro_takes(written)
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        # schemas, but of no message
-        ("string", "it does not describe a record"),
-        (ENUM, "it does not describe a record"),
-        ({"type": "array", "items": record("long")}, "it does not describe a record"),
-        # what the specification does not allow
-        ({"type": "record", "name": "r"}, 'the record "r" lacks its symbols, size or fields'),
-        (record({"type": "fixed", "name": "F", "size": "4"}), 'the fixed "F" lacks its symbols, size or fields'),
-        (
-            {"type": "record", "name": "r", "fields": [{"name": "f", "type": "long"}] * 2},
-            "has a field without a unique name and a type",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("written", "words"), refused_schemas("no_schemas_here"))
 def test_what_is_no_schema_though_fastavro_takes_it(written: Any, words: str) -> None:
-    with pytest.raises(SchemaError) as refused:
-        parsed(written)
-    assert words in str(refused.value)
+    assert words in refusal(json.dumps(written))
     assert fastavro_takes(written)
 
 
@@ -307,52 +216,32 @@ def test_what_is_no_schema_though_fastavro_takes_it(written: Any, words: str) ->
         ("[" * 100_000, "it is not JSON: "),
         ("9" * 5000, "it is not JSON: "),
         ('{"type": ' * 300 + '"long"' + "}" * 300, "it does not describe a record"),
-        (
-            '{"type": "record", "name": "r", "fields": [{"name": "\\ud800", "type": "long"}]}',
-            "it holds half a surrogate pair",
-        ),
-        (
-            '{"type": "record", "name": "r", "fields": '
-            '[{"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["a\\udfff"]}}]}',
-            "it holds half a surrogate pair",
-        ),
+        (json.dumps(record_type("r", **{"\ud800": "long"})), "it holds half a surrogate pair"),
+        (json.dumps(record(ENUM | {"symbols": ["a\udfff"]})), "it holds half a surrogate pair"),
     ],
     ids=range(8),
 )
 def test_texts_that_are_no_schema(text: str, words: str) -> None:
-    with pytest.raises(SchemaError) as refused:
-        parse_schema(text)
-    assert str(refused.value).startswith(words)
+    assert refusal(text).startswith(words)
+
+
+PIECES: list[Any] = [
+    None, True, 5, 1.5, "", "r", "long", [], ["long"], [[]], {}, {"type": []}, {"type": {}}, {"name": "r"},
+    {"type": "record", "name": 5},
+]  # fmt: skip
 
 
 def test_whatever_is_written_is_a_schema_or_is_refused() -> None:
     """Any JSON in the place of any part of a schema."""
-    pieces: list[Any] = [
-        None,
-        True,
-        5,
-        1.5,
-        "",
-        "r",
-        "long",
-        [],
-        ["long"],
-        [[]],
-        {},
-        {"type": []},
-        {"type": {}},
-        {"name": "r"},
-        {"type": "record", "name": 5},
-    ]
     written = record(
         {**ENUM, "namespace": "x"},
         FIXED,
-        {"type": "array", "items": "long"},
+        array_of("long"),
         {"type": "bytes", "logicalType": "decimal", "scale": 1},
         namespace="y",
     )
     for path in paths(written):
-        for piece in pieces:
+        for piece in PIECES:
             try:
                 assert isinstance(parsed(replaced(written, path, piece)), Record)
             except SchemaError as refused:

@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import json
-import random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.functions.elements import json_elements
 
+SCALARS = st.sampled_from([None, True, 1, -2.5, "", "x", "],[", '"', "\\", '{"list":[1]}', "é\ud7ff"])
+NAMES = st.sampled_from(["a", "b", "[", '"', "中"])
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner), max_leaves=8)
+ELEMENTS = st.lists(VALUES, min_size=1, max_size=3)
+BESIDE = st.dictionaries(st.sampled_from(["before0", "before1"]), VALUES)
+PATHS = st.sampled_from([["list"], ["a", "list"], ['"'], []])
 
-def value(draw: random.Random, depth: int) -> Any:
-    if depth and draw.random() < 0.5:
-        members = [value(draw, depth - 1) for _ in range(draw.randrange(4))]
-        return members if draw.random() < 0.5 else {draw.choice(["a", "b", "[", '"', "中"]): one for one in members}
-    return draw.choice([None, True, 1, -2.5, "", "x", "],[", '"', "\\", '{"list":[1]}', "é\ud7ff"])
 
-
-@pytest.mark.parametrize("path", [["list"], ["a", "list"], ['"'], []], ids=str)
-def test_against_python(path: list[str]) -> None:
-    draw = random.Random(3)
-    for _ in range(300):
-        elements = [value(draw, 3) for _ in range(draw.randrange(1, 4))]
-        document: Any = elements
+@given(PATHS, ELEMENTS, BESIDE, st.sampled_from([None, 1]), st.booleans())
+def test_against_python(
+    path: list[str], elements: list[Any], beside: Any, indent: int | None, ascii_only: bool
+) -> None:
+    def document(held: Any) -> Any:
         for name in reversed(path):
-            document = {**{f"before{n}": value(draw, 2) for n in range(draw.randrange(3))}, name: document, "z": 1}
-        text = json.dumps(document, indent=draw.choice([None, 1]), ensure_ascii=draw.random() < 0.5)
-        expected = []
-        for element in elements:
-            one = json.loads(text)
-            holder = one
-            for name in path[:-1]:
-                holder = holder[name]
-            if path:
-                holder[path[-1]] = element
-            expected.append(one if path else element)
-        assert [json.loads(found) for found in json_elements(text, path) or []] == expected
+            held = {**beside, name: held, "z": 1}
+        return held
+
+    text = json.dumps(document(elements), indent=indent, ensure_ascii=ascii)
+    found = [json.loads(one) for one in json_elements(text, path) or []]
+    assert found == [document(element) for element in elements]
 
 
 @pytest.mark.parametrize(

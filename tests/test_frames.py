@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import random
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +11,15 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from runner.functions.escaped import escaped_bytes
 from runner.functions.frames import FrameLayout, framed_events
+from tests.random_avro import damaged
 from tests.spark_fixtures import rows
 
 LAYOUT = FrameLayout("0000000000000001", "", 8)
-MANY = int(os.environ.get("HOSTILE", "500"))
 
 
 def framed(frames: Sequence[bytes], starts: bytes = b"") -> bytes:
@@ -38,20 +38,17 @@ def as_origin(key: bytes) -> str:
         return base64.b64encode(key).decode()
 
 
-def document(draw: random.Random) -> bytes:
-    value = {draw.choice("abc"): draw.choice([1, "x", None, "中" * draw.randrange(99), [1.5], {"u": {}}])}
-    return json.dumps(value, ensure_ascii=draw.random() < 0.5).encode()
+SENT = st.dictionaries(st.sampled_from("abc"), st.sampled_from([1, "x", None, "中" * 99, [1.5], {"u": {}}]), min_size=1)
+DOCUMENTS = st.builds(json.dumps, SENT, ensure_ascii=st.booleans()).map(str.encode)
 
 
-def test_frames_come_apart_as_they_were_put_together() -> None:
-    draw = random.Random(1)
-    for _ in range(300):
-        events = [(document(draw), draw.choice([b"", document(draw)])) for _ in range(draw.randrange(1, 5))]
-        key, value = key_of([one for one, _ in events]), framed([other for _, other in events])
-        found = framed_events(value, as_origin(key), LAYOUT)
-        expected = [f'{{"key": {one.decode()}, "value": {other.decode() or "null"}}}' for one, other in events]
-        assert [event.text for event in found] == expected
-        assert not any(event.damage for event in found)
+@given(st.lists(st.tuples(DOCUMENTS, DOCUMENTS | st.just(b"")), min_size=1, max_size=3))
+def test_frames_come_apart_as_they_were_put_together(events: list[tuple[bytes, bytes]]) -> None:
+    key, value = key_of([one for one, _ in events]), framed([other for _, other in events])
+    found = framed_events(value, as_origin(key), LAYOUT)
+    expected = [f'{{"key": {one.decode()}, "value": {other.decode() or "null"}}}' for one, other in events]
+    assert [event.text for event in found] == expected
+    assert not any(event.damage for event in found)
 
 
 def test_what_is_sent_is_not_written_anew() -> None:
@@ -124,39 +121,37 @@ def test_the_record_of_a_line() -> None:
         assert found(line) == [(json.dumps(line), None)]
 
 
-def mutated(data: bytes, draw: random.Random) -> bytes:
-    """Bytes that are changed, cut off, doubled or at random."""
-    at, length = draw.randrange(len(data) + 1), draw.choice([1, 1, 2, 8])
-    match draw.randrange(5):
-        case 0:
-            return data[:at] + draw.randbytes(length) + data[at + length :]
-        case 1:
-            return data[:at]
-        case 2:
-            return data[:at] + data[at + length :]
-        case 3:
-            return data[:at] + data
-    return draw.randbytes(draw.randrange(60))
+def as_sent_or_damaged(data: bytes) -> st.SearchStrategy[bytes]:
+    return st.just(data) | damaged(data) | st.binary(max_size=60)
+
+
+@st.composite
+def messages(draw: Any) -> tuple[bytes, bytes]:
+    """Keys and values, of which one or both may be damaged."""
+    events = draw(st.lists(st.tuples(DOCUMENTS, DOCUMENTS), max_size=3))
+    key, value = key_of([one for one, _ in events]), framed([other for _, other in events])
+    return draw(as_sent_or_damaged(key)), draw(as_sent_or_damaged(value))
 
 
 def test_no_damage_loses_a_message_or_raises() -> None:
     """Each message gives an event, and each event can be read again: as JSON with both parts, or as the bytes sent."""
-    draw = random.Random(7)
-    damaged = 0
-    for _ in range(MANY):
-        events = [(document(draw), document(draw)) for _ in range(draw.randrange(4))]
-        key, value = key_of([one for one, _ in events]), framed([other for _, other in events])
-        sent = mutated(value, draw) if draw.random() < 0.7 else value
-        found = framed_events(sent, as_origin(mutated(key, draw) if draw.random() < 0.5 else key), LAYOUT)
+    damages = []
+
+    @given(messages())
+    def check(sent: tuple[bytes, bytes]) -> None:
+        key, value = sent
+        found = framed_events(value, as_origin(key), LAYOUT)
         assert found
         for event in found:
             if event.damage:
-                value = record_of(event.text)[1]
-                assert value == sent or value[8:] in sent
+                kept = record_of(event.text)[1]
+                assert kept == value or kept[8:] in value
             else:
                 assert json.loads(event.text or "").keys() == {"key", "value"}
-        damaged += any(event.damage for event in found)
-    assert damaged > MANY / 4
+        damages.append(any(event.damage for event in found))
+
+    check()
+    assert len(damages) / 4 < sum(damages) < len(damages)
 
 
 def go_quoted(data: bytes) -> str:
@@ -166,12 +161,15 @@ def go_quoted(data: bytes) -> str:
     return "".join(parts)
 
 
-def test_escaped_bytes_are_the_bytes() -> None:
-    draw = random.Random(2)
-    for data in (bytes(range(256)), *(draw.randbytes(draw.randrange(30)) for _ in range(300))):
-        assert base64.b64decode(escaped_bytes(go_quoted(data)) or "") == data
-    for text in ("\\", "a\\", "\\q", "\\x4", "\\u12", "\\U00110000", "\\400", None):
-        assert escaped_bytes(text) is None
+@given(st.binary(max_size=40))
+@example(bytes(range(256)))
+def test_escaped_bytes_are_the_bytes(data: bytes) -> None:
+    assert base64.b64decode(escaped_bytes(go_quoted(data)) or "") == data
+
+
+@pytest.mark.parametrize("text", ["\\", "a\\", "\\q", "\\x4", "\\u12", "\\U00110000", "\\400", None])
+def test_escapes_that_are_none(text: str | None) -> None:
+    assert escaped_bytes(text) is None
 
 
 PROJECT = """

@@ -44,7 +44,7 @@ def test_a_mistake_is_an_exception_in_the_result(project) -> None:
     assert (wrong.success, wrong.exit_code, wrong.results) == (False, 2, ())
     assert isinstance(wrong.exception, RunnerError) and wrong.exception.code == "selector-empty"
     project({"models/good.sql": "select {{ nothing }}", "models/bad.sql": "select {{ more }}"})
-    several = invoke(["check"]).exception
+    several = invoke(["ls"]).exception
     assert isinstance(several, RunnerErrors) and len(several.errors) == 2
 
 
@@ -123,7 +123,7 @@ print([thread.name for thread in threading.enumerate()])
 """
 
 
-@pytest.mark.spark
+@pytest.mark.engines
 def test_two_tasks_of_a_process_that_lives_on(project) -> None:
     folder = project(FILES)
     ran = subprocess.run(
@@ -158,6 +158,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.engines
 def test_a_signal_ends_the_caller_too(project) -> None:
     ran = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=project(FILES), env=with_path(), capture_output=True)
     assert ran.stdout == b"interrupted True\n", ran.stderr

@@ -5,9 +5,11 @@ Python's own parser.
 from __future__ import annotations
 
 import json
-import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from hypothesis import strategies as st
 
 from runner.compile.library import Library
 from runner.compile.query import compile_format
@@ -16,84 +18,46 @@ from runner.engine.messages import messages_view
 from runner.functions.avro.files import FileMessage
 from runner.render import Renderer
 from runner.spec.formats import FormatFolders
+from tests.random_avro import drawn
 
 ROOT = Path(__file__).parent.parent
-NUMBERS = [
-    "0",
-    "-0",
-    "7",
-    "-12",
-    "1.10",
-    "-0.50",
-    "1e5",
-    "1E-7",
-    "9.99E-308",
-    "1e400",
-    "0.0",
-    "-0.0",
-    "12345678901234567890123",
-    "3.14159265358979323846264338",
-    "1" * 1100 + ".25",
-]
-TEXTS = [
-    "",
-    "a",
-    "1.50",
-    '":1.50,',
-    '\\":1.50}',
-    '{"a":1.50}',
-    '{"a":[1.50, 2]}',
-    "[1.50]",
-    "\\",
-    "a\\\\",
-    ": 1.50 ",
-    "\ud7ff",
-    "中",
-    "x,1.50]",
-    "-0",
-    '"',
-    "\t:1.5,",
-]
-BLANKS = ["", "", "", "", " ", "  ", "\t", " \t "]
+NUMBERS = st.sampled_from(
+    [
+        "0", "-0", "7", "-12", "1.10", "-0.50", "1e5", "1E-7", "9.99E-308", "1e400", "0.0", "-0.0",
+        "12345678901234567890123", "3.14159265358979323846264338", "1" * 1100 + ".25",
+    ]
+)  # fmt: skip
+TEXTS = st.sampled_from(
+    [
+        "", "a", "b", "c", "1.50", '":1.50,', '\\":1.50}', '{"a":1.50}', '{"a":[1.50, 2]}', "[1.50]", "\\", "a\\\\",
+        ": 1.50 ", "\ud7ff", "中", "x,1.50]", "-0", '"', "\t:1.5,",
+    ]
+)  # fmt: skip
+BLANKS = st.sampled_from(["", "", "", " ", "  ", "\t", " \t "])
+QUOTED = st.builds(json.dumps, TEXTS, ensure_ascii=st.booleans())
 
 
 class Number(str):
     """A bare JSON number, as its digits."""
 
 
-def blank(draw: random.Random) -> str:
-    return draw.choice(BLANKS)
+def joined(opening: str, parts: Iterable[tuple[str, ...]], closing: str) -> str:
+    return opening + ",".join("".join(part) for part in parts) + closing
 
 
-def value(draw: random.Random, depth: int) -> str:
-    """The JSON text of a random value."""
-    kind = draw.randrange(9 if depth < 3 else 7)
-    if kind < 4:
-        return draw.choice(NUMBERS)
-    if kind < 6:
-        return json.dumps(draw.choice(TEXTS), ensure_ascii=draw.random() < 0.5)
-    if kind == 6:
-        return draw.choice(["null", "true", "false"])
-    if kind == 7:
-        return (
-            "["
-            + blank(draw)
-            + ("," + blank(draw)).join(value(draw, depth + 1) + blank(draw) for _ in range(draw.randrange(4)))
-            + "]"
-        )
-    return members(draw, draw.randrange(4), depth + 1)
+def lists(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    items = st.lists(st.tuples(BLANKS, values, BLANKS), max_size=3)
+    return st.builds(joined, st.just("["), items, st.just("]"))
 
 
-def members(draw: random.Random, count: int, depth: int) -> str:
-    names = draw.sample([*TEXTS[1:], *"bcdefghij"], count)
-    return (
-        "{"
-        + ",".join(
-            f"{blank(draw)}{json.dumps(name)}{blank(draw)}:{blank(draw)}{value(draw, depth)}{blank(draw)}"
-            for name in names
-        )
-        + "}"
-    )
+def objects(values: st.SearchStrategy[str], least: int = 0) -> st.SearchStrategy[str]:
+    member = st.tuples(BLANKS, QUOTED.filter(lambda name: name != '""'), BLANKS, st.just(":"), BLANKS, values, BLANKS)
+    members = st.lists(member, min_size=least, max_size=4, unique_by=lambda parts: json.loads(parts[1]))
+    return st.builds(joined, st.just("{"), members, st.just("}"))
+
+
+SCALARS = NUMBERS | NUMBERS | QUOTED | st.sampled_from(["null", "true", "false"])
+ROWS = objects(st.recursive(SCALARS, lambda values: lists(values) | objects(values), max_leaves=6), least=1)
 
 
 def compact(parsed: Any) -> str:
@@ -101,9 +65,8 @@ def compact(parsed: Any) -> str:
     if isinstance(parsed, Number):
         return str(parsed)
     if isinstance(parsed, dict):
-        return (
-            "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{compact(v)}" for name, v in parsed.items()) + "}"
-        )
+        members = (f"{json.dumps(name, ensure_ascii=False)}:{compact(v)}" for name, v in parsed.items())
+        return "{" + ",".join(members) + "}"
     if isinstance(parsed, list):
         return "[" + ",".join(compact(v) for v in parsed) + "]"
     return json.dumps(parsed, ensure_ascii=False)
@@ -114,11 +77,12 @@ def column(parsed: Any) -> str | None:
 
 
 def test_digits_stay(spark: object) -> None:
-    draw = random.Random(5)
-    rows = [members(draw, draw.randrange(1, 6), 1) for _ in range(3000)]
+    sent = drawn(st.tuples(BLANKS, BLANKS, ROWS), 1000)
+    rows = [row for _, _, row in sent]
     messages = [
-        f'{{"recordType":"INSERT",{blank(draw)}"postStruct"{blank(draw)}:{row},"allMetaData":{{"timestamp":"1","table_name":"t"}}}}'
-        for row in rows
+        f'{{"recordType":"INSERT",{before}"postStruct"{behind}:{row},'
+        '"allMetaData":{"timestamp":"1","table_name":"t"}}'
+        for before, behind, row in sent
     ]
     renderer = Renderer([ROOT / "macros"], {**MACRO_GLOBALS, "ref": str})
     library = Library(renderer)
@@ -130,7 +94,5 @@ def test_digits_stay(spark: object) -> None:
     got = {row["seq"]["arrival"][0]: row for row in session.rows(query.sql)[1]}
     for number, row in enumerate(rows):
         expected = json.loads(row, parse_float=Number, parse_int=Number)
-        assert (got[number]["reason"], got[number]["after"]) == (
-            None,
-            {name: column(v) for name, v in expected.items()},
-        ), messages[number]
+        after = {name: column(v) for name, v in expected.items()}
+        assert (got[number]["reason"], got[number]["after"]) == (None, after), messages[number]

@@ -18,11 +18,8 @@ from runner.functions.avro.layout import Layout, Numbers, Slot
 from runner.functions.avro.messages import Found
 from runner.functions.avro.registry import RegistryFailed, RegistrySchemas, Written
 from tests.avro_cases import encoded
+from tests.avro_types import map_of, record_type
 from tests.schema_registry import Registry, registry_server
-
-
-def record(name: str, /, **fields: object) -> dict:
-    return {"type": "record", "name": name, "fields": [{"name": one, "type": kind} for one, kind in fields.items()]}
 
 
 def framed(number: int, schema: dict, value: dict, size: int = 4) -> bytes:
@@ -43,7 +40,7 @@ def host() -> Iterator[Registry]:
 # --- the registry
 
 
-FIRST = record("change", kind="string", id="int")
+FIRST = record_type("change", kind="string", id="int")
 
 
 def test_what_was_answered_is_not_asked_again_by_anybody_on_the_machine(host: Registry, tmp_path: Path) -> None:
@@ -207,18 +204,18 @@ def test_certificates_of_both_sides(tmp_path: Path) -> None:
 SLOTS = (Slot(("kind",), "text"), Slot(("id",), "text"), Slot(("now",), "row"), Slot(("source", "lag"), "text"))
 REQUIRED = ((("kind",), "text"), (("id",), "text"), (("now",), "row"))
 LAYOUT = Layout((), SLOTS, {}, needed=(("kind",),))
-ROW = {"type": "map", "values": ["null", "long", "string"]}
-OLD = record("change", kind="string", id="int", now=ROW)
-NEW = record(
+ROW = map_of(["null", "long", "string"])
+OLD = record_type("change", kind="string", id="int", now=ROW)
+NEW = record_type(
     "change",
     extra=["null", "string"],
     id="long",
-    source=record("source", lag="double", host="string"),
+    source=record_type("source", lag="double", host="string"),
     kind="string",
-    now={"type": "map", "values": ["null", "double", "long", "string"]},
+    now=map_of(["null", "double", "long", "string"]),
 )
-WITHOUT_ID = record("change", kind="string", now=ROW)
-FLAT = record("change", kind="string", id="int", now="string")
+WITHOUT_ID = record_type("change", kind="string", now=ROW)
+FLAT = record_type("change", kind="string", id="int", now="string")
 
 
 def decoder(
@@ -258,36 +255,23 @@ def test_why_a_message_cannot_be_read(host: Registry, tmp_path: Path) -> None:
     host.add(5, "x", schemaType="PROTOBUF")
     host.add(6, ["null", OLD])
     host.add(7, "string")
-    host.add(8, record("change", kind="string", id="elsewhere.Id", now=ROW))
+    host.add(8, record_type("change", kind="string", id="elsewhere.Id", now=ROW))
     good = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
     read = decoder(places.Registry((host.url,)), {}, tmp_path)
     assert read(good).reason is None
+    unused = {
+        2: 'it has no field "id"',
+        3: '"now" is not a map or a record',
+        4: "its language is JSON, not AVRO",
+        5: "its language is PROTOBUF, not AVRO",
+        6: "it does not describe a record",
+        7: "it does not describe a record",
+        8: 'it uses a type "elsewhere.Id" that is not defined before',
+    }
     expected = {
-        b"\0\0\0\0\2..": ("schema-mismatch", 'the schema with the number 2 cannot be used: it has no field "id"'),
-        b"\0\0\0\0\3..": (
-            "schema-mismatch",
-            'the schema with the number 3 cannot be used: "now" is not a map or a record',
-        ),
-        b"\0\0\0\0\4..": (
-            "schema-mismatch",
-            "the schema with the number 4 cannot be used: its language is JSON, not AVRO",
-        ),
-        b"\0\0\0\0\5..": (
-            "schema-mismatch",
-            "the schema with the number 5 cannot be used: its language is PROTOBUF, not AVRO",
-        ),
-        b"\0\0\0\0\6..": (
-            "schema-mismatch",
-            "the schema with the number 6 cannot be used: it does not describe a record",
-        ),
-        b"\0\0\0\0\7..": (
-            "schema-mismatch",
-            "the schema with the number 7 cannot be used: it does not describe a record",
-        ),
-        b"\0\0\0\0\x08..": (
-            "schema-mismatch",
-            'the schema with the number 8 cannot be used: it uses a type "elsewhere.Id" that is not defined before',
-        ),
+        b"\0\0\0\0%c.." % number: ("schema-mismatch", f"the schema with the number {number} cannot be used: {why}")
+        for number, why in unused.items()
+    } | {
         b"\0\0\0\1\0..": ("schema-unknown", "no schema has the number 256: the schema registry has none"),
         b"\0\0\0\0": ("bad-avro", "4 bytes, but 5 come before a record"),
         b"\1\0\0\0\1..": ("bad-avro", "its first byte is 1; before the number of a schema there is a zero"),
@@ -304,11 +288,11 @@ def test_why_a_message_cannot_be_read(host: Registry, tmp_path: Path) -> None:
 
 
 def test_a_type_of_another_schema(host: Registry, tmp_path: Path) -> None:
-    inner = {**record("Id", digits="string"), "namespace": "shop"}
+    inner = {**record_type("Id", digits="string"), "namespace": "shop"}
     host.add_version("id", 4, inner)
-    outer = record("change", kind="string", id="shop.Id", now=ROW)
+    outer = record_type("change", kind="string", id="shop.Id", now=ROW)
     host.add(1, outer, references=[{"name": "shop.Id", "subject": "id", "version": 4}])
-    whole = record("change", kind="string", id=inner, now=ROW)
+    whole = record_type("change", kind="string", id=inner, now=ROW)
     read = decoder(places.Registry((host.url,)), {}, tmp_path)
     found = read(framed(1, whole, {"kind": "I", "id": {"digits": "12"}, "now": {}}))
     assert found.reason is None and found.values[1] == '{"digits":"12"}'
@@ -317,9 +301,11 @@ def test_a_type_of_another_schema(host: Registry, tmp_path: Path) -> None:
 def test_rows_that_are_records(tmp_path: Path) -> None:
     """The columns of each row are those of its own schema: what that does not name is not in the image."""
     date = {"type": "int", "logicalType": "date"}
-    first = record("row", id="int", name=["null", "string"], born=date)
-    later = record("row", id="long", price={"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2})
-    schemas = {n: record("change", kind="string", id="int", now=["null", row]) for n, row in enumerate((first, later))}
+    first = record_type("row", id="int", name=["null", "string"], born=date)
+    later = record_type("row", id="long", price={"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2})
+    schemas = {
+        n: record_type("change", kind="string", id="int", now=["null", row]) for n, row in enumerate((first, later))
+    }
     read = decoder(None, schemas, tmp_path)
     rows = [{"id": 1, "name": None, "born": 19000}, {"id": 2**40, "price": Decimal("1.50")}, None]
     found = [

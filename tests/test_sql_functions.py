@@ -220,8 +220,9 @@ def test_mistakes_are_at_the_line_of_the_template(project, runner) -> None:
 
 
 def test_several_mistakes_are_told_together(project, runner) -> None:
-    project({"macros/functions/f.sql": "select 1;", "macros/functions/g.sql": function("changed_columns", "a")})
-    assert re.findall(r"error\[(.*)\]", runner("check").err) == ["function-syntax", "function-taken"]
+    taken = function("changed_columns", "a")
+    project({"macros/functions/f.sql": "select 1;", "macros/functions/g.sql": taken, "models/m.sql": "select 1 as a"})
+    assert re.findall(r"error\[(.*)\]", runner("compile").err) == ["function-syntax", "function-taken"]
 
 
 def test_check_reads_the_tests_of_functions(project, runner) -> None:
