@@ -1,16 +1,33 @@
-"""A dialect made of nothing but a YAML file lands like any other format."""
+"""Dialects made of nothing but YAML files land like any other format: one project with a source of each."""
 
 from __future__ import annotations
 
 import base64
 import json
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import pyarrow.parquet
 import pytest
+import yaml
 
 from runner.cli import main
 from tests.avro_cases import encoded
+from tests.spark_fixtures import rows
+
+
+class Sent(NamedTuple):
+    """A format, and the lines that it reads."""
+
+    format: str
+    lines: list[str]
+
+
+def in_lines(messages: list[dict[str, Any]]) -> list[str]:
+    return [json.dumps(one) for one in messages]
+
 
 FLAVOUR = """
 extends: canal
@@ -21,6 +38,15 @@ op:
   by: opType
   cases: {I: insert, U: update, D: {row: delete, before: data}}
 """
+
+HEADER = {"database": "d", "table": "t", "pkNames": ["id"], "mysqlType": {"id": "int", "v": "blob"}}
+CHANGES: list[dict[str, Any]] = [
+    {**HEADER, "opType": "I", "data": [{"id": "1", "v": "a"}]},
+    {**HEADER, "opType": "U", "data": [{"id": "1", "v": "b"}], "updateBefore": [{"v": "a"}]},
+    {**HEADER, "opType": "D", "data": [{"id": "1", "v": "b"}]},
+    {**HEADER, "opType": "DELETE", "data": None, "old": {"id": "2"}},
+    {**HEADER, "type": "INSERT", "data": [{"id": "1"}]},
+]
 
 ENVELOPE = """
 about: One row a message, in an envelope
@@ -43,67 +69,21 @@ tx_id: payload.tx
 """
 
 
-def parsed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spec: str, messages: list[dict]
-) -> list[dict]:
-    (tmp_path / "formats").mkdir()
-    (tmp_path / "formats/acme.yml").write_text(spec)
-    (tmp_path / "project.yml").write_text("sources: [{name: acme, format: acme, files: in/*}]\n")
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in/1.jsonl").write_text("\n".join(json.dumps(m) for m in messages))
-    monkeypatch.chdir(tmp_path)
-    assert main(["ls"]) == 0
-    assert "acme_to_changelog" in capsys.readouterr().out.split()
-    assert main(["compile", "-s", "acme_to_changelog", "-q"]) == 0
-    capsys.readouterr()
-    assert main(["build"]) == 0, capsys.readouterr().err
-    capsys.readouterr()
-    assert main(["parse", "acme", "in/1.jsonl"]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert main(["show", "--inline", "select count(*) as n from acme_to_changelog", "--output", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"n": len(rows)}
-    assert (
-        main(
-            [
-                "show",
-                "--inline",
-                "select count(*) as n from changelog where source = 'acme' and format = 'acme'",
-                "--output",
-                "json",
-            ]
-        )
-        == 0
-    )
-    assert json.loads(capsys.readouterr().out) == {"n": sum(row["kind"] == "row" for row in rows)}
-    return rows
+def enveloped(op: str, **other: object) -> dict[str, Any]:
+    source = {"db name": "d", "table": "t"}
+    head = {"op": op, "source": source, "keys": ["id"], "time": "1700000000.25", "pos": "7", "tx": "x1"}
+    return {"payload": {**head, **other}}
 
 
-def test_a_dialect_of_another_format(
-    tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    header = {"database": "d", "table": "t", "pkNames": ["id"], "mysqlType": {"id": "int", "v": "blob"}}
-    messages = [
-        {**header, "opType": "I", "data": [{"id": "1", "v": "a"}]},
-        {**header, "opType": "U", "data": [{"id": "1", "v": "b"}], "updateBefore": [{"v": "a"}]},
-        {**header, "opType": "D", "data": [{"id": "1", "v": "b"}]},
-        {**header, "opType": "DELETE", "data": None, "old": {"id": "2"}},
-        {**header, "type": "INSERT", "data": [{"id": "1"}]},
-    ]
-    rows = parsed(tmp_path, monkeypatch, capsys, FLAVOUR, messages)
-    assert [(r["op"], r["reason"]) for r in rows] == [
-        ("insert", None),
-        ("update", None),
-        ("delete", None),
-        ("delete", None),
-        (None, "no-op"),
-    ]
-    assert (
-        rows[1]["before"] == {"id": "1", "v": "YQ=="}
-        and rows[1]["after"] == {"id": "1", "v": "Yg=="}
-        and rows[1]["changed"] == ["v"]
-    )
-    assert rows[3]["before"] == {"id": "2"}
-
+ENVELOPED = [
+    enveloped("i", after={"id": 1, "v": "a"}),
+    enveloped("i", after={"id": 2, "v": 1.25}, pos=None, time=-1),
+    enveloped("u", before={"id": 1}, after={"id": 1, "v": None}),
+    enveloped("d", before={"id": 1, "v": None}),
+    enveloped("d", before=None),
+    enveloped("x", ddl={"text": "/* c */ drop table t"}),
+    enveloped("x"),
+]
 
 LAID_OVER = """
 op: {by: op, cases: {I: insert, U: update, D: delete}}
@@ -111,33 +91,11 @@ before: {at: old, over: new}
 after: new
 table_name: t
 """
-
-
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("in_lists", [False, True])
-def test_an_image_over_one_that_a_change_does_not_have_stands_alone(project, runner, in_lists: bool) -> None:
-    old, new = {"id": "1", "v": "a"}, {"id": "1", "v": "b"}
-    images = [
-        ("I", {}, new), ("U", {"v": "a"}, new), ("U", {}, new), ("D", old, {}), ("D", {"id": "1"}, new), ("D", {}, {}),
-        ("D", {}, new),
-    ]  # fmt: skip
-    messages = [
-        {"op": op, "t": "x", "old": [before] if in_lists else before, "new": [after] if in_lists else after}
-        for op, before, after in images
-    ]
-    spec = f"each: [old, new]\n{LAID_OVER}" if in_lists else LAID_OVER
-    project({"formats/acme.yml": spec, "in/1.jsonl": "\n".join(map(json.dumps, messages))})
-    rows = [json.loads(line) for line in runner("parse", "acme", "in/1.jsonl").out.splitlines()]
-    assert [tuple(row[name] for name in ("before", "before_image", "after", "reason")) for row in rows] == [
-        (None, "none", new, None),
-        (old, "full", new, None),
-        (new, "full", new, None),
-        (old, "partial", None, None),
-        ({"id": "1"}, "partial", None, None),
-        (None, None, None, "no-row-image"),
-        (None, None, None, "no-row-image"),
-    ]
-
+OLD, NEW_ROW = {"id": "1", "v": "a"}, {"id": "1", "v": "b"}
+IMAGES: list[tuple[str, dict[str, str], dict[str, str]]] = [
+    ("I", {}, NEW_ROW), ("U", {"v": "a"}, NEW_ROW), ("U", {}, NEW_ROW), ("D", OLD, {}), ("D", {"id": "1"}, NEW_ROW),
+    ("D", {}, {}), ("D", {}, NEW_ROW),
+]  # fmt: skip
 
 # How a row may be written that is no object with a member for each column: the spec of its image, and a row.
 WRITTEN = {
@@ -161,60 +119,13 @@ NESTED = {
     "true": "true",
     "null": None,
 }  # fmt: skip
+TABLE_NAMES = {"t": "t", "deep": "other.places.lie.deeper"}
 
 
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("table_name", ["t", "other.places.lie.deeper"])
-@pytest.mark.parametrize("written", WRITTEN)
-def test_nested_values_keep_their_digits_and_characters(project, runner, written: str, table_name: str) -> None:
+def written_rows(written: str, table_name: str) -> Sent:
     image, row = WRITTEN[written]
     spec = f"op: {{by: op, cases: {{I: insert}}}}\nafter: {image}\ntable_name: {table_name}\n"
-    lines = [f'{{"op": "I", "t": "t", "names": ["x", "y"], "new": {row % value}}}' for value in NESTED]
-    project({"formats/acme.yml": spec, "in/1.jsonl": "\n".join(lines)})
-    rows = [json.loads(line) for line in runner("parse", "acme", "in/1.jsonl").out.splitlines()]
-    assert [row["after"] for row in rows] == [{"x": text, "y": "1.20"} for text in NESTED.values()]
-
-
-def test_an_envelope_without_lists(
-    tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def message(op: str, **other: object) -> dict:
-        return {
-            "payload": {
-                "op": op,
-                "source": {"db name": "d", "table": "t"},
-                "keys": ["id"],
-                "time": "1700000000.25",
-                "pos": "7",
-                "tx": "x1",
-                **other,
-            }
-        }
-
-    messages = [
-        message("i", after={"id": 1, "v": "a"}),
-        message("i", after={"id": 2, "v": 1.25}, pos=None, time=-1),
-        message("u", before={"id": 1}, after={"id": 1, "v": None}),
-        message("d", before={"id": 1, "v": None}),
-        message("d", before=None),
-        message("x", ddl={"text": "/* c */ drop table t"}),
-        message("x"),
-    ]
-    rows = parsed(tmp_path, monkeypatch, capsys, ENVELOPE, messages)
-    assert [(r["kind"], r["op"], r["reason"]) for r in rows] == [
-        ("row", "insert", None),
-        ("row", "snapshot", None),
-        ("row", "update", None),
-        ("row", "delete", None),
-        ("dead_letter", None, "no-row-image"),
-        ("ddl", "drop", None),
-        ("dead_letter", None, "unknown-op"),
-    ]
-    assert rows[1]["after"] == {"id": "2", "v": "1.25"}
-    assert (rows[2]["before_image"], rows[2]["changed"]) == ("key", None)
-    assert [r["event_time"] for r in rows[:2]] == ["2023-11-14T22:13:20.25Z", None]
-    assert [r["seq"]["position"] for r in rows[:3]] == [[], [], []]  # a time with a fraction is no order number
-    assert (rows[0]["db_name"], rows[0]["table_name"], rows[0]["tx_id"], rows[1]["seq"]["phase"]) == ("d", "t", "x1", 0)
+    return Sent(spec, [f'{{"op": "I", "t": "t", "names": ["x", "y"], "new": {row % value}}}' for value in NESTED])
 
 
 # --- the names of a key
@@ -247,78 +158,184 @@ ONLY_LISTED = [
     (1.5, None),
     (True, None),
 ]
+LISTED = [*((sent, key) for sent, key, _ in NAMES), *ONLY_LISTED]
+SPLIT = '{names: pk, split: ","}'
+IN_PLACES: list[dict[str, Any]] = [
+    {"pk": "id,shop"},
+    {"pk": "id,shop", "hdr": {"tbl": "t", "act": "I", "keys": "shop"}},
+    {"pk": "id", "hdr": {"tbl": "t", "act": "I", "keys": []}},
+]
+
+
+def inserts(key: str, messages: list[dict[str, Any]]) -> Sent:
+    head = {"hdr": {"tbl": "t", "act": "I"}, "row": {"new": NEW}}
+    return Sent(f"{OWN}key: {key}\n", in_lines([{**head, **one} for one in messages]))
+
+
+# A plain text, a text or a list, and several names in one text, all in Avro.
+KINDS = {"one": "string", "either": ["null", "string", {"type": "array", "items": "string"}]}
+SCHEMA = {
+    "type": "record",
+    "name": "r",
+    "fields": [
+        {"name": "op", "type": "string"},
+        {"name": "new", "type": {"type": "map", "values": "string"}},
+        *({"name": name, "type": kind} for name, kind in KINDS.items()),
+    ],
+}
+IN_AVRO: list[tuple[str, Any]] = [("id", None), ("", ["shop", "id"]), ("id,shop", "shop"), ("id,shop", "")]
+AVRO_SPEC = "message: {encoding: avro, schema: r.avsc}\nop: {by: op, cases: {I: insert}}\nafter: new\n"
+KEYS_IN_AVRO = {
+    "{names: one}": [{"id": "1"}, None, None, None],
+    "{names: either}": [None, {"shop": "2", "id": "1"}, {"shop": "2"}, None],
+    '{names: one, split: ","}': [{"id": "1"}, None, {"id": "1", "shop": "2"}, {"id": "1", "shop": "2"}],
+}
+
+
+def records(key: str) -> Sent:
+    new = {name: str(value) for name, value in NEW.items()}
+    raw = [encoded(SCHEMA, {"op": "I", "new": new, "one": one, "either": either}) for one, either in IN_AVRO]
+    return Sent(f"{AVRO_SPEC}key: {key}\n", [base64.b64encode(one).decode() for one in raw])
+
+
+SENT = {
+    "flavour": Sent(FLAVOUR, in_lines(CHANGES)),
+    "envelope": Sent(ENVELOPE, in_lines(ENVELOPED)),
+    "over": Sent(LAID_OVER, in_lines([{"op": op, "t": "x", "old": old, "new": new} for op, old, new in IMAGES])),
+    "over_lists": Sent(
+        f"each: [old, new]\n{LAID_OVER}",
+        in_lines([{"op": op, "t": "x", "old": [old], "new": [new]} for op, old, new in IMAGES]),
+    ),
+    **{
+        f"{written}_{depth}".replace(" ", "_"): written_rows(written, table_name)
+        for written in WRITTEN
+        for depth, table_name in TABLE_NAMES.items()
+    },
+    "keys_listed": inserts("{names: pk}", [{"pk": sent} for sent, _ in LISTED]),
+    "keys_split": inserts(SPLIT, [{"pk": sent} for sent, _, _ in NAMES]),
+    "keys_in_places": inserts(f"[{{names: hdr.keys}}, {SPLIT}]", IN_PLACES),
+    **{f"avro_{number}": records(key) for number, key in enumerate(KEYS_IN_AVRO)},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(spark: object, interpreted: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that has landed the messages of all these formats."""
+    root = tmp_path_factory.mktemp("dialects")
+    (root / "formats").mkdir()
+    (root / "in").mkdir()
+    (root / "formats/r.avsc").write_text(json.dumps(SCHEMA))
+    sources = []
+    for name, sent in SENT.items():
+        file = f"in/{name}.{'base64' if name.startswith('avro') else 'jsonl'}"
+        (root / f"formats/{name}.yml").write_text(sent.format)
+        (root / file).write_text("\n".join(sent.lines))
+        sources.append({"name": name, "format": name, "files": file})
+    target = {"target": "here", "targets": {"here": {"path": "lake"}}}
+    (root / "project.yml").write_text(yaml.safe_dump({"name": "dialects", **target, "sources": sources}))
+    assert main(["run", "--project-dir", str(root), "-s", "config.materialized:streaming", "changelog"]) == 0
+    return root
 
 
 @pytest.fixture
-def keys(project, runner) -> Callable[..., list]:
-    """The keys of the rows that a format with this spec makes of inserts; each message is the JSON text of one."""
+def landed(folder: Path) -> Callable[[str], list[dict[str, Any]]]:
+    """The rows of a source, in order."""
 
-    def keys_of(spec: str, messages: list[dict]) -> list:
-        text = "\n".join(json.dumps({"hdr": {"tbl": "t", "act": "I"}, "row": {"new": NEW}, **one}) for one in messages)
-        project({"formats/acme.yml": spec, "in/1.jsonl": text})
-        ran = runner("parse", "acme", "in/1.jsonl")
-        assert ran.code == 0, ran.err
-        rows = [json.loads(line) for line in ran.out.splitlines()]
-        assert [row["kind"] for row in rows] == ["row"] * len(messages)
-        return [row["key"] for row in rows]
+    def landed_of(name: str) -> list[dict[str, Any]]:
+        found = pyarrow.parquet.read_table(folder / f"lake/{name}_to_changelog").to_pylist()
+        found.sort(key=lambda row: (row["seq"]["arrival"], row["seq"]["row"]))
+        return [
+            {**row, **{name: row[name] and dict(row[name]) for name in ("key", "before", "after")}} for row in found
+        ]
 
-    return keys_of
+    return landed_of
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_text_where_a_list_of_names_is_expected_is_one_name(keys) -> None:
-    listed = [*((sent, key) for sent, key, _ in NAMES), *ONLY_LISTED]
-    found = keys(OWN + "key: {names: pk}\n", [{"pk": sent} for sent, _ in listed])
-    assert found == [key for _, key in listed]
+def test_what_landed_is_in_the_changelog(folder: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    counted = "select source, format, count(*) as n from changelog where source in ('flavour', 'envelope') group by all"
+    found = {row["source"]: (row["format"], row["n"]) for row in rows(capsys, counted)}
+    assert found == {"flavour": ("flavour", 4), "envelope": ("envelope", 4)}
 
 
-@pytest.mark.usefixtures("spark")
-def test_names_in_one_text_are_split(keys) -> None:
-    found = keys(OWN + 'key: {names: pk, split: ","}\n', [{"pk": sent} for sent, _, _ in NAMES])
-    assert found == [key for _, _, key in NAMES]
-
-
-@pytest.mark.usefixtures("spark")
-def test_the_first_place_that_gives_names_counts(keys) -> None:
-    spec = OWN + 'key: [{names: hdr.keys}, {names: pk, split: ","}]\n'
-    messages: list[dict] = [
-        {"pk": "id,shop"},
-        {"pk": "id,shop", "hdr": {"tbl": "t", "act": "I", "keys": "shop"}},
-        {"pk": "id", "hdr": {"tbl": "t", "act": "I", "keys": []}},
+def test_a_dialect_of_another_format(landed) -> None:
+    found = landed("flavour")
+    assert [(row["op"], row["reason"]) for row in found] == [
+        ("insert", None),
+        ("update", None),
+        ("delete", None),
+        ("delete", None),
+        (None, "no-op"),
     ]
-    assert keys(spec, messages) == [{"id": "1", "shop": "2"}, {"shop": "2"}, {"id": "1"}]
+    assert found[1]["before"] == {"id": "1", "v": "YQ=="}
+    assert found[1]["after"] == {"id": "1", "v": "Yg=="} and found[1]["changed"] == ["v"]
+    assert found[3]["before"] == {"id": "2"}
 
 
-@pytest.mark.usefixtures("spark")
-def test_names_in_one_text_of_a_record(project, runner) -> None:
-    """A plain text, a text or a list, and several names in one text, all in Avro."""
-    names = {"one": "string", "either": ["null", "string", {"type": "array", "items": "string"}]}
-    fields = [
-        {"name": "op", "type": "string"},
-        {"name": "new", "type": {"type": "map", "values": "string"}},
-        *({"name": name, "type": kind} for name, kind in names.items()),
+@pytest.mark.parametrize("source", ["over", "over_lists"])
+def test_an_image_over_one_that_a_change_does_not_have_stands_alone(landed, source: str) -> None:
+    parts = [tuple(row[name] for name in ("before", "before_image", "after", "reason")) for row in landed(source)]
+    assert parts == [
+        (None, "none", NEW_ROW, None),
+        (OLD, "full", NEW_ROW, None),
+        (NEW_ROW, "full", NEW_ROW, None),
+        (OLD, "partial", None, None),
+        ({"id": "1"}, "partial", None, None),
+        (None, None, None, "no-row-image"),
+        (None, None, None, "no-row-image"),
     ]
-    schema = {"type": "record", "name": "r", "fields": fields}
-    messages = [("id", None), ("", ["shop", "id"]), ("id,shop", "shop"), ("id,shop", "")]
-    new = {name: str(value) for name, value in NEW.items()}
-    raw = [encoded(schema, {"op": "I", "new": new, "one": one, "either": either}) for one, either in messages]
-    spec = "message: {encoding: avro, schema: r.avsc}\nop: {by: op, cases: {I: insert}}\nafter: new\n"
-    files = {"formats/r.avsc": json.dumps(schema), "in/1.base64": b"\n".join(base64.b64encode(one) for one in raw)}
-    expected = {
-        "{names: one}": [{"id": "1"}, None, None, None],
-        "{names: either}": [None, {"shop": "2", "id": "1"}, {"shop": "2"}, None],
-        '{names: one, split: ","}': [{"id": "1"}, None, {"id": "1", "shop": "2"}, {"id": "1", "shop": "2"}],
-    }
-    for key, keys in expected.items():
-        project({"formats/acme.yml": f"{spec}key: {key}\n", **files})
-        ran = runner("parse", "acme", "in/1.base64")
-        assert [json.loads(line)["key"] for line in ran.out.splitlines()] == keys, key
 
 
-@pytest.mark.parametrize("key", ["none", "{columns: [_id]}", "{names: keys}"])
-def test_a_dialect_with_another_key_than_that_beside_the_row(project, runner, key: str) -> None:
-    source = f"sources: [{{name: shop, format: {{extends: drs_mongodb, key: {key}}}, files: in/*}}]\n"
-    project({"project.yml": source})
-    ran = runner("compile", "-q", "-s", "shop_to_changelog")
+@pytest.mark.parametrize("depth", TABLE_NAMES)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_nested_values_keep_their_digits_and_characters(landed, written: str, depth: str) -> None:
+    found = landed(f"{written}_{depth}".replace(" ", "_"))
+    assert [row["after"] for row in found] == [{"x": text, "y": "1.20"} for text in NESTED.values()]
+
+
+def test_an_envelope_without_lists(landed) -> None:
+    found = landed("envelope")
+    assert [(row["kind"], row["op"], row["reason"]) for row in found] == [
+        ("row", "insert", None),
+        ("row", "snapshot", None),
+        ("row", "update", None),
+        ("row", "delete", None),
+        ("dead_letter", None, "no-row-image"),
+        ("ddl", "drop", None),
+        ("dead_letter", None, "unknown-op"),
+    ]
+    assert found[1]["after"] == {"id": "2", "v": "1.25"}
+    assert (found[2]["before_image"], found[2]["changed"]) == ("key", None)
+    at = datetime(2023, 11, 14, 22, 13, 20, 250_000, tzinfo=timezone.utc)
+    assert [row["event_time"] for row in found[:2]] == [at, None]
+    assert [row["seq"]["position"] for row in found[:3]] == [[], [], []]  # a time with a fraction is no order number
+    first, second = found[:2]
+    assert (first["db_name"], first["table_name"], first["tx_id"], second["seq"]["phase"]) == ("d", "t", "x1", 0)
+
+
+def test_a_text_where_a_list_of_names_is_expected_is_one_name(landed) -> None:
+    assert [(row["kind"], row["key"]) for row in landed("keys_listed")] == [("row", key) for _, key in LISTED]
+
+
+def test_names_in_one_text_are_split(landed) -> None:
+    assert [(row["kind"], row["key"]) for row in landed("keys_split")] == [("row", key) for _, _, key in NAMES]
+
+
+def test_the_first_place_that_gives_names_counts(landed) -> None:
+    expected = [{"id": "1", "shop": "2"}, {"shop": "2"}, {"id": "1"}]
+    assert [row["key"] for row in landed("keys_in_places")] == expected
+
+
+@pytest.mark.parametrize(("number", "keys"), enumerate(KEYS_IN_AVRO.values()))
+def test_names_in_one_text_of_a_record(landed, number: int, keys: list[Any]) -> None:
+    assert [row["key"] for row in landed(f"avro_{number}")] == keys
+
+
+def test_a_dialect_with_another_key_than_that_beside_the_row(project, runner) -> None:
+    keys = {"none": "none", "columns": {"columns": ["_id"]}, "names": {"names": "keys"}}
+    formats = {name: {"extends": "drs_mongodb", "key": key} for name, key in keys.items()}
+    sources = [{"name": name, "format": written, "files": "in/*"} for name, written in formats.items()]
+    project({"project.yml": yaml.safe_dump({"sources": sources})})
+    ran = runner("compile", "-q", "-s", "config.materialized:streaming")
     assert ran.code == 0, ran.err
-    assert "key_image" not in ran.out
+    assert ran.out.count("The columns of the contract") == len(keys) and "key_image" not in ran.out

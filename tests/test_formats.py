@@ -189,10 +189,8 @@ def test_a_dialect_is_a_short_file(project, runner) -> None:
     assert len(FLAVOUR.splitlines()) < 15
     project({"formats/acme.yml": FLAVOUR, "project.yml": "sources: [{name: shop, format: acme, files: in/*}]\n"})
     assert "shop_to_changelog" in runner("ls", "-s", "format:acme").out.split()
-    assert runner("check").code == 0
-    assert (
-        "acme" in runner("formats", "list").out and "A dialect with its own op names" in runner("formats", "list").out
-    )
+    listed = runner("formats", "list").out
+    assert "acme" in listed and "A dialect with its own op names" in listed
     assert runner("formats", "check", "acme").out == "all good: 1 format\n"
     sql = runner("compile", "-s", "shop_to_changelog", "-q").out
     assert "acme: A dialect with its own op names" in sql and "opType" in sql and "updateBefore" in sql
@@ -212,9 +210,9 @@ def test_a_format_written_at_its_source(project, runner) -> None:
     sql = runner("compile", "-s", "shop_to_changelog", "-q").out
     assert "opType" in sql and "Asia/Shanghai" in sql
     project({"project.yml": inline.replace("opType", "a..b")})
-    assert "--> project.yml:4:35" in runner("check").err
+    assert "--> project.yml:4:35" in runner("compile", "-s", "shop_to_changelog").err
     project({"project.yml": inline.replace("{by: opType}", "{bye: opType}")})
-    ran = runner("check")
+    ran = runner("compile", "-s", "shop_to_changelog")
     assert "--> project.yml:4:35" in ran.err and 'did you mean "by"?' in ran.err
 
 

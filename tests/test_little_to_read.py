@@ -11,24 +11,28 @@ import pytest
 
 from runner.commands import debug, job, parse
 from runner.errors import RunnerError
+from runner.run import little
+from runner.run.little import Amount
+
+pytestmark = pytest.mark.usefixtures("lean")
 
 PROJECT = """
-target: {target}
+target: local
 targets:
-  local: {{path: warehouse}}
-  lake: {{path: "s3a://lake/warehouse"}}
-  catalog: {{path: warehouse, storage: iceberg, catalog: {{name: lake, schema: shop}}}}
-  server: {{path: warehouse, remote: "sc://nowhere"}}
+  local: {path: warehouse}
+  lake: {path: "s3a://lake/warehouse"}
+  catalog: {path: warehouse, storage: iceberg, catalog: {name: lake, schema: shop}}
+  server: {path: warehouse, remote: "sc://nowhere"}
 sources:
-  - {{name: app, format: canal, zone: UTC, files: "in/*.jsonl"}}
-  - {{name: beside, format: canal, zone: UTC, files: "beside/*.jsonl"}}
-  - {{name: avro, format: oceanbase_avro, zone: UTC, files: "avro/*"}}
-  - {{name: far, format: canal, zone: UTC, files: "s3a://bucket/*.jsonl"}}
-  - {{name: topic, format: canal, zone: UTC, kafka: {{servers: "nowhere:1", topics: a}}}}
+  - {name: app, format: lean, files: "in/*.jsonl"}
+  - {name: beside, format: lean, files: "beside/*.jsonl"}
+  - {name: avro, format: oceanbase_avro, zone: UTC, files: "avro/*"}
+  - {name: far, format: lean, files: "s3a://bucket/*.jsonl"}
+  - {name: topic, format: lean, kafka: {servers: "nowhere:1", topics: a}}
 """
 FOREIGN = "sources:\n  - name: crm\n    tables: [{name: people}]\n"
 FILES = {
-    "project.yml": PROJECT.format(target="local"),
+    "project.yml": PROJECT,
     "models/counted.sql": "{{ config(materialized='table') }} select count(*) as n from {{ ref('app_to_changelog') }}",
     "models/counted.yml": (
         "models: [{name: counted, columns: [{name: n, data_tests: [not_null]}]}]\n"
@@ -40,10 +44,12 @@ FILES = {
     ),
     "in/1.jsonl": "{}\n" * 3,
     "beside/1.jsonl": "{}\n" * 3,
-    "warehouse/counted/part-0.parquet": "x" * 1_000,
+    "warehouse/counted/part-0.parquet": "x",
 }
-MANY, LARGE, STORED = "{}\n" * 70_000, "x" * 70_000_000, "x" * 17_000_000
-SOME, LONG = "{}\n" * 40_000, f"{'x' * 199_999}\n" * 200
+# A thousandth of what is little.
+LIMITS = {"LITTLE_TEXT": 1 << 16, "LITTLE_STORED": 1 << 14, "LINES": 60}
+MANY, LARGE, STORED = "{}\n" * 70, "x" * 70_000, "x" * 17_000
+SOME, LONG = "{}\n" * 40, f"{'x' * 1_999}\n" * 20
 APP = ("-s", "app_to_changelog")
 # What the project has beside FILES, the command, whether there is little to read.
 RUNS: dict[str, tuple[dict[str, str], tuple[str, ...], bool]] = {
@@ -64,10 +70,10 @@ RUNS: dict[str, tuple[dict[str, str], tuple[str, ...], bool]] = {
         False,
     ),
     "long messages of one source": ({"in/1.jsonl": LONG}, ("run", *APP), True),
-    "a file of binary messages": ({"avro/1.avro": STORED[:10_000_000]}, ("run", "-s", "avro_to_changelog"), True),
+    "a file of binary messages": ({"avro/1.avro": STORED[:10_000]}, ("run", "-s", "avro_to_changelog"), True),
     "a large file of binary messages": ({"avro/1.avro": STORED}, ("run", "-s", "avro_to_changelog"), False),
     "binary messages and tables": (
-        {"avro/1.avro": STORED[:10_000_000], "warehouse/other/part-0.parquet": STORED[:10_000_000]},
+        {"avro/1.avro": STORED[:10_000], "warehouse/other/part-0.parquet": STORED[:10_000]},
         ("run", "-s", "avro_to_changelog", "counted"),
         False,
     ),
@@ -98,11 +104,24 @@ RUNS: dict[str, tuple[dict[str, str], tuple[str, ...], bool]] = {
     "rows of large tables": ({"warehouse/counted/part-1.parquet": STORED}, ("show", "-s", "counted"), False),
     "the age of small tables": ({}, ("source", "freshness", "-s", "source:app"), True),
     "upkeep": ({}, ("maintain", "-s", "counted"), False),
-    "a file of few messages": ({}, ("parse", "canal", "in/1.jsonl"), True),
-    "a file of many messages": ({"in/2.jsonl": MANY}, ("parse", "canal", "in/2.jsonl"), False),
-    "a file of a long message": ({"in/2.jsonl": f"{LARGE}\n"}, ("parse", "canal", "in/2.jsonl"), False),
+    "a file of few messages": ({}, ("parse", "lean", "in/1.jsonl"), True),
+    "a file of many messages": ({"in/2.jsonl": MANY}, ("parse", "lean", "in/2.jsonl"), False),
+    "a file of a long message": ({"in/2.jsonl": f"{LARGE}\n"}, ("parse", "lean", "in/2.jsonl"), False),
     "no project's data": ({"warehouse/counted/part-1.parquet": STORED}, ("debug",), True),
 }
+
+
+@pytest.mark.parametrize(
+    ("amount", "expected"),
+    [
+        (Amount(text=60_000_000, lines=50_000, stored=16_000_000), True),
+        (Amount(text=70_000_000), False),
+        (Amount(lines=70_000), False),
+        (Amount(stored=17_000_000), False),
+    ],
+)
+def test_how_much_is_little(amount: Amount, expected: bool) -> None:
+    assert amount.is_little is expected
 
 
 @pytest.fixture
@@ -114,6 +133,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         seen.append(words[4] if len(words) > 4 else reads_little)
         raise RunnerError("not-there", "Spark is not there")
 
+    for name, limit in LIMITS.items():
+        monkeypatch.setattr(little, name, limit)
     for module in (job, debug, parse):
         monkeypatch.setattr(module, "open_spark", not_there)
     return seen

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, given, settings
 
 from runner.compile.library import Library
 from runner.compile.query import compile_format
@@ -17,8 +16,8 @@ from runner.render import Renderer
 from runner.run.compare import as_text
 from runner.spec.formats import FormatFolders
 from tests import random_canal, reference_canal
+from tests.drawn import drawn
 
-COUNT = 1_000
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = ("source", "format", "origin", "detail", "run_id", "batch", "loaded_at", "landed_on")
 
@@ -26,15 +25,7 @@ LEFT_OUT = ("source", "format", "origin", "detail", "run_id", "batch", "loaded_a
 @pytest.fixture(scope="module")
 def messages() -> list[bytes]:
     """Drawn one by one, and sent to Spark together: a query takes as long for one."""
-    found: dict[bytes, None] = {}
-
-    @settings(max_examples=max(COUNT, settings().max_examples), phases=[Phase.generate])
-    @given(random_canal.messages())
-    def draw(message: bytes) -> None:
-        found[message] = None
-
-    draw()
-    return list(found)
+    return drawn(random_canal.messages(), 1_000)
 
 
 @pytest.mark.parametrize(
