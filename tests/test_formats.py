@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from runner.errors import RunnerError
 from runner.spec.formats import FormatFolders
 from runner.spec.words import Format
+from tests.pages import ROOT
+
+SPECS = yaml.safe_load((ROOT / "tests/specs.yml").read_text())
 
 BASE = """
 about: the base
@@ -47,47 +53,9 @@ def test_a_child_that_says_nothing_is_its_parent(tmp_path: Path) -> None:
     assert (child.name, child.about) == ("child", "the base")
 
 
-@pytest.mark.parametrize(
-    ("spec", "part", "value"),
-    [
-        # merged: the spec itself, message, op, op.cases, values, meta
-        ("about: x", "about", "x"),
-        ("about: x", "zone", "UTC"),
-        ("message: {}", "message", 5),
-        ("message: {skip_bytes: none}", "message", 0),
-        ("op: {cases: {U: update}}", "cases", {"I": ["insert"], "D": ["delete"], "U": ["update"]}),
-        ("op: {cases: {I: snapshot}}", "cases", {"I": ["snapshot"], "D": ["delete"]}),
-        ("op: {cases: {I: none}}", "cases", {"D": ["delete"]}),
-        ("op: {by: kind}", "cases", {"I": ["insert"], "D": ["delete"]}),
-        ("op: {first: none}", "first", []),
-        ("op: {else: none}", "otherwise", []),
-        ("values: {enum: as_sent}", "readers", {"binary": ("latin1",), "enum": ("as_sent",)}),
-        ("records: {B: {text: b}}", "records", ["A", "B"]),
-        ("records: {A: none}", "records", []),
-        ("meta: {scn: none, thread: t}", "meta", {"gtid": ["gtid"], "thread": ["t"]}),
-        # replaced whole: everything else
-        ("op: {first: [{if: {has: x}, row: insert}]}", "first", ["insert"]),
-        ("op: {cases: {I: {row: insert, if: {has: x}}}}", "first", [None]),
-        ("key: {names: id}", "key", [("id",)]),
-        ("before: {at: was}", "over", None),
-        ("after: new", "over", ("data",)),
-        ("drop: c", "drop", ["c"]),
-        ("seq: [c]", "seq", [["c"]]),
-        ("table_name: t", "table_name", ["t"]),
-        ("event_time: ts", "event_time", ["ts"]),
-        # none removes, null too
-        ("key: none", "key", []),
-        ("drop: none", "drop", []),
-        ("seq: none", "seq", []),
-        ("meta: none", "meta", {}),
-        ("values: none", "readers", {}),
-        ("zone: none", "zone", None),
-        ("zone: ", "zone", None),
-        ("table_name: none", "table_name", None),
-    ],
-)
-def test_what_is_merged_and_what_is_replaced(tmp_path: Path, spec: str, part: str, value: object) -> None:
-    child = load(tmp_path, child=f"extends: base\n{spec}\n")
+@pytest.mark.parametrize("inherited", SPECS["inherited"], ids=lambda one: f"{one['spec']} -> {one['part']}")
+def test_what_is_merged_and_what_is_replaced(tmp_path: Path, inherited: dict[str, Any]) -> None:
+    part, child = inherited["part"], load(tmp_path, child=f"extends: base\n{inherited['spec']}\n")
 
     def paths(choices: object) -> object:
         return [".".join(choice.path) for choice in choices] if choices is not None else None  # type: ignore[attr-defined]
@@ -106,7 +74,7 @@ def test_what_is_merged_and_what_is_replaced(tmp_path: Path, spec: str, part: st
         "table_name": lambda: paths(child.columns.get("table_name")),
         "event_time": lambda: paths(child.columns.get("event_time")),
     }.get(part, lambda: getattr(child, part))
-    assert found() == value
+    assert json.loads(json.dumps(found())) == inherited["value"]
 
 
 def test_a_value_with_a_reader_is_replaced_whole(tmp_path: Path) -> None:
@@ -246,38 +214,12 @@ SCHEMA = (
 )
 
 
-@pytest.mark.parametrize(
-    ("spec", "error", "place"),
-    [
-        # The text of the path is also written where it is not a path, or not that path.
-        (SPEC.replace("x", "data") + "db_name: data\n", "spec-conflict", "5:1"),
-        # The name of a field that the compiled SQL adds to each message.
-        (SPEC + "db_name: _seal\n", "spec-conflict", "6:1"),
-        (SPEC + "db_name: b.*\n", "spec-path", "6:1"),
-        (SPEC + "db_name: dat.*\n" + AVRO, "schema-field", "6:1"),
-        (SPEC.replace("x", "data") + AVRO, "schema-field", "5:1"),
-        (
-            SPEC.replace("x", "data.a") + "db_name: [a, {at: [b, data.a.b]}]\nmeta: {gtid: data.a}\n",
-            "spec-conflict",
-            "5:1",
-        ),
-        (SPEC.replace("data", "dat.a") + "drop: dat.a\n" + AVRO, "schema-field", "5:1"),
-        # The text is not the path itself: it has quotes, or is the key of a condition, or only a part is read.
-        (SPEC.replace("data", '"data"') + AVRO, "schema-field", "5:1"),
-        (SPEC.replace("insert", "{row: insert, if: {is: {kind: a}}}") + AVRO, "schema-field", "4:38"),
-        (
-            SPEC.replace("data", "dat") + "key: {names: a.b, text: json}\n" + AVRO,
-            "schema-field",
-            "6:7",
-        ),
-        (SPEC + "types: {at: [dat], name: n, value: t}\n" + AVRO, "schema-field", "6:14"),
-    ],
-)
-def test_a_path_that_cannot_be_read_is_where_it_is_written(project, runner, spec: str, error: str, place: str) -> None:
-    project({"formats/g.yml": spec, "formats/g.avsc": SCHEMA})
+@pytest.mark.parametrize("unread", SPECS["unread"], ids=lambda one: one["spec"].replace("\n", " "))
+def test_a_path_that_cannot_be_read_is_where_it_is_written(project, runner, unread: dict[str, str]) -> None:
+    project({"formats/g.yml": unread["spec"], "formats/g.avsc": SCHEMA})
     ran = runner("formats", "check", "g")
-    assert ran.code == 2 and f"error[{error}]" in ran.err
-    assert f"--> formats/g.yml:{place}\n" in ran.err
+    assert ran.code == 2 and f"error[{unread['error']}]" in ran.err
+    assert f"--> formats/g.yml:{unread['place']}\n" in ran.err
 
 
 def test_an_inherited_path_is_where_its_parent_has_it(project, runner) -> None:
