@@ -23,34 +23,20 @@ from tests.topic_records import Record
 T = TypeVar("T")
 Path_ = tuple[str, ...]
 
+
+def lines_of(name: str) -> list[str]:
+    """The lines of a file beside this one."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+
+
 # As they stand in a message.
-IN_LINES = (Path(__file__).parent / "hostile_values.jsonl").read_text(encoding="utf-8").splitlines()
-VALUES = [*IN_LINES, '"' + "x" * 20_000 + '"', "[" * 60 + "]" * 60]
+VALUES = [*lines_of("hostile_values.jsonl"), '"' + "x" * 20_000 + '"', "[" * 60 + "]" * 60]
 # What a character is replaced by, or what is put before it.
 CHARACTERS = '{}[]",:\\/ -+.eE019ntu\t\x00\x01\u00a0\ufeff\uffff😀#*'
 # Keys and topics of records.
 KEYS = [
-    None,
-    b"",
-    b"\xff\xfe\x00",
-    b"\x00\x00\x00\x00\x05id",
-    b"id",
-    b"{",
-    b"{} {}",
-    b"null",
-    b'"id"',
-    b"[]",
-    b'[{"id": 1}]',
-    b"{}",
-    b'{"payload": null}',
-    b'{"payload": []}',
-    b'{"payload": {}, "id": 1}',
-    b'{"id": 1, "id": 2}',
-    b'{"ID": 1, "": 2, "a.b": 3, "\\u0000": 4, "$oid": 5}',
-    b'{"id": "{"}',
-    b'{"id": "{\\"$oid\\": [1]}"}',
-    b'{"id": "{\\"$numberLong\\": \\"x\\"}"}',
-    b"[" * 5_000,
+    *(None, b"", b"\xff\xfe\x00", b"\x00\x00\x00\x00\x05id", b"[" * 5_000),
+    *(line.encode() for line in lines_of("hostile_keys.jsonl")),
     *(f'{{"id": {value}}}'.encode() for value in VALUES),
     *(f'{{"schema": {{}}, "payload": {{"id": {value}}}}}'.encode() for value in VALUES),
 ]

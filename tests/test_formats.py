@@ -208,59 +208,23 @@ def test_the_zone_of_the_source_counts_before_that_of_the_format(project, runner
 # --- mistakes are found where they are written
 
 SPEC = "about: x\nop:\n  by: type\n  cases: {I: insert}\nafter: data\n"
-AVRO = "message: {encoding: avro, schema: g.avsc}\n"
 SCHEMA = (
     '{"type": "record", "name": "r", "fields": [{"name": "type", "type": "string"}, {"name": "dat", "type": "long"}]}'
 )
 
 
-@pytest.mark.parametrize("unread", SPECS["unread"], ids=lambda one: one["spec"].replace("\n", " "))
-def test_a_path_that_cannot_be_read_is_where_it_is_written(project, runner, unread: dict[str, str]) -> None:
-    project({"formats/g.yml": unread["spec"], "formats/g.avsc": SCHEMA})
+@pytest.mark.parametrize("mistake", SPECS["mistakes"], ids=lambda one: one["spec"].replace("\n", " "))
+def test_a_mistake_is_where_it_is_written(project, runner, mistake: dict[str, str]) -> None:
+    project({"formats/g.yml": mistake["spec"], "formats/g.avsc": SCHEMA})
     ran = runner("formats", "check", "g")
-    assert ran.code == 2 and f"error[{unread['error']}]" in ran.err
-    assert f"--> formats/g.yml:{unread['place']}\n" in ran.err
+    assert ran.code == 2 and f"error[{mistake['error']}]: {mistake.get('says', '')}" in ran.err
+    assert f"--> formats/g.yml:{mistake['place']}\n" in ran.err
 
 
 def test_an_inherited_path_is_where_its_parent_has_it(project, runner) -> None:
     child = "extends: g\nmessage: {encoding: avro, schema: g.avsc}\nabout: data\n"
     project({"formats/g.yml": SPEC, "formats/child.yml": child, "formats/g.avsc": SCHEMA})
     assert "--> formats/g.yml:5:1\n" in runner("formats", "check", "child").err
-
-
-@pytest.mark.parametrize("more", ["", AVRO], ids=["json", "avro"])
-@pytest.mark.parametrize(
-    ("key", "path", "place"),
-    [
-        ("{names: pk, text: json}", "pk", "6:7"),
-        ('{names: [a.b, "pk"], text: json}', "pk", "6:20"),
-        ("{names: pk, values: v, split: x, text: json}", "pk", "6:7"),
-        ("{names: pk, indexes: i, text: json}", "pk", "6:7"),
-    ],
-)
-def test_a_member_of_a_text_needs_the_path_of_the_text(
-    project, runner, key: str, path: str, place: str, more: str
-) -> None:
-    project({"formats/g.yml": f"{SPEC}key: {key}\n{more}", "formats/g.avsc": SCHEMA})
-    ran = runner("formats", "check", "g")
-    assert ran.code == 2 and f'error[spec-path]: with "text", the path "{path}" needs at least two parts' in ran.err
-    assert f"--> formats/g.yml:{place}\n" in ran.err
-
-
-@pytest.mark.parametrize("nothing", ["none", "", "~"])
-@pytest.mark.parametrize(
-    ("spec", "place"),
-    [
-        (SPEC.replace("data", "{at: NOTHING, text: mongo_shell}"), "5:1"),
-        (SPEC + "key: {names: NOTHING, indexes: i}\n", "6:1"),
-        (SPEC + "key: {columns: id, at: NOTHING, text: mongo_shell}\n", "6:1"),
-    ],
-)
-def test_a_path_that_is_needed_cannot_be_none(project, runner, spec: str, place: str, nothing: str) -> None:
-    project({"formats/g.yml": spec.replace("NOTHING", nothing)})
-    ran = runner("formats", "check", "g")
-    assert ran.code == 2 and "error[spec-missing]" in ran.err
-    assert f"--> formats/g.yml:{place}\n" in ran.err
 
 
 @pytest.mark.parametrize(
