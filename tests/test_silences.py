@@ -30,10 +30,10 @@ key: {names: keys}
 event_time: {at: hdr.at, as: local}
 """
 LACKS = {
-    "acme.yml:5": "updates have no image before the change",
-    "acme.yml:8": "rows have no table name",
-    "acme.yml:9": "rows have no key",
-    "acme.yml:10": "changes have no event time",
+    "formats/acme.yml:5": "updates have no image before the change",
+    "formats/acme.yml:8": "rows have no table name",
+    "formats/acme.yml:9": "rows have no key",
+    "formats/acme.yml:10": "changes have no event time",
 }
 RIGHT = (
     WRONG.replace("row.old", "row.orig")
@@ -73,8 +73,7 @@ def warnings(text: str) -> dict[str, str]:
     said = [line.strip() for line in text.splitlines()]
     found = [number for number, line in enumerate(said) if line.startswith("warning[never-filled]: ")]
     return {
-        said[number + 1].removeprefix("--> formats/").rpartition(":")[0]: said[number].split(": ", 1)[1]
-        for number in found
+        said[number + 1].removeprefix("--> ").rpartition(":")[0]: said[number].split(": ", 1)[1] for number in found
     }
 
 
@@ -179,7 +178,7 @@ def test_what_a_format_leaves_open_is_not_missed(project, runner) -> None:
 def test_images_that_hold_no_column(project, runner) -> None:
     project({"formats/acme.yml": f"{RIGHT}drop: [id, v]\neach: [row.new, row.orig]\n", "in/1.jsonl": MESSAGES})
     said = warnings(runner("parse", "acme", "in/1.jsonl").err)
-    assert said["acme.yml:6"] == "4 of 4 rows have no column in their images, though the format says where"
+    assert said["formats/acme.yml:6"] == "4 of 4 rows have no column in their images, though the format says where"
 
 
 def test_messages_are_for_the_check_of_one_format(project, runner) -> None:
