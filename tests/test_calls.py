@@ -17,6 +17,7 @@ from runner.contract import MACRO_GLOBALS
 from runner.project.sql_functions import printed_functions
 from runner.render import Renderer
 from tests.pages import ROOT
+from tests.small_format import SMALL, message
 from tests.spark_fixtures import hadoop_catalog
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
@@ -127,12 +128,6 @@ def test_a_function_with_another_text_replaces_the_one_of_its_name(spark) -> Non
 # --- functions of one source
 
 
-def message(number: int) -> str:
-    return json.dumps(
-        {"type": "INSERT", "database": "d", "table": "t", "pkNames": ["id"], "data": [{"id": str(number)}]}
-    )
-
-
 @pytest.fixture
 def marked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A format whose SQL calls functions that only it has; the text that they add can be set."""
@@ -155,7 +150,8 @@ def marked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_a_stream_calls_functions_of_its_source(project, runner, marked: dict[str, str]) -> None:
-    folder = project({"project.yml": PROJECT, "in/1.jsonl": message(1)})
+    files = {"project.yml": PROJECT.replace("canal", "small"), "formats/small.yml": SMALL}
+    folder = project({**files, "in/1.jsonl": message(1)})
     assert runner("run", "-s", "app_to_changelog").code == 0
     text = (folder / "target/compiled/calls/functions.sql").read_text()
     assert text.index("function columns_of(") < text.index("function `app inner`(") < text.index("function `app mark`(")
@@ -191,7 +187,7 @@ rows:
 """
     project(
         {
-            "formats/g.yml": "extends: canal\nabout: g\n",
+            "formats/g.yml": SMALL,
             "formats/cases/g/a.messages.jsonl": message(1),
             "formats/cases/g/a.rows.yml": rows,
         }

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from pyarrow.parquet import read_table
 
 from runner.compile.readers import make_zone, reader_of_class
 from runner.project.sources import read_source_format
@@ -21,7 +23,6 @@ from runner.spec.words import Format
 from runner.yaml_text import read_yaml, yaml_of
 from tests.hostile_json import fuzzed, hostile_records, in_columns, is_json, objects_of_cases, typed
 from tests.pages import ROOT
-from tests.spark_fixtures import rows
 from tests.topic_records import Record, record, write_topic
 
 WITH_SPARK = pytest.mark.usefixtures("spark", "interpreted")
@@ -52,15 +53,7 @@ AS_SENT = {"extends": "drs_sql", "values": {"timestamp": ["zoned", "as_sent"]}}
 TAKE_ALL = {"as_sent", "label", "labels"}
 # Hostile messages of each format.
 SOME, MANY = 600, int(os.environ.get("HOSTILE", "30000"))
-UNREAD = """
-select source, raw from dead_letters where reason in ('not-json', 'trailing-text', 'not-an-object', 'empty')
-"""
-COLUMNS_AS_SENT = """
-select distinct source, explode(split(meta['as_sent'], ',')) as name from changelog where table_name = 'typed'
-"""
-FIGURES = """
-select coalesce(reason, kind) as what, count(*) as rows from {name}_to_changelog group by all order by rows desc, what
-"""
+NOT_READ = {"not-json", "trailing-text", "not-an-object", "empty"}
 
 
 def formats() -> set[str]:
@@ -96,7 +89,7 @@ def test_formats_of_records_are_all_that_read_more_than_the_value() -> None:
 
 
 @WITH_SPARK
-def test_every_message_of_the_cases_and_hostile_ones_land_once(tmp_path: Path, project, runner, capsys) -> None:
+def test_every_message_of_the_cases_and_hostile_ones_land_once(tmp_path: Path, project, runner) -> None:
     over = [{"name": f"{name}_{BEFORE_3_3}", "format": {"extends": [name, BEFORE_3_3]}, **DECLARED} for name in OVER]
     also = {"name": "as_sent", "format": AS_SENT, "files": "in/drs_sql/*.jsonl"}
     sources, specs = [*declared(), *over], {}
@@ -110,18 +103,28 @@ def test_every_message_of_the_cases_and_hostile_ones_land_once(tmp_path: Path, p
             base = CASES / name.removesuffix(f"_{BEFORE_3_3}")
             hostile[name] += in_columns([typed(objects_of_cases(base), specs[name], COLUMNS)], specs[name])
     sent = {source["name"]: write_messages(tmp_path, source, hostile.get(source["name"], [])) for source in sources}
-    project({"project.yml": yaml.safe_dump({"name": "every_format", "sources": [*sources, also]})})
-    assert runner("run").code == 0
+    project({"project.yml": project_of([*sources, also])})
+    assert runner("run", "-s", "config.materialized:streaming").code == 0
     assert landed_messages(tmp_path) == sent | {"as_sent": sent["drs_sql"]}
-    # `conserved` of each source counts again what is in the files.
-    assert runner("test", "--data", "-s", "conserved_*").code == 0
-    unread = unread_messages(capsys)
+    # It counts again what is in the files: of lines, of records, of lines of base64.
+    assert runner("test", "--data", "-s", "conserved_canal conserved_debezium conserved_dts_avro").code == 0
     for name, messages in hostile.items():
-        check_unread(messages, unread.get(name, set()))
-    as_sent = {(row["source"], row["name"]) for row in rows(capsys, COLUMNS_AS_SENT)}
-    # The values of MongoDB's shell say themselves what they are.
-    read = {(name, column) for name in OF_ALL_CLASSES for column in read_columns(specs[name]) if name != "drs_mongodb"}
-    assert read - as_sent == set() != read
+        check_unread(messages, landed(tmp_path, name))
+    for name in set(OF_ALL_CLASSES) - {"drs_mongodb"}:  # whose values say themselves what they are
+        meta = [dict(row["meta"]) for row in landed(tmp_path, name) if row["table_name"] == "typed"]
+        as_sent = {column for one in meta for column in one.get("as_sent", "").split(",")}
+        assert set() != read_columns(specs[name]) <= as_sent, name
+
+
+def project_of(sources: list[dict[str, Any]]) -> str:
+    target = {"target": "here", "targets": {"here": {"path": "lake"}}}
+    return yaml.safe_dump({"name": "every_format", **target, "sources": sources})
+
+
+def landed(folder: Path, source: str) -> list[dict[str, Any]]:
+    columns = ["kind", "reason", "raw", "table_name", "meta"]
+    found: list[dict[str, Any]] = read_table(folder / f"lake/{source}_to_changelog", columns=columns).to_pylist()
+    return found
 
 
 def read_columns(spec: Format) -> set[str]:
@@ -138,26 +141,22 @@ def test_many_hostile_messages_land_each_once(source, tmp_path: Path, project, r
     name = source["name"]
     hostile = fuzzed(CASES / name, spec_of(source), MANY)
     sent = write_messages(tmp_path, source, hostile)
-    project({"project.yml": yaml.safe_dump({"name": "every_format", "sources": [source]})})
-    assert runner("run").code == 0
+    project({"project.yml": project_of([source])})
+    assert runner("run", "-s", "config.materialized:streaming").code == 0
     assert landed_messages(tmp_path) == {name: sent}
     assert runner("test", "--data").code == 0
-    check_unread(hostile, unread_messages(capsys).get(name, set()))
-    figures = [f"{row['rows']} {row['what']}" for row in rows(capsys, FIGURES.format(name=name))]
+    found = landed(tmp_path, name)
+    check_unread(hostile, found)
+    figures = [
+        f"{count} {what}" for what, count in Counter(row["reason"] or row["kind"] for row in found).most_common()
+    ]
     with capsys.disabled():
         print(f"\n{name}: {sent} messages, {len(hostile)} of them hostile -> {', '.join(figures)}")
 
 
-def unread_messages(capsys) -> dict[str, set[str]]:
-    """Of each source the messages that were not taken for JSON."""
-    unread: dict[str, set[str]] = {}
-    for row in rows(capsys, UNREAD):
-        unread.setdefault(row["source"], set()).add(row["raw"])
-    return unread
-
-
-def check_unread(messages: list[str], unread: set[str]) -> None:
+def check_unread(messages: list[str], found: list[dict[str, Any]]) -> None:
     """What is no JSON is never a row, and JSON is always taken for it."""
+    unread = {row["raw"] for row in found if row["reason"] in NOT_READ}
     assert {text for text in messages if text in unread} == {text for text in messages if not is_json(text)}
 
 

@@ -74,7 +74,7 @@ def test_a_schema_goes_with_avro(here: Path, runner) -> None:
     assert runner(*words, "--schema", "record.avsc").code == 0
     assert source_of(here / "demo")["schema"] == ["../record.avsc"]
     ran = runner("compile", "-q", "--project-dir", "demo", "-s", "messages_to_changelog")
-    assert ran.code == 0 and "from_avro" in ran.out
+    assert ran.code == 0 and "'drs_avro' as format" in ran.out
 
 
 @pytest.mark.parametrize(
