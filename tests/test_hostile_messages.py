@@ -111,7 +111,7 @@ def test_every_message_of_the_cases_and_hostile_ones_land_once(tmp_path: Path, p
     for name, messages in hostile.items():
         check_unread(messages, landed(tmp_path, name))
     for name in set(OF_ALL_CLASSES) - {"drs_mongodb"}:  # whose values say themselves what they are
-        meta = [dict(row["meta"]) for row in landed(tmp_path, name) if row["table_name"] == "typed"]
+        meta = [dict(row["meta"] or ()) for row in landed(tmp_path, name) if row["table_name"] == "typed"]
         as_sent = {column for one in meta for column in one.get("as_sent", "").split(",")}
         assert set() != read_columns(specs[name]) <= as_sent, name
 
@@ -147,9 +147,8 @@ def test_many_hostile_messages_land_each_once(source, tmp_path: Path, project, r
     assert runner("test", "--data").code == 0
     found = landed(tmp_path, name)
     check_unread(hostile, found)
-    figures = [
-        f"{count} {what}" for what, count in Counter(row["reason"] or row["kind"] for row in found).most_common()
-    ]
+    counts = Counter(row["reason"] or row["kind"] for row in found)
+    figures = [f"{count} {what}" for what, count in counts.most_common()]
     with capsys.disabled():
         print(f"\n{name}: {sent} messages, {len(hostile)} of them hostile -> {', '.join(figures)}")
 
