@@ -7,118 +7,43 @@ from __future__ import annotations
 
 import copy
 import json
-import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
 
 from runner.compile.paths import image_paths, json_fields
 from runner.spec.words import Format
+from tests.drawn import drawn
 from tests.topic_records import Record
 
+T = TypeVar("T")
 Path_ = tuple[str, ...]
 
+
+def lines_of(name: str) -> list[str]:
+    """The lines of a file beside this one."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+
+
 # As they stand in a message.
-VALUES = [
-    "null",
-    "true",
-    "0",
-    "-1",
-    "2147483648",
-    "9223372036854775808",
-    "-170141183460469231731687303715884105729",
-    "1" + "0" * 60,
-    "253402300800000",
-    "-62135596800001",
-    "1e400",
-    "-0.0",
-    "1.5E-10001",
-    "1E+9999999999",
-    '""',
-    '" "',
-    '"null"',
-    '"abc"',
-    '"-1"',
-    '"' + "9" * 45 + '"',
-    '"9223372036854775808.5"',
-    '"253402300800.000000001"',
-    '"1E+9999"',
-    '"99999-12-31 25:61:61.9"',
-    '"0000-00-00 00:00:00"',
-    '"2024-02-31 00:00:00.000"',
-    '"0001-01-01 00:00:00"',
-    '"9999-12-31 23:59:59.999999999 -18:00"',
-    '"9999-12-31T23:59:59.9"',
-    '"2024-11-03 01:30:00 America/New_York"',
-    '"2024-05-01 10:00:00 Nowhere/Nothing"',
-    '"2024-01-01 00:00:00\\n"',
-    '"2024-01-01 00:00:00 Asia/Shanghai\\n"',
-    '"2024-01-01 00:00:00 [x]"',
-    '"2024-01-01T00:00:00Z[x]"',
-    '"1606233662.5\\n"',
-    '"12\\n"',
-    '"AAA\\n"',
-    '"838:59:59"',
-    '"AAAAAAAAAAAAAAAA"',
-    '"!!!="',
-    '"[1, -129, 3]"',
-    '"[]"',
-    '"\\ud800"',
-    '"\\u0000\\uffff"',
-    '"' + "x" * 20_000 + '"',
-    "{}",
-    "[]",
-    "[null]",
-    '{"a":{"b":[1.50]},"text":null}',
-    '["x",["y"],{"name":1}]',
-    "[" * 60 + "]" * 60,
-]
+VALUES = [*lines_of("hostile_values.jsonl"), '"' + "x" * 20_000 + '"', "[" * 60 + "]" * 60]
 # What a character is replaced by, or what is put before it.
 CHARACTERS = '{}[]",:\\/ -+.eE019ntu\t\x00\x01\u00a0\ufeff\uffff😀#*'
 # Keys and topics of records.
 KEYS = [
-    None,
-    b"",
-    b"\xff\xfe\x00",
-    b"\x00\x00\x00\x00\x05id",
-    b"id",
-    b"{",
-    b"{} {}",
-    b"null",
-    b'"id"',
-    b"[]",
-    b'[{"id": 1}]',
-    b"{}",
-    b'{"payload": null}',
-    b'{"payload": []}',
-    b'{"payload": {}, "id": 1}',
-    b'{"id": 1, "id": 2}',
-    b'{"ID": 1, "": 2, "a.b": 3, "\\u0000": 4, "$oid": 5}',
-    b'{"id": "{"}',
-    b'{"id": "{\\"$oid\\": [1]}"}',
-    b'{"id": "{\\"$numberLong\\": \\"x\\"}"}',
-    b"[" * 5_000,
+    *(None, b"", b"\xff\xfe\x00", b"\x00\x00\x00\x00\x05id", b"[" * 5_000),
+    *(line.encode() for line in lines_of("hostile_keys.jsonl")),
     *(f'{{"id": {value}}}'.encode() for value in VALUES),
     *(f'{{"schema": {{}}, "payload": {{"id": {value}}}}}'.encode() for value in VALUES),
 ]
-TOPICS = [
-    "shop",
-    "",
-    ".",
-    "..",
-    "a.b",
-    "server.shop.orders",
-    "a.b.c.d.e",
-    ".a.b",
-    "a.b.",
-    " x ",
-    "\n",
-    "表.名",
-    '"a".b',
-    "{b}",
-    "x" * 249,
-]
+TOPICS = (
+    *("shop", "", ".", "..", "a.b", "server.shop.orders", "a.b.c.d.e", ".a.b", "a.b.", " x ", "\n", "表.名"),
+    *('"a".b', "{b}", "x" * 249),
+)
 # The table of most messages of a format's cases, by itself or behind a dot.
 TABLE = r'([".])(?:t|T|products)"'
 UPDATE = r'"(?:UPDATE|UPDATE_AFTER|upd)"'
@@ -223,35 +148,37 @@ def rows_at(message: Any, path: Path_) -> list[dict[str, Any]]:
     return [row for row in found if isinstance(row, dict)]
 
 
-def mutants(messages: Sequence[dict[str, Any]], count: int, seed: int) -> Iterator[str]:
+def mutants(messages: Iterable[dict[str, Any]]) -> st.SearchStrategy[str]:
     """Messages with one character changed, taken out or put in, each in one line."""
-    draw = random.Random(seed)
-    for _ in range(count):
-        text = (
-            json.dumps(json.loads(written(draw.choice(messages))), ensure_ascii=False).encode(errors="replace").decode()
-        )
-        at, way = draw.randrange(len(text)), draw.randrange(3)
-        yield text[:at] + (draw.choice(CHARACTERS) if way else "") + text[at + (way < 2) :]
+    plain = [json.dumps(json.loads(written(one)), ensure_ascii=False) for one in messages]
+    texts = [text.encode(errors="replace").decode() for text in plain]
+    places, characters = st.integers(0, max(map(len, texts)) - 1), st.sampled_from(["", *CHARACTERS])
+
+    def mutant(text: str, place: int, character: str, is_put_in: bool) -> str:
+        place %= len(text)
+        return text[:place] + character + text[place + (not character or not is_put_in) :]
+
+    return st.builds(mutant, st.sampled_from(texts), places, characters, st.booleans())
 
 
 def fuzzed(folder: Path, spec: Format, count: int) -> list[str]:
-    """So many hostile messages of a format, made of its cases: of two thirds a value is hostile, of the others a
-    character.
-    """
-    draw = random.Random(folder.name)
+    """So many hostile messages of a format, made of its cases: of most a value is hostile, of others a character."""
     objects = objects_of_cases(folder)
-    some = draw.sample(objects, min(len(objects), 6))
-    of_values = [*in_fields(some, spec), *in_columns(some, spec)]
-    chosen = draw.sample(of_values, min(count * 2 // 3, len(of_values)))
-    return [*chosen, *mutants(objects, count - len(chosen), seed=len(folder.name))]
+    some = spread(objects, 6)
+    of_values = spread([*in_fields(some, spec), *in_columns(some, spec)], count * 9 // 10)
+    return [*of_values, *drawn(mutants(objects), count - len(of_values))]
 
 
-def hostile_records(messages: Iterable[str], seed: str) -> Iterator[Record]:
+def spread(values: Sequence[T], count: int) -> list[T]:
+    """So many of some values, from the first to the last; all if they are fewer."""
+    return [values[number * len(values) // count] for number in range(count)] if count < len(values) else list(values)
+
+
+def hostile_records(messages: Sequence[str]) -> Iterator[Record]:
     """Messages as records with hostile keys in turn, in topics of all names; and a tombstone of each key."""
-    draw = random.Random(seed)
-    for number, text in enumerate(messages):
-        yield Record(KEYS[number % len(KEYS)], text.encode(), draw.choice(TOPICS))
-    yield from (Record(key, None, draw.choice(TOPICS)) for key in KEYS)
+    keys, topics = cycle(KEYS), cycle(TOPICS)
+    yield from (Record(next(keys), text.encode(), next(topics)) for text in messages)
+    yield from (Record(key, None, next(topics)) for key in KEYS)
 
 
 def is_json(text: str) -> bool:

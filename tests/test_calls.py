@@ -17,6 +17,7 @@ from runner.contract import MACRO_GLOBALS
 from runner.project.sql_functions import printed_functions
 from runner.render import Renderer
 from tests.pages import ROOT
+from tests.small_format import SMALL, message
 from tests.spark_fixtures import hadoop_catalog
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
@@ -127,12 +128,6 @@ def test_a_function_with_another_text_replaces_the_one_of_its_name(spark) -> Non
 # --- functions of one source
 
 
-def message(number: int) -> str:
-    return json.dumps(
-        {"type": "INSERT", "database": "d", "table": "t", "pkNames": ["id"], "data": [{"id": str(number)}]}
-    )
-
-
 @pytest.fixture
 def marked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A format whose SQL calls functions that only it has; the text that they add can be set."""
@@ -155,7 +150,8 @@ def marked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_a_stream_calls_functions_of_its_source(project, runner, marked: dict[str, str]) -> None:
-    folder = project({"project.yml": PROJECT, "in/1.jsonl": message(1)})
+    files = {"project.yml": PROJECT.replace("canal", "small"), "formats/small.yml": SMALL}
+    folder = project({**files, "in/1.jsonl": message(1)})
     assert runner("run", "-s", "app_to_changelog").code == 0
     text = (folder / "target/compiled/calls/functions.sql").read_text()
     assert text.index("function columns_of(") < text.index("function `app inner`(") < text.index("function `app mark`(")
@@ -191,7 +187,7 @@ rows:
 """
     project(
         {
-            "formats/g.yml": "extends: canal\nabout: g\n",
+            "formats/g.yml": SMALL,
             "formats/cases/g/a.messages.jsonl": message(1),
             "formats/cases/g/a.rows.yml": rows,
         }
@@ -206,6 +202,7 @@ rows:
 LACKS = "not in the catalog, which does not have columns_of, only_v"
 
 
+@pytest.mark.engines
 def test_a_catalog_that_keeps_neither_functions_nor_views(project, runner, spark, tmp_path: Path) -> None:
     target = "{storage: iceberg, path: lake, catalog: {name: calls_lake, type: hadoop}}"
     project({**MODELS, "project.yml": f"name: calls\ntarget: t\ntargets: {{t: {target}}}\n"})
@@ -290,20 +287,18 @@ def test_functions_are_tested(project, runner) -> None:
     assert runner("test", "-s", "function.nothing").code == 0
 
 
-@pytest.mark.parametrize(
-    ("value", "says"),
-    [("abc", '"abc" is no int'), ("[1]", '["1"] is no int'), ('"1.5"', '"1.5" is no int'), ("{a: 1}", "is no int")],
-)
-def test_a_value_of_another_type_is_told(project, runner, value: str, says: str) -> None:
-    text = "create function f(a int comment 'a') returns int comment 'c' return a;"
-    project(
-        {
-            "macros/functions/f.sql": text,
-            "macros/functions/f.yml": f"functions: {{f: [{{given: [{value}], expect: 1}}]}}",
-        }
-    )
-    ran = runner("test", "-s", "function.f")
-    assert ran.code == 1 and says in ran.err
+def test_a_value_of_another_type_is_told(project, runner) -> None:
+    values = {"abc": '"abc" is no int', "[1]": '["1"] is no int', '"1.5"': '"1.5" is no int', "{a: 1}": "is no int"}
+    files = {}
+    for number, value in enumerate(values):
+        text = f"create function f{number}(a int comment 'a') returns int comment 'c' return a;"
+        tests = f"functions: {{f{number}: [{{given: [{value}], expect: 1}}]}}"
+        files |= {f"macros/functions/f{number}.sql": text, f"macros/functions/f{number}.yml": tests}
+    folder = project(files)
+    assert runner("test", "-s", "function.*").code == 1
+    results = json.loads((folder / "target/run_results.json").read_text())["results"]
+    told = {one["unique_id"].removeprefix("unit_test.shop.function."): one["message"] for one in results}
+    assert [says in told[f"f{number}"] for number, says in enumerate(values.values())] == [True] * 4
 
 
 def test_the_built_in_functions_pass_their_tests(runner, tmp_path: Path) -> None:

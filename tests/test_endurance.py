@@ -1,10 +1,9 @@
-"""What shows only after long: an hour of streams, a million messages, a clock that is set back, many projects on one
+"""What shows only after long: an hour of streams, a clock that is set back, many projects on one
 lake. Expected counts are those of what was sent.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import random
@@ -22,7 +21,6 @@ import pytest
 
 from tests.bench_messages import JSON_MESSAGES
 from tests.engines import Broker, Message, stop_group
-from tests.hostile_json import is_json, mutants, objects_of_cases
 from tests.pages import ROOT
 
 pytestmark = pytest.mark.soak
@@ -182,66 +180,6 @@ def committed(folder: Path, source: str) -> int:
         return 0
     offsets = json.loads((checkpoint / f"offsets/{newest}").read_text().splitlines()[-1])
     return sum(offset for partitions in offsets.values() for offset in partitions.values())
-
-
-# --- messages
-
-
-MESSAGES = int(os.environ.get("MESSAGES", "1000000"))
-AVRO = ("drs_avro", "dts_avro", "oceanbase_avro")
-NOT_READ = ("not-json", "trailing-text", "not-an-object", "empty")
-KINDS = """
-select '{name}' as source, kind, reason, count(*) as n from {name}_to_changelog where seq.row = 0 group by kind, reason
-"""
-
-
-def damaged_bytes(folder: Path, count: int, draw: random.Random) -> Iterator[bytes]:
-    """Messages in Avro with one byte changed, in base64."""
-    whole = [line for path in sorted(folder.glob("*.messages.base64")) for line in path.read_bytes().split()]
-    for _ in range(count):
-        message = bytearray(base64.b64decode(draw.choice(whole)))
-        if message:
-            message[draw.randrange(len(message))] = draw.randrange(256)
-        yield base64.b64encode(bytes(message))
-
-
-def test_a_million_messages_are_of_one_kind_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = sorted(path.stem for path in (ROOT / "formats").glob("*.yml") if path.stem not in AVRO)
-    each, sources, refused = MESSAGES // (len(names) + len(AVRO)), ["sources:"], {}
-    sent: dict[str, int] = {}
-    (tmp_path / "in").mkdir()
-    for name in names:
-        # The cases of a dialect are those of the format that it is a part of.
-        objects = objects_of_cases(ROOT / "formats/cases" / name)
-        if not objects:
-            continue
-        lines = list(mutants(objects, each, seed=7))
-        (tmp_path / f"in/{name}.jsonl").write_text("".join(f"{line}\n" for line in lines))
-        sources.append(f"  - {{name: {name}, format: {name}, files: in/{name}.jsonl, zone: UTC}}")
-        sent[name], refused[name] = each, sum(not is_json(line) for line in lines)
-    for name in AVRO:
-        cases = ROOT / "formats/cases" / name
-        # A message without a byte is written as a blank line, which is no message.
-        messages = [one for one in damaged_bytes(cases, each, random.Random(name)) if one]
-        (tmp_path / f"in/{name}.base64").write_bytes(b"\n".join(messages) + b"\n")
-        own = f", schema: {cases / 'record.avsc'}" if (cases / "record.avsc").is_file() else ""
-        sources.append(f"  - {{name: {name}, format: {name}, files: in/{name}.base64, zone: UTC{own}}}")
-        sent[name] = len(messages)
-    (tmp_path / "project.yml").write_text("\n".join(sources))
-    said(tmp_path, "run", "-s", "config.materialized:streaming")
-    landed_kinds = shown(tmp_path, " union all ".join(KINDS.format(name=name) for name in sent))
-    wrong, total = [], Counter[str]()
-    for name in sent:
-        found = [row for row in landed_kinds if row["source"] == name]
-        landed = sum(row["n"] for row in found)
-        unread = sum(row["n"] for row in found if row["kind"] == "dead_letter" and row["reason"] in NOT_READ)
-        for row in found:
-            total[row["kind"]] += row["n"]
-        if landed != sent[name] or unread != refused.get(name, unread):
-            wrong.append((name, landed, sent[name], unread, refused.get(name)))
-    with capsys.disabled():
-        print(f"\n{dict(total)}")
-    assert not wrong
 
 
 # --- clocks

@@ -1,14 +1,18 @@
-"""Messages that nobody should send: none of them stops a source, none is lost, and what is no JSON is never a row. Here
-with columns of all classes; test_every_format has fewer of every format, and in the long tests many.
+"""Messages that nobody should send, and those of all cases, in one run of all formats (tests/every_format), from files
+and from dumps of topics: none of them stops a source, each lands once, and what is no JSON is never a row.
 """
 
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Iterator
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from pyarrow.parquet import read_table
 
 from runner.compile.readers import make_zone, reader_of_class
 from runner.project.sources import read_source_format
@@ -16,83 +20,111 @@ from runner.spec.formats import FormatFolders
 from runner.spec.schemas import Schemas
 from runner.spec.vocabulary import CLASSES
 from runner.spec.words import Format
-from runner.yaml_text import yaml_of
-from tests.hostile_json import in_columns, in_fields, is_json, mutants, objects_of_cases, typed
+from runner.yaml_text import read_yaml, yaml_of
+from tests.hostile_json import fuzzed, hostile_records, in_columns, is_json, objects_of_cases, typed
 from tests.pages import ROOT
-from tests.spark_fixtures import rows
+from tests.topic_records import Record, record, write_topic
 
-pytestmark = pytest.mark.usefixtures("spark", "interpreted")
-
-BEFORE_3_3 = "oms_before_3_3"
-FORMATS = (
-    "canal", "dataworks", "drs_json", "drs_json_c", "drs_json_oracle", "drs_mongodb", "drs_sql", "oceanbase_canal",
-    "oms_canal", "oms_dataworks", "oms_default", "oms_default_extend", "oms_shareplex",
+WITH_SPARK = pytest.mark.usefixtures("spark", "interpreted")
+PROJECT = ROOT / "tests" / "every_format"
+CASES = ROOT / "formats" / "cases"
+FOLDERS = FormatFolders((ROOT / "formats",))
+# Formats that read a record's key or topic: dumps of topics have their messages.
+OF_RECORDS = (
+    "debezium", "debezium_flat", "debezium_mongodb", "debezium_postgresql", "oms_debezium", "oms_debezium_smt",
+    "qlik_replicate",
 )  # fmt: skip
 # What is laid over other formats, and reads nothing but columns.
+BEFORE_3_3 = "oms_before_3_3"
 OVER = ("oms_dataworks", "oms_default")
+# Formats whose messages are also sent as those of a table with columns of all classes.
+OF_ALL_CLASSES = (
+    "canal", "dataworks", "drs_json", "drs_json_c", "drs_json_oracle", "drs_mongodb", "drs_sql", "oceanbase_canal",
+    "oms_canal", "oms_dataworks", "oms_default", "oms_default_extend", "oms_shareplex",
+    *(f"{name}_{BEFORE_3_3}" for name in OVER),
+)  # fmt: skip
+COLUMNS = {f"c_{name}": name for name in CLASSES}
 # Clocks change in the zone, so that local times are read too.
 ZONE = "America/New_York"
+DECLARED = {"zone": ZONE, "tables": [{"name": "typed", "key": "id", "columns": COLUMNS}]}
 # Its values of one class are read as they are sent, if they cannot be read otherwise.
-AS_SENT = "{name: as_sent, format: {extends: drs_sql, values: {timestamp: [zoned, as_sent]}}, files: in/drs_sql.jsonl}"
-# Columns of all classes, of a table that every format's messages have.
-COLUMNS = {f"c_{name}": name for name in CLASSES}
-TABLES = f"[{{name: typed, key: id, columns: {json.dumps(COLUMNS)}}}]"
+AS_SENT = {"extends": "drs_sql", "values": {"timestamp": ["zoned", "as_sent"]}}
 # Readers that take every value, of columns whose type lists no labels too.
 TAKE_ALL = {"as_sent", "label", "labels"}
-NOT_READ = ("not-json", "trailing-text", "not-an-object", "empty")
-LANDED = "select kind, reason from {name}_to_changelog where seq.row = 0 order by seq.arrival"
-COLUMNS_AS_SENT = """
-select distinct explode(split(meta['as_sent'], ',')) as name from {name}_to_changelog where table_name = 'typed'
-"""
+# Hostile messages of each format.
+SOME, MANY = 600, int(os.environ.get("HOSTILE", "30000"))
+NOT_READ = {"not-json", "trailing-text", "not-an-object", "empty"}
 
 
-def source_of(name: str, written_format: str) -> str:
-    return f"  - {{name: {name}, format: {written_format}, files: in/{name}.jsonl, zone: {ZONE}, tables: {TABLES}}}\n"
+def formats() -> set[str]:
+    """All but the one that is only laid over others."""
+    return {path.stem for path in (ROOT / "formats").glob("*.yml")} - {BEFORE_3_3}
 
 
-def specs_of(declared: str) -> Iterator[tuple[str, Format]]:
-    """The formats of the sources that a project declares."""
-    folders = FormatFolders((ROOT / "formats",))
-    for source in yaml_of(declared, ROOT / "project.yml")["sources"].elements():
-        yield source["name"].text(), read_source_format(source["format"], folders, "", Schemas())
+def declared() -> list[dict[str, Any]]:
+    """The sources of the project, by themselves."""
+    sources: list[dict[str, Any]] = yaml.safe_load((PROJECT / "project.yml").read_text())["sources"]
+    return [{**source, **(DECLARED if is_in_json(source) else {})} for source in sources]
 
 
-def hostile(name: str, spec: Format) -> Iterator[str]:
-    """Messages for a source. What is laid over another format gets only values of columns."""
-    base = name.removesuffix(f"_{BEFORE_3_3}")
-    objects = objects_of_cases(ROOT / "formats/cases" / base)
-    all_classes = typed(objects, spec, COLUMNS)
-    if base != name:
-        yield from in_columns([all_classes], spec)
-        return
-    some = random.Random(name).sample(objects, min(len(objects), 6))
-    yield from in_fields(some, spec)
-    yield from in_columns([*some, all_classes], spec)
-    yield from mutants(objects, 300, seed=len(name))
+def is_in_json(source: dict[str, Any]) -> bool:
+    """Of hostile messages in bytes, there are those of test_avro_hostile.py."""
+    return str(source["files"]).endswith(".jsonl")
 
 
-def test_hostile_messages_land_each_once(project, runner, capsys) -> None:
-    formats = {name: name for name in FORMATS}
-    formats |= {f"{name}_{BEFORE_3_3}": f"{{extends: [{name}, {BEFORE_3_3}]}}" for name in OVER}
-    declared = f"sources:\n{''.join(source_of(*one) for one in formats.items())}  - {AS_SENT}\n"
-    specs = dict(specs_of(declared))
-    sent = {name: list(hostile(name, specs[name])) for name in formats}
-    project({"project.yml": declared, **{f"in/{name}.jsonl": "\n".join(lines) for name, lines in sent.items()}})
-    ran = runner("run")
-    assert ran.code == 0, ran.out + ran.err
-    wrong = []
-    for name, lines in sent.items():
-        landed = rows(capsys, LANDED.format(name=name))
-        assert len(landed) == len(lines)
-        for line, row in zip(lines, landed):
-            unread = row["kind"] == "dead_letter" and row["reason"] in NOT_READ
-            if unread == is_json(line):
-                wrong.append((name, row["kind"], row["reason"], line[:2_000]))
-    assert not wrong
-    for name in sent:
-        unread = {row["name"] for row in rows(capsys, COLUMNS_AS_SENT.format(name=name))}
-        # The values of MongoDB's shell say themselves what they are.
-        assert name == "drs_mongodb" or read_columns(specs[name]) <= unread, name
+def spec_of(source: dict[str, Any]) -> Format:
+    written = yaml_of(yaml.safe_dump(source), PROJECT / "project.yml")["format"]
+    return read_source_format(written, FOLDERS, "", Schemas())
+
+
+def test_every_built_in_format_has_a_source() -> None:
+    sources = {source["format"].text() for source in read_yaml(PROJECT / "project.yml")["sources"].elements()}
+    assert sources == formats()
+
+
+def test_formats_of_records_are_all_that_read_more_than_the_value() -> None:
+    specs = {name: repr(FOLDERS.load(name)) for name in formats()}
+    told = {name for name, spec in specs.items() if any(f"'{word}'" in spec for word in ("$key", "$topic", "$headers"))}
+    assert told == set(OF_RECORDS)
+
+
+@WITH_SPARK
+def test_every_message_of_the_cases_and_hostile_ones_land_once(tmp_path: Path, project, runner) -> None:
+    over = [{"name": f"{name}_{BEFORE_3_3}", "format": {"extends": [name, BEFORE_3_3]}, **DECLARED} for name in OVER]
+    also = {"name": "as_sent", "format": AS_SENT, "files": "in/drs_sql/*.jsonl"}
+    sources, specs = [*declared(), *over], {}
+    hostile: dict[str, list[str]] = {}
+    for source in sources:
+        name = source["name"]
+        if is_in_json({"files": ".jsonl", **source}):
+            specs[name] = spec_of(source)
+            hostile[name] = [] if source in over else fuzzed(CASES / name, specs[name], SOME)
+        if name in OF_ALL_CLASSES:
+            base = CASES / name.removesuffix(f"_{BEFORE_3_3}")
+            hostile[name] += in_columns([typed(objects_of_cases(base), specs[name], COLUMNS)], specs[name])
+    sent = {source["name"]: write_messages(tmp_path, source, hostile.get(source["name"], [])) for source in sources}
+    project({"project.yml": project_of([*sources, also])})
+    assert runner("run", "-s", "config.materialized:streaming").code == 0
+    assert landed_messages(tmp_path) == sent | {"as_sent": sent["drs_sql"]}
+    # It counts again what is in the files: of lines, of records, of lines of base64.
+    assert runner("test", "--data", "-s", "conserved_canal conserved_debezium conserved_dts_avro").code == 0
+    for name, messages in hostile.items():
+        check_unread(messages, landed(tmp_path, name))
+    for name in set(OF_ALL_CLASSES) - {"drs_mongodb"}:  # whose values say themselves what they are
+        meta = [dict(row["meta"] or ()) for row in landed(tmp_path, name) if row["table_name"] == "typed"]
+        as_sent = {column for one in meta for column in one.get("as_sent", "").split(",")}
+        assert set() != read_columns(specs[name]) <= as_sent, name
+
+
+def project_of(sources: list[dict[str, Any]]) -> str:
+    target = {"target": "here", "targets": {"here": {"path": "lake"}}}
+    return yaml.safe_dump({"name": "every_format", **target, "sources": sources})
+
+
+def landed(folder: Path, source: str) -> list[dict[str, Any]]:
+    columns = ["kind", "reason", "raw", "table_name", "meta"]
+    found: list[dict[str, Any]] = read_table(folder / f"lake/{source}_to_changelog", columns=columns).to_pylist()
+    return found
 
 
 def read_columns(spec: Format) -> set[str]:
@@ -100,3 +132,70 @@ def read_columns(spec: Format) -> set[str]:
     zone = make_zone(ZONE)
     readers = {column: reader_of_class(name, spec, zone) for column, name in COLUMNS.items()}
     return {column for column, one in readers.items() if one and TAKE_ALL.isdisjoint(a.kind for a in one.attempts)}
+
+
+@WITH_SPARK
+@pytest.mark.soak
+@pytest.mark.parametrize("source", [one for one in declared() if is_in_json(one)], ids=lambda one: one["name"])
+def test_many_hostile_messages_land_each_once(source, tmp_path: Path, project, runner, capsys) -> None:
+    name = source["name"]
+    hostile = fuzzed(CASES / name, spec_of(source), MANY)
+    sent = write_messages(tmp_path, source, hostile)
+    project({"project.yml": project_of([source])})
+    assert runner("run", "-s", "config.materialized:streaming").code == 0
+    assert landed_messages(tmp_path) == {name: sent}
+    assert runner("test", "--data").code == 0
+    found = landed(tmp_path, name)
+    check_unread(hostile, found)
+    counts = Counter(row["reason"] or row["kind"] for row in found)
+    figures = [f"{count} {what}" for what, count in counts.most_common()]
+    with capsys.disabled():
+        print(f"\n{name}: {sent} messages, {len(hostile)} of them hostile -> {', '.join(figures)}")
+
+
+def check_unread(messages: list[str], found: list[dict[str, Any]]) -> None:
+    """What is no JSON is never a row, and JSON is always taken for it."""
+    unread = {row["raw"] for row in found if row["reason"] in NOT_READ}
+    assert {text for text in messages if text in unread} == {text for text in messages if not is_json(text)}
+
+
+def write_messages(folder: Path, source: dict[str, Any], hostile: list[str]) -> int:
+    """Writes what a source reads, and says to it where that is; the number of messages."""
+    name, files = source["name"], source.pop("files", ".jsonl")
+    if not is_in_json({"files": files}):
+        source |= {key: path.replace("../../", f"{ROOT}/") for key, path in {**source, "files": files}.items()}
+        return len(lines_of(name, "*.messages.base64"))
+    into = folder / "in" / name
+    into.mkdir(parents=True)
+    plain = lines_of(name, "*.messages.jsonl")
+    if name not in OF_RECORDS:
+        source["files"] = f"in/{name}/*.jsonl"
+        (into / "1.jsonl").write_bytes(b"\n".join([*plain, *(text.encode() for text in hostile)]))
+        return len(plain) + len(hostile)
+    source["table"] = f"in/{name}"
+    of_cases = [record_of(line) for line in lines_of(name, "*.records.jsonl")]
+    records = [*(Record(None, line) for line in plain), *of_cases, *hostile_records(hostile)]
+    write_topic(records, into / "1.parquet")
+    return len(records)
+
+
+def lines_of(name: str, files: str) -> list[bytes]:
+    """The lines that are not blank in files of a format's cases."""
+    found = sorted((CASES / name).glob(files))
+    return [line for path in found for line in path.read_bytes().split(b"\n") if line.strip(b" \t\r")]
+
+
+def record_of(line: bytes) -> Record:
+    parts = json.loads(line)
+    return record(parts.get("key"), parts.get("value"), parts.get("topic", "shop"))
+
+
+def landed_messages(folder: Path) -> dict[str, int]:
+    """Of each source the messages that the last run has landed."""
+    results = json.loads((folder / "target/run_results.json").read_text())["results"]
+    counts = {one["unique_id"].rpartition(".")[2]: one["adapter_response"]["rows"] for one in results}
+    return {
+        name.removesuffix("_to_changelog"): count.get("messages")
+        for name, count in counts.items()
+        if name.endswith("_to_changelog")
+    }

@@ -63,7 +63,7 @@ def test_files_are_found_from_the_project(here: Path, runner, files: str, seen: 
     assert ran.code == 0, ran.err
     assert source_of(here / "new/demo")["files"] == seen.replace("HERE", str(here))
     assert "zone" not in source_of(here / "new/demo")
-    assert runner("check", "--project-dir", "new/demo").code == 0
+    assert runner("ls", "-q", "--project-dir", "new/demo", "-s", "source:messages").out == "source:messages\n"
 
 
 def test_a_schema_goes_with_avro(here: Path, runner) -> None:
@@ -73,7 +73,8 @@ def test_a_schema_goes_with_avro(here: Path, runner) -> None:
     assert ran.code == 2 and "error[schema-missing]" in ran.err and "--schema FILE.avsc" in ran.err
     assert runner(*words, "--schema", "record.avsc").code == 0
     assert source_of(here / "demo")["schema"] == ["../record.avsc"]
-    assert runner("check", "--project-dir", "demo").code == 0
+    ran = runner("compile", "-q", "--project-dir", "demo", "-s", "messages_to_changelog")
+    assert ran.code == 0 and "'drs_avro' as format" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def message(value: str, kind: str, rows: int, columns: int = 10) -> str:
     return json.dumps({**HEADER, "mysqlType": {"id": "int", **dict.fromkeys(names, kind)}, "data": data})
 
 
-@pytest.mark.spark
+@pytest.mark.engines
 def test_messages_of_many_rows_land_in_little_memory(project: Callable[..., Path]) -> None:
     sent = [message(*one) for one in SENT]
     folder = project({"project.yml": PROJECT, "in.jsonl": "\n".join(sent)})

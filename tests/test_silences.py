@@ -10,10 +10,11 @@ import pytest
 
 from runner.errors import RunnerWarning
 from runner.project.nodes import Model, Node, SqlText
+from runner.project.unread import unread
 from runner.report import Report
 from runner.run.results import Result
 
-pytestmark = pytest.mark.usefixtures("spark", "interpreted")
+WITH_SPARK = pytest.mark.usefixtures("spark", "interpreted")
 
 # A dialect with each of the mistakes that make a part of all rows null: line -> what no row has.
 WRONG = """\
@@ -29,10 +30,10 @@ key: {names: keys}
 event_time: {at: hdr.at, as: local}
 """
 LACKS = {
-    "acme.yml:5": "updates have no image before the change",
-    "acme.yml:8": "rows have no table name",
-    "acme.yml:9": "rows have no key",
-    "acme.yml:10": "changes have no event time",
+    "formats/acme.yml:5": "updates have no image before the change",
+    "formats/acme.yml:8": "rows have no table name",
+    "formats/acme.yml:9": "rows have no key",
+    "formats/acme.yml:10": "changes have no event time",
 }
 RIGHT = (
     WRONG.replace("row.old", "row.orig")
@@ -40,7 +41,22 @@ RIGHT = (
     .replace("keys}", "pk}")
     .replace("as: local}", "as: local}\nzone: Asia/Shanghai")
 )
-PROJECT = "sources: [{name: orders, format: acme, files: in/*.jsonl}]\n"
+KEYLESS = RIGHT.replace("key: {names: pk}\n", "")
+# A declared key that fits no table; dead letters; and files that are not there at first.
+PROJECT = """\
+sources:
+  - {name: orders, format: acme, files: in/*.jsonl}
+  - {name: right, format: right, files: in/*.jsonl}
+  - name: keyed
+    format: keyless
+    files: in/*.jsonl
+    tables: [{name: order, key: [id]}]
+  - {name: bad, format: right, files: bad/*.jsonl}
+  - {name: of_pattern, format: right, files: later/*.jsonl}
+  - {name: of_folder, format: right, files: folder}
+  - {name: of_deep_pattern, format: right, files: "deep/*/*.jsonl"}
+"""
+PLACES = {"of_pattern": "later/*.jsonl", "of_folder": "folder", "of_deep_pattern": "deep/*/*.jsonl"}
 
 
 def message(act: str = "I", **other: object) -> dict:
@@ -57,8 +73,7 @@ def warnings(text: str) -> dict[str, str]:
     said = [line.strip() for line in text.splitlines()]
     found = [number for number, line in enumerate(said) if line.startswith("warning[never-filled]: ")]
     return {
-        said[number + 1].removeprefix("--> formats/").rpartition(":")[0]: said[number].split(": ", 1)[1]
-        for number in found
+        said[number + 1].removeprefix("--> ").rpartition(":")[0]: said[number].split(": ", 1)[1] for number in found
     }
 
 
@@ -73,6 +88,7 @@ MESSAGES = lines(message(), message("M"), message("M"), message("S"))
 COUNTS = {"updates": 2, "rows": 4, "changes": 3}
 
 
+@WITH_SPARK
 def test_a_part_that_no_row_has_is_a_warning_of_parse_and_of_the_check(project, runner) -> None:
     project({"formats/acme.yml": WRONG, "in/1.jsonl": MESSAGES})
     for words in (["parse", "acme", "in/1.jsonl"], ["formats", "check", "acme", "--messages", "in/1.jsonl"]):
@@ -84,23 +100,60 @@ def test_a_part_that_no_row_has_is_a_warning_of_parse_and_of_the_check(project, 
     assert table.out.splitlines()[-1] == "no errors, 4 warnings; 4 messages: 4 row, 0 ddl, 0 control, 0 dead_letter"
 
 
-def test_a_part_that_no_row_has_is_a_warning_of_a_run(project, runner) -> None:
-    project({"project.yml": PROJECT, "formats/acme.yml": WRONG, "in/1.jsonl": MESSAGES})
+@WITH_SPARK
+def test_of_a_right_spec_and_of_no_messages_nothing_is_said(project, runner) -> None:
+    project({"formats/right.yml": RIGHT, "formats/acme.yml": WRONG, "in/1.jsonl": MESSAGES, "in/2.jsonl": "\n"})
+    for name, file, count in (("right", "in/1.jsonl", 4), ("acme", "in/2.jsonl", 0)):
+        ran = runner("formats", "check", name, "--messages", file)
+        counts = f"{count} messages: {count} row, 0 ddl, 0 control, 0 dead_letter"
+        assert (ran.code, ran.out) == (0, f"all good: 1 format, {counts}\n") and "warning" not in ran.err
+    assert runner("parse", "acme", "in/2.jsonl", "--output", "case").out == "about: The rows of 2.jsonl\nrows: []\n"
+
+
+BAD = ["{", "[]", "[]", message("X"), message("X"), message("X"), message(hdr={})]
+
+
+@WITH_SPARK
+def test_a_run_warns_of_what_just_landed_and_of_files_that_were_never_there(project, runner) -> None:
+    formats = {"formats/acme.yml": WRONG, "formats/right.yml": RIGHT, "formats/keyless.yml": KEYLESS}
+    files = {"in/1.jsonl": MESSAGES, "bad/1.jsonl": lines(message(), *BAD), "later/.keep": "", "folder/.keep": ""}
+    root = project({"project.yml": PROJECT, **formats, **files})
     ran = runner("run")
-    assert ran.code == 0 and warnings(ran.err) == expected(COUNTS)
+    said = warnings(ran.err)
+    assert ran.code == 0 and said.pop("project.yml:7") == "4 of 4 rows have no key, though the format says where"
+    assert said == expected(COUNTS)
     assert "WARN streaming model orders_to_changelog [4 messages: 4 row in" in ran.err
-    assert ran.err.splitlines()[-1].endswith("Done. PASS=6 WARN=1 ERROR=0 SKIP=0 TOTAL=7")
-    assert "WARN=0" in runner("run", "-s", "orders_to_changelog").err, "nothing new, nothing to warn of"
+    assert "OK streaming model right_to_changelog [4 messages: 4 row in" in ran.err
+    dead = "8 messages: 1 row, 7 dead_letter (3 unknown-op, 2 not-an-object, 1 no-op and 1 more) in"
+    assert f"WARN streaming model bad_to_changelog [{dead}" in ran.err
+    assert "WARN=6 ERROR=0 " in ran.err.splitlines()[-1]
+
+    def statuses_of_run(are_waiting: bool) -> dict[str, tuple[str, dict, int]]:
+        ran = runner("run", "-s", "config.materialized:streaming", "--log-format", "json")
+        assert ran.code == 0
+        for place in PLACES.values():
+            assert (f'no file matches \\"{root / place}\\"' in ran.err) is are_waiting
+        finished = [one for one in map(json.loads, ran.err.splitlines()) if one["event"] == "finished"]
+        told = {one["name"].removesuffix("_to_changelog"): one for one in finished}
+        return {name: (one["status"], one["reasons"], one["rows"]["dead_letter"]) for name, one in told.items()}
+
+    others = dict.fromkeys(("orders", "right", "keyed", "bad"), ("success", {}, 0))
+    assert statuses_of_run(True) == {**others, **dict.fromkeys(PLACES, ("warn", {}, 0))}
+    # Later files, and a message that is understood after those that were not.
+    later = {f"{place}/2.jsonl": lines(message()) for place in ("bad", "later", "folder", "deep/day")}
+    project({"project.yml": PROJECT, **later})
+    for _ in range(2):
+        assert statuses_of_run(False) == {**others, **dict.fromkeys(PLACES, ("success", {}, 0))}
 
 
-def test_a_right_spec_is_silent(project, runner) -> None:
-    project({"project.yml": PROJECT, "formats/acme.yml": RIGHT, "in/1.jsonl": MESSAGES})
-    ran = runner("formats", "check", "acme", "--messages", "in/1.jsonl")
-    assert ran == (0, "all good: 1 format, 4 messages: 4 row, 0 ddl, 0 control, 0 dead_letter\n", "")
-    ran = runner("run")
-    assert ran.code == 0 and "WARN=0" in ran.err and warnings(ran.err) == {}
+@WITH_SPARK
+def test_dead_letters_of_parse_have_their_reasons(project, runner) -> None:
+    project({"formats/right.yml": RIGHT, "in/1.jsonl": lines(message(), *BAD)})
+    told = "7 of 8 messages cannot be understood: 3 unknown-op, 2 not-an-object, 1 no-op and 1 more"
+    assert told in runner("parse", "right", "in/1.jsonl").err
 
 
+@WITH_SPARK
 def test_one_row_that_has_the_part_is_enough(project, runner) -> None:
     spec = RIGHT.replace("event_time: {at: hdr.at", "event_time: {at: time")
     rare = message("M", time="2024-05-01 10:00:00")
@@ -109,13 +162,7 @@ def test_one_row_that_has_the_part_is_enough(project, runner) -> None:
     assert warnings(runner("parse", "acme", "in/1.jsonl").err) == {}
 
 
-def test_of_no_messages_nothing_is_missing(project, runner) -> None:
-    project({"formats/acme.yml": WRONG, "in/1.jsonl": "\n"})
-    ran = runner("formats", "check", "acme", "--messages", "in/1.jsonl")
-    assert ran == (0, "all good: 1 format, 0 messages: 0 row, 0 ddl, 0 control, 0 dead_letter\n", "")
-    assert runner("parse", "acme", "in/1.jsonl", "--output", "case").out == "about: The rows of 1.jsonl\nrows: []\n"
-
-
+@WITH_SPARK
 def test_what_a_format_leaves_open_is_not_missed(project, runner) -> None:
     """A value that some cases leave out, images of halves, and what a spec does not name at all."""
     spec = RIGHT.replace("M: update", "M: {row: update, half: after}").replace("before: row.orig", "before: row.old")
@@ -127,19 +174,11 @@ def test_what_a_format_leaves_open_is_not_missed(project, runner) -> None:
     assert runner("formats", "check", "acme", "--messages", "in/1.jsonl").err == ""
 
 
-def test_a_declared_key_that_fits_no_table(project, runner) -> None:
-    spec = RIGHT.replace("key: {names: pk}\n", "")
-    tables = "[{name: order, key: [id]}]"
-    text = f"sources:\n  - name: orders\n    format: acme\n    files: in/*.jsonl\n    tables: {tables}\n"
-    project({"project.yml": text, "formats/acme.yml": spec, "in/1.jsonl": MESSAGES})
-    ran = runner("run", "-s", "orders_to_changelog")
-    assert "4 of 4 rows have no key" in ran.err and "--> project.yml:5:" in ran.err
-
-
+@WITH_SPARK
 def test_images_that_hold_no_column(project, runner) -> None:
     project({"formats/acme.yml": f"{RIGHT}drop: [id, v]\neach: [row.new, row.orig]\n", "in/1.jsonl": MESSAGES})
     said = warnings(runner("parse", "acme", "in/1.jsonl").err)
-    assert said["acme.yml:6"] == "4 of 4 rows have no column in their images, though the format says where"
+    assert said["formats/acme.yml:6"] == "4 of 4 rows have no column in their images, though the format says where"
 
 
 def test_messages_are_for_the_check_of_one_format(project, runner) -> None:
@@ -149,37 +188,6 @@ def test_messages_are_for_the_check_of_one_format(project, runner) -> None:
     ran = runner("formats", "check", "--messages", "in/1.jsonl")
     assert ran.code == 2 and "hint: runner formats check NAME --messages in/1.jsonl" in ran.err
     assert "error[file-missing]" in runner("formats", "check", "acme", "--messages", "in/2.jsonl").err
-
-
-def test_dead_letters_of_a_run_have_their_reasons_in_its_line(project, runner) -> None:
-    bad = ["{", "[]", "[]", message("X"), message("X"), message("X"), message(hdr={})]
-    project({"project.yml": PROJECT, "formats/acme.yml": RIGHT, "in/1.jsonl": lines(message(), *bad)})
-    ran = runner("run", "-s", "orders_to_changelog")
-    said = "WARN streaming model orders_to_changelog [8 messages: 1 row, 7 dead_letter (3 unknown-op, 2 not-an-object, "
-    assert ran.code == 0 and f"{said}1 no-op and 1 more) in" in ran.err and "PASS=0 WARN=1" in ran.err
-    told = "7 of 8 messages cannot be understood: 3 unknown-op, 2 not-an-object, 1 no-op and 1 more"
-    assert told in runner("parse", "acme", "in/1.jsonl").err
-
-
-def test_dead_letters_that_landed_before_are_no_news(project, runner) -> None:
-    root = project({"project.yml": PROJECT, "formats/acme.yml": RIGHT, "in/1.jsonl": lines(message("X"))})
-    assert "1 dead_letter (1 unknown-op)" in runner("run", "-s", "orders_to_changelog").err
-    (root / "in/2.jsonl").write_text(lines(message()))
-    ran = runner("run", "-s", "orders_to_changelog", "--log-format", "json")
-    event = next(one for one in map(json.loads, ran.err.splitlines()) if one["event"] == "finished")
-    assert (event["status"], event["reasons"], event["rows"]["dead_letter"]) == ("success", {}, 0)
-
-
-@pytest.mark.parametrize("place", ["in/*.jsonl", "in", "in/*/*.jsonl"])
-def test_a_source_without_files_is_a_warning_until_it_has_some(project, runner, place: str) -> None:
-    root = project({"project.yml": PROJECT.replace("in/*.jsonl", place), "formats/acme.yml": RIGHT, "in/.keep": ""})
-    for _ in range(2):
-        ran = runner("run", "-s", "orders_to_changelog")
-        assert ran.code == 0 and f'no file matches "{root / place}"' in ran.err and "PASS=0 WARN=1" in ran.err
-    (root / "in/day").mkdir()
-    (root / ("in/day/1.jsonl" if "*/" in place else "in/1.jsonl")).write_text(lines(message()))
-    assert "WARN=0" in runner("run", "-s", "orders_to_changelog").err
-    assert "WARN=0" in runner("run", "-s", "orders_to_changelog").err, "it had some"
 
 
 # --- files that nothing reads
@@ -192,21 +200,19 @@ UNREAD = (
 READ = ("models/a.sql", "macros/a.sql", "tests/a/compiled.sql", "tests/a.py", "docs/seeds/a.csv", "docs/packages.yml")
 
 
+@WITH_SPARK
 def test_files_that_nothing_reads_are_a_warning(project, runner) -> None:
     files = dict.fromkeys(READ, "{# #} select 1 as a")
     root = project({**files, "macros/a.sql": "{% macro a() %}{% endmacro %}"})
     (root / "analyses").mkdir()
-    assert runner("check").out.startswith("all good: ")
+    assert list(unread(root)) == []
     project(dict.fromkeys(UNREAD, ""))
-    ran = runner("check")
-    said = [line for line in ran.err.splitlines() if not line.startswith("  hint: ")]
-    expected = [(f'warning[files-unread]: nothing reads "{path}"', f"  --> {path}") for path in UNREAD]
-    assert said == [line for pair in expected for line in pair]
-    assert ran.err.count("\n  hint: ") == len(UNREAD)
-    assert ran.code == 0 and ran.out.startswith(f"no errors, {len(UNREAD)} warnings: ")
     for command in ("run", "build"):
         ran = runner(command, "-s", "a")
-        assert ran.code == 0 and ran.err.count("warning[files-unread]") == len(UNREAD)
+        said = [line for line in ran.err.splitlines() if line.startswith(("warning[", "  --> "))]
+        expected = [(f'warning[files-unread]: nothing reads "{path}"', f"  --> {path}") for path in UNREAD]
+        assert ran.code == 0 and said == [line for pair in expected for line in pair]
+        assert ran.err.count("\n  hint: ") == len(UNREAD)
         counts = f"PASS=1 WARN={len(UNREAD)} ERROR=0 SKIP=0 TOTAL={len(UNREAD) + 1}"
         assert ran.err.splitlines()[-1].endswith(f"Done. {counts}")
 
@@ -218,17 +224,24 @@ def test_files_that_nothing_reads_are_a_warning(project, runner) -> None:
         ("macros/a/b.sql", "{%- macro generate_alias_name() -%}x{%- endmacro -%}", "generate_alias_name"),
     ],
 )
-def test_what_dbt_looks_for_by_name(project, runner, path: str, text: str, name: str) -> None:
-    project({path: text})
-    ran = runner("check")
-    assert ran.code == 0 and f'nothing looks for "{name}"\n  --> {path}\n  hint: ' in ran.err
-    assert ran.out.startswith("no errors, 1 warning: ")
+def test_what_dbt_looks_for_by_name(project, path: str, text: str, name: str) -> None:
+    (warning,) = unread(project({path: text}))
+    assert f'nothing looks for "{name}"' in warning.message and str(warning.where) == path and warning.hint
 
 
-def test_warnings_are_yellow_and_events(project, runner) -> None:
-    project({"analyses/a.sql": ""})
-    event = json.loads(runner("check", "--log-format", "json").err)
-    assert (event["event"], event["code"], event["where"]) == ("warning", "files-unread", "analyses/a.sql")
+def test_warnings_of_the_check_are_counted_and_events(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.commands.formats.check_formats", lambda *_: [])  # those of the project are no matter
+    project({"analyses/a.sql": "", "packages.yml": ""})
+    ran = runner("check", "--log-format", "json")
+    events = [json.loads(line) for line in ran.err.splitlines()]
+    assert [(event["event"], event["code"], event["where"]) for event in events] == [
+        ("warning", "files-unread", "analyses/a.sql"),
+        ("warning", "files-unread", "packages.yml"),
+    ]
+    assert ran.code == 0 and ran.out.startswith("no errors, 2 warnings: ")
+
+
+def test_warnings_are_yellow() -> None:
     stderr = io.StringIO()
     report = Report(color=True, stderr=stderr)
     report.warn(RunnerWarning("x-y", "z"))

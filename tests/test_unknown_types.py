@@ -13,6 +13,7 @@ from runner.project.inputs import TableSettings
 from runner.run.unknown_types import FEW_ROWS
 from runner.spec.formats import FormatFolders
 from tests.conftest import Ran
+from tests.small_format import SMALL
 
 ROOT = Path(__file__).parent.parent
 FORMATS = FormatFolders((ROOT / "formats",))
@@ -20,7 +21,7 @@ SOURCES = """
 name: notes
 sources:
   - name: shop
-    format: canal
+    format: typed
     files: in/*
     tables: [{name: shop.t, columns: {declared: varchar}}]
 """
@@ -32,8 +33,8 @@ def row(table: str, **types: str | None) -> dict[str, object]:
 
 
 def message(table: str, types: Mapping[str, str]) -> bytes:
-    head = {"database": "shop", "table": table, "type": "INSERT", "isDdl": False, "mysqlType": types}
-    return json.dumps({**head, "data": [dict.fromkeys(types, "1")]}).encode() + b"\n"
+    sent = {"op": "insert", "db": "shop", "table": table, "types": types, "row": dict.fromkeys(types, "1")}
+    return json.dumps(sent).encode() + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -66,23 +67,23 @@ def test_declared_columns_do_not_count(name: tuple[str, ...], known: bool) -> No
 
 
 @pytest.mark.usefixtures("spark", "interpreted")
-@pytest.mark.parametrize("few_rows", [FEW_ROWS, 0])
 def test_a_run_notes_the_unknown_types_of_what_it_has_landed(
-    project: Callable[..., Path], runner: Callable[..., Ran], few_rows: int, monkeypatch: pytest.MonkeyPatch
+    project: Callable[..., Path], runner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.run.unknown_types.FEW_ROWS", few_rows)
+    """Of few rows, and of those that are too many to be looked at one by one."""
     first = [
         message("t", {"a": "hstore", "b": "hstore", "c": "varchar(10)", "declared": "hstore"}),
         message("u", {"a": "hstore", "b": "int"}),
         message("u", {"a": "int"}),
     ]
-    folder = project({"project.yml": SOURCES, "in/1.jsonl": b"".join(first)})
-    ran = runner("run", "-s", "shop_to_changelog")
-    assert ran.code == 0 and ran.err.count("is in no table of types") == 1 and NOTE in ran.err, ran.err
-    (folder / "in/2.jsonl").write_bytes(message("u", {"a": "int"}))
-    ran = runner("run", "-s", "shop_to_changelog")
-    assert ran.code == 0 and "no table of types" not in ran.err, ran.err
-
-    ran = runner("parse", "canal", "in/1.jsonl")
+    spec = f"{SMALL}types: {{at: types, table: mysql}}\n"
+    folder = project({"project.yml": SOURCES, "formats/typed.yml": spec})
+    (folder / "in").mkdir()
+    for number, (messages, few_rows) in enumerate([(first, FEW_ROWS), (first[2:], FEW_ROWS), (first, 0)]):
+        monkeypatch.setattr("runner.run.unknown_types.FEW_ROWS", few_rows)
+        (folder / f"in/{number}.jsonl").write_bytes(b"".join(messages))
+        ran = runner("run", "-s", "shop_to_changelog")
+        assert ran.code == 0 and ran.err.count("no table of types") == ran.err.count(NOTE) == (messages is first)
+    ran = runner("parse", "typed", "in/0.jsonl")
     note = NOTE.replace("shop.t.b, shop.u.a", "shop.t.b, shop.t.declared, shop.u.a")
     assert ran.code == 0 and f"{note}\n" in ran.err and len(ran.out.splitlines()) == 3, ran.err

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet
@@ -87,14 +85,31 @@ def expected(table: dict[str, Kind], op: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.usefixtures("spark")
-def test_rows_of_many_columns_are_as_those_of_few(project: Callable[..., Path]) -> None:
-    tables = [(columns(width), op) for width in WIDTHS for op in ("INSERT", "UPDATE")]
-    folder = project({"project.yml": PROJECT, "in.jsonl": "\n".join(message(table, op) for table, op in tables)})
-    assert main(["run", "-s", "app_to_changelog"]) == 0
-    landed = pyarrow.parquet.read_table(folder / "warehouse/app_to_changelog").to_pylist()
-    landed.sort(key=lambda row: row["seq"]["arrival"])
-    for row, (table, op) in zip(landed, tables, strict=True):
+TABLES = [(columns(width), op) for width in WIDTHS for op in ("INSERT", "UPDATE")]
+
+
+def like_number(width: int) -> str:
+    """An insert of texts in binary columns, of which one looks like a number."""
+    names = [f"c{number}" for number in range(width)]
+    data = [{**dict.fromkeys(names, "a"), "c0": "7"}]
+    types = dict.fromkeys(names, "binary(3)")
+    return json.dumps({**HEADER, "type": "INSERT", "pkNames": [], "mysqlType": types, "data": data})
+
+
+@pytest.fixture(scope="module")
+def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The rows of TABLES, then those of texts that look like numbers."""
+    folder = tmp_path_factory.mktemp("wide")
+    (folder / "project.yml").write_text(PROJECT)
+    sent = [*(message(table, op) for table, op in TABLES), *map(like_number, (10, 1_001))]
+    (folder / "in.jsonl").write_text("\n".join(sent))
+    assert main(["run", "--project-dir", str(folder), "-s", "app_to_changelog"]) == 0
+    found = pyarrow.parquet.read_table(folder / "warehouse/app_to_changelog").to_pylist()
+    return sorted(found, key=lambda row: row["seq"]["arrival"])
+
+
+def test_rows_of_many_columns_are_as_those_of_few(landed: list[dict[str, Any]]) -> None:
+    for row, (table, op) in zip(landed[:-2], TABLES, strict=True):
         meta = dict(row["meta"])
         images = {name: row[name] and dict(row[name]) for name in ("key", "before", "after")}
         got = {**row, **images, **{flag: meta.get(flag) for flag in ("as_sent", "ambiguous_times")}}
@@ -102,17 +117,7 @@ def test_rows_of_many_columns_are_as_those_of_few(project: Callable[..., Path]) 
         assert {name: got[name] for name in want} == want, (len(table), op)
 
 
-@pytest.mark.usefixtures("spark")
-def test_texts_that_look_like_numbers_are_not_looked_up_in_very_wide_rows(project: Callable[..., Path]) -> None:
+def test_texts_that_look_like_numbers_are_not_looked_up_in_very_wide_rows(landed: list[dict[str, Any]]) -> None:
     """The bytes of a text `7` are known to be a text in a row of few columns."""
-    sent = []
-    for width in (10, 1_001):
-        names = [f"c{number}" for number in range(width)]
-        types = dict.fromkeys(names, "binary(3)")
-        data = [{**dict.fromkeys(names, "a"), "c0": "7"}]
-        sent.append(json.dumps({**HEADER, "type": "INSERT", "pkNames": [], "mysqlType": types, "data": data}))
-    folder = project({"project.yml": PROJECT, "in.jsonl": "\n".join(sent)})
-    assert main(["run", "-s", "app_to_changelog"]) == 0
-    landed = pyarrow.parquet.read_table(folder / "warehouse/app_to_changelog").to_pylist()
-    values = {len(row["after"]): (dict(row["after"])["c0"], dict(row["meta"]).get("as_sent")) for row in landed}
+    values = {len(row["after"]): (dict(row["after"])["c0"], dict(row["meta"]).get("as_sent")) for row in landed[-2:]}
     assert values == {10: (in_base64("7"), None), 1_001: ("7", "c0")}
