@@ -19,7 +19,7 @@ import pytest
 from runner.cli import main
 from tests.spark_fixtures import batches_in_files
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = [pytest.mark.engines, pytest.mark.usefixtures("interpreted")]
 ROOT = Path(__file__).parent.parent
 STORAGES = ("parquet", "delta", "iceberg")
 MESSAGES_OF_A_FILE = 2_000
