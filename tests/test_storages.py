@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +43,14 @@ CHANGES = {
         "(cast(null as int), 'N', 0.5) as t(k, v, w)"
     ),
     "removed": "select k, v from values (2, 'B'), (3, 'c'), (cast(null as int), 'N') as t(k, v)",
-    "retyped": "select k, v, cast(w as string) as w from values (2, 'B', 2.0) as t(k, v, w)",
 }
-BEFORE = [{"k": None, "v": "n", "w": None}, {"k": 1, "v": "a", "w": "1.5"}, {"k": 2, "v": "b", "w": "2.5"}]
 ADDED = [
     {"k": None, "v": "N", "w": "0.5"},
     {"k": 1, "v": "a", "w": "1.5"},
     {"k": 2, "v": "B", "w": "2.0"},
     {"k": 3, "v": "c", "w": None},
 ]
-# Mode and change -> the rows afterwards; where they are those before, it is refused.
+# Mode and change -> the rows afterwards.
 AFTERWARDS = {
     ("ignore", "added"): ADDED,
     ("append_new_columns", "added"): [{**row, "more.of it": None if row["k"] == 1 else {"x y": 1}} for row in ADDED],
@@ -61,18 +58,14 @@ AFTERWARDS = {
         {**row, "w": "1.5" if row["k"] == 1 else "2.5" if row["k"] == 2 else None} for row in ADDED
     ],
     ("sync_all_columns", "removed"): [{"k": row["k"], "v": row["v"]} for row in ADDED],
-    ("sync_all_columns", "retyped"): BEFORE,
 }
 
 
 def test_columns_that_change(lake: Lake) -> None:
-    retyped = 'the columns of "{}" have changed (with another type: w (decimal(2,1), now string))'
     for (mode, change), afterwards in AFTERWARDS.items():
         name = f"{mode}_{change}"
         lake.tables.replace_keyed(name, OLD, ["k"], layout_of({}, "", {}))
-        with pytest.raises(QueryFailed) if afterwards is BEFORE else nullcontext() as refused:
-            lake.tables.apply_increment(name, CHANGES[change], ["k"], mode)
-        assert not refused or refused.value.message.startswith(retyped.format(name))
+        lake.tables.apply_increment(name, CHANGES[change], ["k"], mode)
         assert lake.rows_of(name) == afterwards, name
 
 
@@ -99,7 +92,8 @@ def test_what_may_change(mode: str, change: str) -> None:
     if columns:
         assert columns_after("m", WAS, SENT[change], ["k"], mode) == columns
     else:
-        with pytest.raises(QueryFailed, match=r'the columns of "m" have changed .*--full-refresh rebuilds it'):
+        said = r"\(with another type: w \(int, now string\)\)" if change == "retyped" else r"\((new|gone): .*\)"
+        with pytest.raises(QueryFailed, match=rf'the columns of "m" have changed {said}: --full-refresh rebuilds it'):
             columns_after("m", WAS, SENT[change], ["k"], mode)
 
 
@@ -158,7 +152,7 @@ def test_what_fails_leaves_the_table_as_it_was(lake: Lake) -> None:
     contract = Contract({"id": "bigint", "amount": "decimal(5,2)"}, ("id",))
     promised = "select cast(1.5 as decimal(5, 2)) as amount, {} as ID"
     tables.replace("promised", tables.promised("promised", promised.format("1L"), contract))
-    with pytest.raises(QueryFailed, match='the contract of "promised" is broken: null in "id": nothing was written'):
+    with pytest.raises(QueryFailed, match='the contract of "promised" is broken: null in "ID": nothing was written'):
         tables.replace("promised", tables.promised("promised", promised.format("cast(null as bigint)"), contract))
     assert lake.rows_of("promised") == [{"amount": "1.50", "ID": 1}]
 
