@@ -243,6 +243,19 @@ class Broker:
         for future in sent:
             future.get()
 
+    def produce_in_transactions(self, topic: str, transactions: Iterable[tuple[list[Message], bool]]) -> None:
+        """Sends each list in a transaction, which is then committed or aborted."""
+        settings = producer_settings(self.servers) | {"transactional.id": topic}
+        producer = self._kafka.clients.producer.KafkaProducer(settings)
+        producer.initTransactions()
+        for messages, is_good in transactions:
+            producer.beginTransaction()
+            for message in messages:
+                producer.send(self._record(topic, message))
+            producer.flush()
+            producer.commitTransaction() if is_good else producer.abortTransaction()
+        producer.close()
+
     def _partition(self, name: str, number: int) -> Any:
         return self._kafka.common.TopicPartition(name, number)
 

@@ -17,7 +17,7 @@ import pytest
 from runner.cli import main
 from runner.engine.kafka import topics_now
 from runner.project.topics import KAFKA_KEYS
-from tests import engines, pages
+from tests import pages
 from tests.conftest import Ran
 from tests.engines import HOST, PASSWORD, PLAIN_LOGIN, Broker, Message, free_port
 from tests.spark_fixtures import batches_in_files, rows
@@ -112,20 +112,18 @@ def landed_once(
     broker: Broker, spark: object, interpreted: None, lean: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A project of all these sources, after their first build."""
-    both = [
-        Message(message(number).encode(), timestamp=BEGAN + 1000 * number, partition=number % 2) for number in range(6)
-    ]
-    read_whole = [name for name in REACH if name not in ("listed", "matched")]
-    for name in (*read_whole, "listed_a", "listed_b", "shop.orders"):
+    each_second = {number: BEGAN + 1000 * number for number in range(6)}
+    both = [one for number, at in each_second.items() for one in numbered([number], number % 2, timestamp=at)]
+    sent = dict.fromkeys([*REACH.keys() - {"listed", "matched"}, "listed_a", "listed_b", "shop.orders"], both)
+    sent |= {name: numbered(numbers) for name, numbers in STORIES.items()}
+    for name, messages in sent.items():
         broker.create_topic(name, partitions=2)
-        broker.produce(name, both)
-    for name, numbers in STORIES.items():
-        broker.create_topic(name, partitions=2)
-        broker.produce(name, numbered(numbers))
+        broker.produce(name, messages)
     broker.create_topic("origins")
     broker.produce("origins", ORIGINS)
     broker.create_topic("transactions")
-    produce_in_transactions(broker, "transactions", [([0, 1], True), ([2], False), ([3], True)])
+    transactions = [(numbered([0, 1]), True), (numbered([2]), False), (numbered([3]), True)]
+    broker.produce_in_transactions("transactions", transactions)
     folder = tmp_path_factory.mktemp("landed")
     write_project(folder, broker)
     with pytest.MonkeyPatch.context() as patch:
@@ -147,20 +145,6 @@ def landing(landed_once: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch) 
 def write_project(folder: Path, broker: Broker, **changed: dict) -> None:
     sources = [source(broker, name, **settings | changed.get(name, {})) for name, settings in KAFKA.items()]
     (folder / "project.yml").write_text(project_of(*sources)["project.yml"])
-
-
-def produce_in_transactions(broker: Broker, topic: str, transactions: list[tuple[list[int], bool]]) -> None:
-    producer = broker._kafka.clients.producer.KafkaProducer(
-        engines.producer_settings(broker.servers) | {"transactional.id": topic}
-    )
-    producer.initTransactions()
-    for numbers, is_good in transactions:
-        producer.beginTransaction()
-        for one in numbered(numbers):
-            producer.send(broker._record(topic, one))
-        producer.flush()
-        producer.commitTransaction() if is_good else producer.abortTransaction()
-    producer.close()
 
 
 def test_what_a_source_reads(broker: Broker, landing: Callable[..., None], runner: Runner, capsys: Captured) -> None:
@@ -222,16 +206,14 @@ def test_where_a_message_was(capsys: Captured) -> None:
         {"key": "ü", "value": "ß"},
     ]
     place = {"topic": "origins", "partition": 0, "file": None, "block": None}
+    told = (
+        ("2023-11-14T22:13:20Z", "schlüssel", headers),
+        ("2023-11-14T22:13:20.001Z", "/v8=", [{"key": "none", "value": None}]),
+        ("2023-11-14T22:13:20.002Z", None, None),
+    )
     assert [row["origin"] for row in found] == [
-        {**place, "offset": 0, "timestamp": "2023-11-14T22:13:20Z", "key": "schlüssel", "headers": headers},
-        {
-            **place,
-            "offset": 1,
-            "timestamp": "2023-11-14T22:13:20.001Z",
-            "key": "/v8=",
-            "headers": [{"key": "none", "value": None}],
-        },
-        {**place, "offset": 2, "timestamp": "2023-11-14T22:13:20.002Z", "key": None, "headers": None},
+        {**place, "offset": number, "timestamp": at, "key": key, "headers": sent}
+        for number, (at, key, sent) in enumerate(told)
     ]
 
 
