@@ -75,9 +75,9 @@ def add_messages(folder: Path, formats: Sequence[str], part: int) -> None:
     """Adds half of the messages of the formats' cases; both halves together are all of them."""
     for name in formats:
         (folder / "in" / name).mkdir(parents=True, exist_ok=True)
-        paths = sorted((ROOT / "formats/cases" / name).glob("*.messages.*"))[part::2]
-        lines = b"\n".join(path.read_bytes() for path in paths)
-        (folder / f"in/{name}/{part}{paths[0].suffix}").write_bytes(lines)
+        cases, ending = ROOT / "formats/cases" / name, "base64" if name.endswith("avro") else "jsonl"
+        lines = [path.read_bytes() for path in sorted(cases.glob(f"*.messages.{ending}"))[part::2]]
+        (folder / f"in/{name}/{part}.{ending}").write_bytes(b"\n".join(lines))
 
 
 def all_rows(runner: Runner, storage: str, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
