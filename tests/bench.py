@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fastavro
 import pyarrow
@@ -137,11 +137,8 @@ def _open(spark: Spark, job: Job, source: Source) -> CompiledNode:
 def _fastavro(format_name: str) -> Callable[[], float]:
     """The seconds that fastavro would take for all messages, alone in this process; it reads an eighth of them."""
     schema = avro_schema()
-    messages = [
-        value
-        for path in sorted((WORK / format_name).glob("*"))
-        for value in pyarrow.parquet.read_table(path)["value"].to_pylist()
-    ][::8]
+    tables = [pyarrow.parquet.read_table(path) for path in sorted((WORK / format_name).glob("*"))]
+    messages = [value for table in tables for value in table["value"].to_pylist()][::8]
 
     def read() -> None:
         for message in messages:
@@ -206,9 +203,8 @@ def main() -> None:
             print(f"{name:32} {value:10.2f}", flush=True)
         figures |= found
         # After each part: a figure that fails does not take the others with it.
-        (ROOT / "target" / "bench.json").write_text(
-            json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=1) + "\n"
-        )
+        rounded = {name: round(value, 3) for name, value in figures.items()}
+        (ROOT / "target" / "bench.json").write_text(json.dumps(rounded, indent=1) + "\n")
     shutil.rmtree(WORK / "warehouse", ignore_errors=True)
 
 
@@ -237,7 +233,7 @@ def all_figures(data: Path) -> Iterator[dict[str, float]]:
 def compared(format_name: str, figure: str, baseline: str, megabytes: float) -> dict[str, float]:
     """A figure beside its baseline: throughput of both, and the median of the rounds' ratios."""
     megabytes = MEGABYTES if baseline == "fastavro" else megabytes
-    rounds = _measured(format_name, figure)
+    rounds = measured_by("tests.bench", format_name, figure)
     return {
         f"{format_name}.{figure}_mb_s": megabytes / statistics.median(own for _, own in rounds),
         f"{format_name}.{figure}_vs_{baseline}": statistics.median(bare / own for bare, own in rounds),
@@ -249,9 +245,9 @@ def cold_figures() -> dict[str, float]:
     """What a process pays before it is warm: the first landing beside the last, the first bare parse beside the last,
     and a whole run of a few messages. Beside it the seconds that a warm process needs to analyse and to plan.
     """
-    first, *_, last = _measured("canal", "cold")
-    first_bare, *_, last_bare = _measured("canal", "cold_bare")
-    analysis, planning = _measured("canal", "planning")
+    first, *_, last = measured_by("tests.bench", "canal", "cold")
+    first_bare, *_, last_bare = measured_by("tests.bench", "canal", "cold_bare")
+    analysis, planning = measured_by("tests.bench", "canal", "planning")
     return {
         "canal.cold_140mb_vs_warm": first / last,
         "canal.bare_cold_vs_warm": first_bare / last_bare,
@@ -273,23 +269,20 @@ def twelve_messages() -> float:
     return statistics.median(_seconds(lambda: _python("-m", "runner.cli", *words)) for _ in range(3))
 
 
-def _measured(format_name: str, figure: str) -> list:
-    """What a process of its own measures."""
-    return json.loads(_python("-m", "tests.bench", format_name, figure).splitlines()[-1])
+def measured_by(module: str, *words: str) -> Any:
+    """What a process of its own measures: the last line that it prints, JSON."""
+    command = [sys.executable, "-m", module, *words]
+    ran = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(ran.stdout.splitlines()[-1])
 
 
 def command_figures() -> dict[str, float]:
     """Seconds of commands that start no JVM, as whole processes."""
-    commands = {
-        "cli.help_s": ["--help"],
-        "cli.ls_s": ["ls"],
-        "cli.compile_s": ["compile", "-s", "canal_to_changelog", "-q"],
-        "cli.check_s": ["check"],
-    }
-    return {
-        name: statistics.median(_seconds(partial(_runner, *words)) for _ in range(5))
-        for name, words in commands.items()
-    }
+    runner = ("-m", "runner.cli", "--project-dir", str(WORK))
+    compiled = ["compile", "-s", "canal_to_changelog", "-q"]
+    commands = {"cli.help_s": ["--help"], "cli.ls_s": ["ls"], "cli.compile_s": compiled, "cli.check_s": ["check"]}
+    each = {name: partial(_python, *runner, *words) for name, words in commands.items()}
+    return {name: statistics.median(_seconds(run) for _ in range(5)) for name, run in each.items()}
 
 
 def memory_figures(data: Path) -> dict[str, float]:
@@ -314,21 +307,8 @@ def memory_figures(data: Path) -> dict[str, float]:
 
 def _peak_of_run() -> tuple[float, float]:
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "runner.cli",
-            "--project-dir",
-            str(WORK),
-            "-q",
-            "run",
-            "--full-refresh",
-            "-s",
-            "canal_to_changelog",
-        ],
-        cwd=ROOT,
-    )
+    words = ("--project-dir", str(WORK), "-q", "run", "--full-refresh", "-s", "canal_to_changelog")
+    process = subprocess.Popen([sys.executable, "-m", "runner.cli", *words], cwd=ROOT)
     peak = 0.0
     while process.poll() is None:
         peak = max(peak, *(_peak_mb(pid) for pid in _descendants(process.pid)), 0.0)
@@ -340,12 +320,10 @@ def _peak_of_run() -> tuple[float, float]:
 
 def _descendants(pid: int) -> list[int]:
     try:
-        children = [
-            int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()
-        ]
+        texts = [(task / "children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:
         return []
-    return [pid, *(d for child in children for d in _descendants(child))]
+    return [pid, *(one for text in texts for child in text.split() for one in _descendants(int(child)))]
 
 
 def _peak_mb(pid: int) -> float:
@@ -354,10 +332,6 @@ def _peak_mb(pid: int) -> float:
     except OSError:
         return 0.0
     return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM")), 0.0)
-
-
-def _runner(*words: str) -> None:
-    _python("-m", "runner.cli", "--project-dir", str(WORK), *words)
 
 
 def _python(*words: str) -> str:

@@ -159,10 +159,8 @@ def dataworks_messages(number: int, draw: random.Random) -> list[dict]:
         case "DELETE":
             return [_dataworks_message(number, kind, row, None)]
         case _:
-            return [
-                _dataworks_message(number, "UPDATE_BEFOR", old, None),
-                _dataworks_message(number, "UPDATE_AFTER", None, row),
-            ]
+            halves = (("UPDATE_BEFOR", old, None), ("UPDATE_AFTER", None, row))
+            return [_dataworks_message(number, *half) for half in halves]
 
 
 def _dataworks_message(number: int, op: str, before: dict | None, after: dict | None) -> dict:
@@ -188,11 +186,9 @@ def _dataworks_message(number: int, op: str, before: dict | None, after: dict | 
     }
 
 
-JSON_MESSAGES: dict[str, Messages] = {
-    "canal": canal_messages,
-    "oms_default": oms_default_messages,
-    "dataworks": dataworks_messages,
-}
+JSON_MESSAGES: dict[str, Messages] = dict(
+    canal=canal_messages, oms_default=oms_default_messages, dataworks=dataworks_messages
+)
 
 
 def write_avro(folder: Path, megabytes: int) -> None:
@@ -204,10 +200,8 @@ def write_avro(folder: Path, megabytes: int) -> None:
     folder.mkdir(parents=True)
     for number in range(4):
         part = pyarrow.array(messages[number::4], pyarrow.binary())
-        table = pyarrow.table(
-            {"value": part, "offset": pyarrow.array(range(number, len(messages), 4), pyarrow.int64())}
-        )
-        pyarrow.parquet.write_table(table, folder / f"{number}.parquet")
+        offsets = pyarrow.array(range(number, len(messages), 4), pyarrow.int64())
+        pyarrow.parquet.write_table(pyarrow.table({"value": part, "offset": offsets}), folder / f"{number}.parquet")
 
 
 def avro_schema() -> object:
@@ -242,25 +236,15 @@ def _avro_message(number: int, draw: random.Random) -> dict:
 def _avro_row(number: int, draw: random.Random) -> list[dict]:
     row = _row(number, draw)
     day, clock = row["updated_at"].split(" ")
-    values = {
-        **row,
-        **{name: int(row[name]) for name in ("id", "customer_id", "quantity", "paid")},
-        "picture": draw.randbytes(24),
-    }
+    numbers = {name: int(row[name]) for name in ("id", "customer_id", "quantity", "paid")}
+    values = {**row, **numbers, "picture": draw.randbytes(24)}
     values["weight"] = ("oms.avro.DecimalObject", {"precision": 10, "scale": 2, "value": row["weight"]})
     parts = [int(part) for part in (*day.split("-"), *clock.split(":"))]
-    values["updated_at"] = (
-        "oms.avro.DateTimeObject",
-        {**dict(zip(("year", "month", "day", "hours", "minutes", "seconds"), parts)), "nanos": 250_000_000},
-    )
+    moment = dict(zip(("year", "month", "day", "hours", "minutes", "seconds"), parts)) | {"nanos": 250_000_000}
+    values["updated_at"] = ("oms.avro.DateTimeObject", moment)
     kinds = {int: "LONG", str: "STRING", bytes: "BINARY"}
-    return [
-        {
-            "type_info": kinds.get(type(values[name]), "DECIMAL" if name == "weight" else "DATETIME"),
-            "value": values[name],
-        }
-        for name in TYPES
-    ]
+    named = {name: kinds.get(type(values[name]), "DECIMAL" if name == "weight" else "DATETIME") for name in TYPES}
+    return [{"type_info": kind, "value": values[name]} for name, kind in named.items()]
 
 
 def _kind(draw: random.Random) -> str:

@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -24,7 +23,7 @@ from typing import Any
 from runner.storage.delta import Delta
 from runner.storage.iceberg import Iceberg
 from runner.storage.table_format import TableFormat
-from tests.bench import ROOT, WORK, job_of
+from tests.bench import WORK, job_of, measured_by
 from tests.bench_scale import jvm, seconds_of
 from tests.engines import jars
 
@@ -158,20 +157,16 @@ def _write(lake: Lake, name: str, messages: Iterable[dict[str, Any]]) -> None:
 
 def _loaded(ids: range) -> Iterator[dict[str, Any]]:
     for first in range(ids.start, ids.stop, ROWS_PER_MESSAGE):
-        yield _message(
-            "INIT", 0, [_row(number, "new", 100) for number in range(first, min(first + ROWS_PER_MESSAGE, ids.stop))]
-        )
+        numbers = range(first, min(first + ROWS_PER_MESSAGE, ids.stop))
+        yield _message("INIT", 0, [_row(number, "new", 100) for number in numbers])
 
 
 def _updated(ids: Iterable[int], chance: random.Random) -> Iterator[dict[str, Any]]:
     """Updates, and one delete of a hundred."""
     for number in ids:
         row = _row(number, chance.choice(["paid", "sent", "done"]), chance.randint(1, 999_999))
-        yield (
-            _message("UPDATE", 1, [row], [{"status": "new"}])
-            if chance.random() > 0.01
-            else _message("DELETE", 1, [row])
-        )
+        is_update = chance.random() > 0.01
+        yield _message("UPDATE", 1, [row], [{"status": "new"}]) if is_update else _message("DELETE", 1, [row])
 
 
 def _row(number: int, status: str, amount: int) -> dict[str, str]:
@@ -238,9 +233,7 @@ def figures() -> Iterator[dict[str, float]]:
     found: dict[str, float] = {}
     parts = [("increments", storage, size) for storage in STORAGES for size in SIZES]
     for figure, storage, rows in (*parts, ("first_build", "delta", FIRST_BUILD)):
-        words = [sys.executable, "-m", "tests.bench_mirrors", figure, storage, str(rows)]
-        ran = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-        found |= (part := json.loads(ran.stdout.splitlines()[-1]))
+        found |= (part := measured_by("tests.bench_mirrors", figure, storage, str(rows)))
         yield part
     for storage, kind in product(STORAGES, ("spread", "recent", "spread_history", "recent_history")):
         small, large = (found[f"mirror.{storage}_{size // 1000}k_{kind}_s"] for size in (SIZES[0], SIZES[-1]))

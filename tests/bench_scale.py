@@ -2,8 +2,7 @@
 message.
 
 Each figure runs in a process of its own (`python -m tests.bench_scale FIGURE`) and prints JSON, name -> number. What a
-figure is compared with is
-landed in turn with it, in the same JVM.
+figure is compared with is landed in turn with it, in the same JVM.
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, bench_job
+from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, bench_job, measured_by
 from tests.bench_messages import canal_messages, write_messages
 from tests.engines import Broker, jars
 
@@ -61,14 +59,7 @@ def ten_times(folder: Path) -> dict[str, float]:
     (folder / "ten").mkdir()
     for number in range(10):
         os.link(folder / "one/0.jsonl", folder / f"ten/{number}.jsonl")
-    project = _project(
-        folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("one", "ten")]
-    )
-    with jvm(project):
-        rounds = [(_land(project, "parquet", ["one"]), _land(project, "parquet", ["ten"])) for _ in range(WARM_UP + 3)][
-            WARM_UP:
-        ]
-    return {"scale.time_10x_vs_1x": statistics.median(ten / one for one, ten in rounds)}
+    return {"scale.time_10x_vs_1x": _times(folder, "one", "ten")}
 
 
 def kafka(folder: Path) -> dict[str, float]:
@@ -82,32 +73,25 @@ def kafka(folder: Path) -> dict[str, float]:
         lambda number, draw: [m | {"table": f"orders_{number % TABLES}"} for m in canal_messages(number, draw)],
     )
     with Broker(folder / "broker") as broker:
-        topics = {"one": folder / "files/one.jsonl", "many": folder / "many.jsonl"}
-        sources = [
-            f"{{name: {name}, format: canal, kafka: {{servers: '{broker.servers}', topics: {name}}}}}"
-            for name in topics
-        ]
+        topics, server = {"one": folder / "files/one.jsonl", "many": folder / "many.jsonl"}, broker.servers
+        kafka = "{{name: {name}, format: canal, kafka: {{servers: '{server}', topics: {name}}}}}"
+        sources = [kafka.format(name=name, server=server) for name in topics]
         project = _project(folder, [f"{{name: files, format: canal, files: '{folder}/files/*'}}", *sources])
         with jvm(project) as session:
             for name, data in topics.items():
                 broker.create_topic(name, partitions=2)
                 frame = session.read.text(str(data)).withColumn("topic", _literal(name))
                 frame.write.format("kafka").option("kafka.bootstrap.servers", broker.servers).save()
-            figures = {
-                "kafka.parquet": ("one", "parquet"),
-                "kafka.delta": ("one", "delta"),
-                "kafka.iceberg": ("one", "iceberg"),
-                "kafka.parquet_200_tables": ("many", "parquet"),
-            }
+            figures = {f"kafka.{storage}": ("one", storage) for storage in ("parquet", "delta", "iceberg")}
+            figures["kafka.parquet_200_tables"] = ("many", "parquet")
             return _against(project, ("files", "parquet"), figures)
 
 
 def sources(folder: Path) -> dict[str, float]:
     """Seconds of 13 sources at once in one session, how many times those of one of them, and of all in turn."""
-    project = _project(
-        folder,
-        [f"{{name: {name}, format: {name}, files: {ROOT}/formats/cases/{name}/*.messages.jsonl}}" for name in FORMATS],
-    )
+    cases = f"{ROOT}/formats/cases"
+    each = [f"{{name: {name}, format: {name}, files: {cases}/{name}/*.messages.jsonl}}" for name in FORMATS]
+    project = _project(folder, each)
     with jvm(project):
         rounds = [
             (
@@ -133,14 +117,16 @@ def huge(folder: Path) -> dict[str, float]:
     write_messages(folder / "mixed/small.jsonl", 30, canal_messages)
     picture = {"type": "INSERT", "table": "scans", "data": [{"id": "1", "scan": "x" * 50_000_000}], "pkNames": ["id"]}
     (folder / "mixed/huge.jsonl").write_text(json.dumps(picture) + "\n")
-    project = _project(
-        folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in ("small", "mixed")]
-    )
+    return {"huge.50_mb_vs_small": _times(folder, "small", "mixed")}
+
+
+def _times(folder: Path, other: str, one: str) -> float:
+    """How many times as long the files of one folder take as those of another, landed from their beginning."""
+    names = (other, one)
+    project = _project(folder, [f"{{name: {name}, format: canal, files: '{folder}/{name}/*'}}" for name in names])
     with jvm(project):
-        rounds = [
-            (_land(project, "parquet", ["small"]), _land(project, "parquet", ["mixed"])) for _ in range(WARM_UP + 3)
-        ][WARM_UP:]
-    return {"huge.50_mb_vs_small": statistics.median(mixed / small for small, mixed in rounds)}
+        rounds = [[_land(project, "parquet", [name]) for name in names] for _ in range(WARM_UP + 3)][WARM_UP:]
+    return statistics.median(second / first for first, second in rounds)
 
 
 def _against(project: Path, baseline: tuple[str, str], figures: dict[str, tuple[str, str]]) -> dict[str, float]:
@@ -212,10 +198,7 @@ def _literal(text: str) -> object:
 def figures() -> Iterator[dict[str, float]]:
     """All figures, part by part, each from a process of its own."""
     for name in FIGURES:
-        ran = subprocess.run(
-            [sys.executable, "-m", "tests.bench_scale", name], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
-        )
-        yield json.loads(ran.stdout.splitlines()[-1])
+        yield measured_by("tests.bench_scale", name)
 
 
 if __name__ == "__main__":

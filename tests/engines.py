@@ -97,6 +97,20 @@ def stop_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def processes(folder: Path) -> list[str]:
+    """The command lines of what runs with this folder, or in it."""
+    listed = subprocess.run(["ps", "-A", "-ww", "-o", "args="], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if str(folder) in line]
+
+
+def processes_after(folder: Path, seconds: float = 10) -> list[str]:
+    """What still runs with this folder when it has had time to end."""
+    deadline = time.monotonic() + seconds
+    while processes(folder) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return processes(folder)
+
+
 class Message(NamedTuple):
     """A message as a producer sends it; without a value it is a tombstone, without a partition the key chooses one."""
 
@@ -201,11 +215,8 @@ class Broker:
         self._process.stdin.close()
         self._output.close()
 
-    def create_topic(self, name: str, partitions: int = 1, **config: object) -> None:
-        """`retention_ms=1` sets `retention.ms`."""
-        topic = self._kafka.clients.admin.NewTopic(name, partitions, 1)
-        topic.configs({key.replace("_", "."): str(value) for key, value in config.items()})
-        self._admin.createTopics([topic]).all().get()
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        self._admin.createTopics([self._kafka.clients.admin.NewTopic(name, partitions, 1)]).all().get()
         self._wait_for_partitions(name, partitions)
 
     def add_partitions(self, name: str, total: int) -> None:
@@ -232,39 +243,18 @@ class Broker:
         for future in sent:
             future.get()
 
-    def messages(self, topic: str) -> list[Message]:
-        """All messages that a topic holds now, in the order of partition and offset."""
-        ends = {self._partition(topic, number): end for number, end in self.end_offsets(topic).items()}
-        consumer = self._kafka.clients.consumer.KafkaConsumer(consumer_settings(self.servers))
-        found: list[tuple[int, int, Message]] = []
-        try:
-            consumer.assign(list(ends))
-            consumer.seekToBeginning(list(ends))
-            while any(consumer.position(partition) < end for partition, end in ends.items()):
-                for record in consumer.poll(self._gateway.jvm.java.time.Duration.ofSeconds(1)).iterator():
-                    headers = [(header.key(), header.value()) for header in record.headers().iterator()]
-                    found.append(
-                        (
-                            record.partition(),
-                            record.offset(),
-                            Message(record.value(), record.key(), headers, record.partition(), record.timestamp()),
-                        )
-                    )
-        finally:
-            consumer.close()
-        return [message for _, _, message in sorted(found, key=lambda each: each[:2])]
-
-    def start_offsets(self, name: str) -> dict[int, int]:
-        return self._offsets(name, self._kafka.clients.admin.OffsetSpec.earliest())
-
-    def end_offsets(self, name: str) -> dict[int, int]:
-        """The offset that the next message of each partition will have."""
-        return self._offsets(name, self._kafka.clients.admin.OffsetSpec.latest())
-
-    def _offsets(self, name: str, which: Any) -> dict[int, int]:
-        partitions = {number: self._partition(name, number) for number in range(self._partitions(name))}
-        found = self._admin.listOffsets(dict.fromkeys(partitions.values(), which))
-        return {number: found.partitionResult(partition).get().offset() for number, partition in partitions.items()}
+    def produce_in_transactions(self, topic: str, transactions: Iterable[tuple[list[Message], bool]]) -> None:
+        """Sends each list in a transaction, which is then committed or aborted."""
+        settings = producer_settings(self.servers) | {"transactional.id": topic}
+        producer = self._kafka.clients.producer.KafkaProducer(settings)
+        producer.initTransactions()
+        for messages, is_good in transactions:
+            producer.beginTransaction()
+            for message in messages:
+                producer.send(self._record(topic, message))
+            producer.flush()
+            producer.commitTransaction() if is_good else producer.abortTransaction()
+        producer.close()
 
     def _partition(self, name: str, number: int) -> Any:
         return self._kafka.common.TopicPartition(name, number)
@@ -320,11 +310,6 @@ def broker_properties(folder: Path, port: int, secured_port: int, controller_por
     }
 
 
-def consumer_settings(servers: str) -> dict[str, str]:
-    as_it_is = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
-    return {"bootstrap.servers": servers, "key.deserializer": as_it_is, "value.deserializer": as_it_is}
-
-
 def producer_settings(servers: str) -> dict[str, str]:
     """One request at a time: where a new partition refuses the first one, not being ready, and takes the second, the
     first is refused for ever.
@@ -355,20 +340,9 @@ class StandaloneCluster:
             self._run("master", "master.Master", "--port", str(port), "--webui-port", str(web_port))
             self._programs[0].wait_until(lambda: alive_workers(web_port) == 0)
             for number in range(self.workers):
-                name = f"worker-{number}"
-                self._run(
-                    name,
-                    "worker.Worker",
-                    "--cores",
-                    "1",
-                    "--memory",
-                    "1g",
-                    "--webui-port",
-                    "0",
-                    "--work-dir",
-                    str(self.folder / name),
-                    self.master,
-                )
+                name, size = f"worker-{number}", ("--cores", "1", "--memory", "1g")
+                place = ("--webui-port", "0", "--work-dir", str(self.folder / name))
+                self._run(name, "worker.Worker", *size, *place, self.master)
             self._programs[-1].wait_until(lambda: alive_workers(web_port) == self.workers)
         except BaseException:
             self.__exit__()
@@ -380,14 +354,8 @@ class StandaloneCluster:
             program.stop()
 
     def _run(self, name: str, spark_class: str, *arguments: str) -> None:
-        command = [
-            str(spark_home() / "bin" / "spark-class"),
-            f"org.apache.spark.deploy.{spark_class}",
-            "--host",
-            HOST,
-            *arguments,
-        ]
-        self._programs.append(Program(command, self.folder / f"{name}.log", environment(self.folder)))
+        command = [str(spark_home() / "bin" / "spark-class"), f"org.apache.spark.deploy.{spark_class}", "--host", HOST]
+        self._programs.append(Program([*command, *arguments], self.folder / f"{name}.log", environment(self.folder)))
 
 
 class ConnectServer:
@@ -411,11 +379,8 @@ class ConnectServer:
             "spark.connect.grpc.binding.address": HOST,
             "spark.connect.grpc.binding.port": str(port),
         }
-        command = [
-            str(spark_home() / "bin" / "spark-submit"),
-            "--class",
-            "org.apache.spark.sql.connect.service.SparkConnectServer",
-        ]
+        server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        command = [str(spark_home() / "bin" / "spark-submit"), "--class", server]
         command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         command += ["--jars", ",".join(map(str, self.jars))] if self.jars else []
         self._program = Program([*command, "spark-internal"], self.folder / "connect.log", environment(self.folder))
@@ -444,11 +409,8 @@ def environment(folder: Path) -> dict[str, str]:
     hook = folder / "python" / "sitecustomize.py"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"import sys\n\nsys.path[:] = [path for path in sys.path if path != {str(ROOT)!r}]\n")
-    kept = {
-        name: os.environ[name]
-        for name in ("HOME", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "LANG", "TMPDIR", "USER")
-        if name in os.environ
-    }
+    names = ("HOME", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "LANG", "TMPDIR", "USER")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     return kept | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
         "PYTHONPATH": str(hook.parent),

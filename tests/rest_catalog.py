@@ -19,21 +19,11 @@ from tests.engines import HOST
 SEPARATOR = "\x1f"  # between the levels of a namespace
 TOKEN = "token-of-the-catalog"
 STATUS = {
-    "NoSuchNamespaceException": 404,
-    "NoSuchTableException": 404,
-    "NoSuchViewException": 404,
-    "AlreadyExistsException": 409,
-    "CommitFailedException": 409,
-    "NamespaceNotEmptyException": 409,
-    "ValidationException": 400,
-    "BadRequestException": 400,
-    "IllegalArgumentException": 400,
+    **dict.fromkeys((f"NoSuch{what}Exception" for what in ("Namespace", "Table", "View")), 404),
+    **dict.fromkeys(("AlreadyExistsException", "CommitFailedException", "NamespaceNotEmptyException"), 409),
+    **dict.fromkeys(("ValidationException", "BadRequestException", "IllegalArgumentException"), 400),
 }
-NAMESPACE, TABLE, VIEW = (
-    "/namespaces/{namespace}",
-    "/namespaces/{namespace}/tables/{table}",
-    "/namespaces/{namespace}/views/{view}",
-)
+NAMESPACE = "/namespaces/{namespace}"
 # Method and path -> what Iceberg's handler is called, and the class of the request's body.
 ROUTES = {
     ("GET", "/namespaces"): ("listNamespaces", None),
@@ -41,19 +31,18 @@ ROUTES = {
     ("HEAD", NAMESPACE): ("namespaceExists", None),
     ("GET", NAMESPACE): ("loadNamespace", None),
     ("DELETE", NAMESPACE): ("dropNamespace", None),
-    ("GET", f"{NAMESPACE}/tables"): ("listTables", None),
-    ("POST", f"{NAMESPACE}/tables"): ("createTable", "CreateTableRequest"),
-    ("HEAD", TABLE): ("tableExists", None),
-    ("GET", TABLE): ("loadTable", None),
-    ("POST", TABLE): ("updateTable", "UpdateTableRequest"),
-    ("DELETE", TABLE): ("dropTable", None),
-    ("GET", f"{NAMESPACE}/views"): ("listViews", None),
-    ("POST", f"{NAMESPACE}/views"): ("createView", "CreateViewRequest"),
-    ("HEAD", VIEW): ("viewExists", None),
-    ("GET", VIEW): ("loadView", None),
-    ("POST", VIEW): ("updateView", "UpdateTableRequest"),
-    ("DELETE", VIEW): ("dropView", None),
 }
+for kind in ("Table", "View"):
+    all_of_them = f"{NAMESPACE}/{kind.lower()}s"
+    one = f"{all_of_them}/{{{kind.lower()}}}"
+    ROUTES |= {
+        ("GET", all_of_them): (f"list{kind}s", None),
+        ("POST", all_of_them): (f"create{kind}", f"Create{kind}Request"),
+        ("HEAD", one): (f"{kind.lower()}Exists", None),
+        ("GET", one): (f"load{kind}", None),
+        ("POST", one): (f"update{kind}", "UpdateTableRequest"),
+        ("DELETE", one): (f"drop{kind}", None),
+    }
 
 
 class RestCatalog:
@@ -66,14 +55,8 @@ class RestCatalog:
         self.iceberg = jvm.org.apache.iceberg
         self.catalog = self.iceberg.jdbc.JdbcCatalog()
         self.catalog.setConf(jvm.org.apache.hadoop.conf.Configuration())
-        self.catalog.initialize(
-            "served",
-            {
-                "uri": f"jdbc:sqlite:{folder}/served.db",
-                "warehouse": f"file:{folder}/served",
-                "jdbc.schema-version": "V1",
-            },
-        )
+        places = {"uri": f"jdbc:sqlite:{folder}/served.db", "warehouse": f"file:{folder}/served"}
+        self.catalog.initialize("served", places | {"jdbc.schema-version": "V1"})
         self.mapper = _mapper(jvm)
 
     def __enter__(self) -> RestCatalog:
@@ -120,24 +103,17 @@ class RestCatalog:
         if handler == "listNamespaces":
             arguments = [self.iceberg.catalog.Namespace.empty()]
         if handler == "loadTable":
-            arguments.append(
-                next(
-                    mode
-                    for mode in self._class("RESTCatalogProperties$SnapshotMode").getEnumConstants()
-                    if str(mode) == "ALL"
-                )
-            )
+            modes = self._class("RESTCatalogProperties$SnapshotMode").getEnumConstants()
+            arguments.append(next(mode for mode in modes if str(mode) == "ALL"))
         return getattr(self.iceberg.rest.CatalogHandlers, handler)(self.catalog, *arguments)
 
     def _class(self, name: str) -> Any:
-        return self.jvm.java.lang.Class.forName(
-            f"org.apache.iceberg.rest.{name}", True, self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        )
+        loader = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        return self.jvm.java.lang.Class.forName(f"org.apache.iceberg.rest.{name}", True, loader)
 
     def _strings(self, texts: list[str]) -> Any:
-        array = self.jvm.java.lang.reflect.Array.newInstance(
-            self.jvm.java.lang.Class.forName("java.lang.String"), len(texts)
-        )
+        kind = self.jvm.java.lang.Class.forName("java.lang.String")
+        array = self.jvm.java.lang.reflect.Array.newInstance(kind, len(texts))
         for number, text in enumerate(texts):
             array[number] = text
         return array
@@ -169,12 +145,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, path: str, query: str, body: bytes) -> tuple[int, str]:
         if path == "/oauth/tokens":
-            known = f"client_secret={self.catalog.secret}" in body.decode()
-            return (
-                (200, json.dumps({"access_token": TOKEN, "token_type": "bearer"}))
-                if known
-                else (401, json.dumps({"error": "invalid_client"}))
-            )
+            if f"client_secret={self.catalog.secret}" in body.decode():
+                return 200, json.dumps({"access_token": TOKEN, "token_type": "bearer"})
+            return 401, json.dumps({"error": "invalid_client"})
         if self.headers.get("Authorization") != f"Bearer {TOKEN}":
             return 401, _error(401, "NotAuthorizedException", "no token")
         return self.catalog.answer(self.command, path, query, body)

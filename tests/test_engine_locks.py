@@ -14,9 +14,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import cached_property
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -24,85 +26,80 @@ import pytest
 from runner.engine.locks import TableLocks, _start_by_ps, start_of
 from runner.errors import RunnerError
 
-ROOT = Path(__file__).parent.parent
-
-# Holds tables until its input ends. What stands for its JVM outlives it, and gets every file that may be inherited.
-HOLDER = """
-import subprocess, sys
-from pathlib import Path
-from runner.errors import RunnerError
-from runner.engine.locks import TableLocks
-try:
-    with TableLocks(Path(sys.argv[1]), command="run --continuous", target="local") as locks:
-        locks.take(sys.argv[3:])
-        nothing = subprocess.DEVNULL
-        jvm = subprocess.Popen(["sleep", sys.argv[2]], stdin=nothing, stdout=nothing, stderr=nothing, close_fds=False)
-        locks.jvm(jvm.pid)
-        print(jvm.pid, flush=True)
-        sys.stdin.read()
-except RunnerError as error:
-    print(error.code, flush=True)
-"""
+HOLDING = {"command": "run --continuous", "target": "local"}
 
 
-@dataclass
 class Run:
-    process: subprocess.Popen
-    said: str
+    """A process that holds tables until it is told to end. What stands for its JVM outlives it, and gets every file
+    that may be inherited. A copy of this process, which need not import anything.
+    """
+
+    def __init__(self, folder: Path, tables: Sequence[str], jvm_seconds: float) -> None:
+        self.mine, its = Pipe()
+        self.process = get_context("fork").Process(target=held, args=(folder, tables, jvm_seconds, its))
+        self.process.start()
+        its.close()
+        self.jvm_start: str | None = None
+
+    @cached_property
+    def said(self) -> int | str:
+        """The number of its JVM once it has the tables, or the code of the error that it was refused with."""
+        said = self.mine.recv()
+        self.jvm_start = start_of(said) if isinstance(said, int) else None
+        return said
 
     @property
     def jvm(self) -> int:
-        return int(self.said)
+        assert isinstance(self.said, int), self.said
+        return self.said
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.join()
 
     def end(self) -> None:
-        self.process.stdin.close()
-        assert self.process.wait() == 0
+        self.mine.send("end")
+        self.process.join()
+        assert self.process.exitcode == 0
+
+
+def held(folder: Path, tables: Sequence[str], jvm_seconds: float, out: Connection) -> None:
+    try:
+        with TableLocks(folder, **HOLDING) as mine:
+            mine.take(tables)
+            nothing = subprocess.DEVNULL
+            words = ["sleep", str(jvm_seconds)]
+            jvm = subprocess.Popen(words, stdin=nothing, stdout=nothing, stderr=nothing, close_fds=False)
+            mine.jvm(jvm.pid)
+            out.send(jvm.pid)
+            out.recv()
+    except RunnerError as error:
+        out.send(error.code)
 
 
 @pytest.fixture
-def begin() -> Iterator[Callable[..., subprocess.Popen]]:
+def begin() -> Iterator[Callable[..., Run]]:
     """Starts processes that hold tables; none of them outlives the test, nor its JVM."""
-    begun: list[subprocess.Popen] = []
-    jvms: dict[int, str | None] = {}
+    begun: list[Run] = []
 
-    def start(folder: Path, *tables: str, jvm_seconds: float = 60) -> subprocess.Popen:
-        words = [sys.executable, "-c", HOLDER, str(folder), str(jvm_seconds), *tables]
-        begun.append(
-            subprocess.Popen(
-                words,
-                env={"PYTHONPATH": str(ROOT), "PATH": os.defpath},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        )
+    def start(folder: Path, *tables: str, jvm_seconds: float = 60) -> Run:
+        begun.append(Run(folder, tables, jvm_seconds))
         return begun[-1]
 
-    def note(pid: int) -> None:
-        jvms[pid] = start_of(pid)
-
-    start.note = note
     yield start
-    for process in begun:
-        with process:
-            process.kill()
-    for pid, started in jvms.items():
-        if started and start_of(pid) == started:
-            os.kill(pid, signal.SIGKILL)
+    for run in begun:
+        run.kill()
+        if run.jvm_start and start_of(run.jvm) == run.jvm_start:
+            os.kill(run.jvm, signal.SIGKILL)
 
 
 @pytest.fixture
-def hold(begin) -> Callable[..., Run]:
+def hold(begin: Callable[..., Run]) -> Callable[..., Run]:
     """A process that holds tables, once it has them."""
 
     def start(folder: Path, *tables: str, jvm_seconds: float = 60) -> Run:
-        process = begin(folder, *tables, jvm_seconds=jvm_seconds)
-        run = Run(process, process.stdout.readline().strip())
-        begin.note(run.jvm)
+        run = begin(folder, *tables, jvm_seconds=jvm_seconds)
+        assert run.jvm
         return run
 
     return start
@@ -145,14 +142,10 @@ def gone(pid: int) -> None:
 def test_the_second_is_told_who_holds_the_table(tmp_path: Path, hold) -> None:
     run = hold(tmp_path, "orders")
     error = refused(tmp_path, "orders")
-    assert (
-        error.code == "target-held"
-        and error.hint == f"wait for it, stop it (kill {run.process.pid}), or select other models"
-    )
-    who = (
-        rf"\(process {run.process.pid} of \S+ on {re.escape(socket.gethostname())}, since \d{{4}}-\d\d-\d\d "
-        r"\d\d:\d\d:\d\d UTC\)"
-    )
+    assert error.code == "target-held"
+    assert error.hint == f"wait for it, stop it (kill {run.process.pid}), or select other models"
+    since = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    who = rf"\(process {run.process.pid} of \S+ on {re.escape(socket.gethostname())}, since {since}\)"
     assert re.fullmatch(rf'"orders" is being written by "run --continuous" {who}', error.message)
 
 
@@ -172,11 +165,6 @@ def test_a_shorter_record_leaves_nothing_of_the_last(tmp_path: Path, hold) -> No
         mine.take(["orders"])
         assert record(tmp_path, "orders")["command"] == "build"
         assert record(tmp_path, "orders")["jvm"] is None
-
-
-def test_other_tables_are_free(tmp_path: Path, hold) -> None:
-    hold(tmp_path, "orders")
-    assert seconds_to_take(tmp_path, "customers") < 1
 
 
 def test_one_process_too_is_refused_a_second_time(tmp_path: Path) -> None:
@@ -201,11 +189,7 @@ def test_more_tables_and_the_same_again(tmp_path: Path) -> None:
         mine.take(["a", "a"])
         mine.jvm(os.getpid())
         mine.take(["a", "b"])
-        assert (
-            record(tmp_path, "a")["jvm"]
-            == record(tmp_path, "b")["jvm"]
-            == {"pid": os.getpid(), "start": start_of(os.getpid())}
-        )
+        assert [record(tmp_path, name)["jvm"]["pid"] for name in "ab"] == [os.getpid()] * 2
 
 
 def test_the_first_by_name_is_said(tmp_path: Path, hold) -> None:
@@ -217,9 +201,7 @@ def test_the_first_by_name_is_said(tmp_path: Path, hold) -> None:
 def test_of_many_at_once_one_gets_all(tmp_path: Path, begin) -> None:
     tables = ["a", "b", "c", "d"]
     runs = [begin(tmp_path, *(tables if number % 2 else reversed(tables))) for number in range(6)]
-    said = sorted(run.stdout.readline().strip() for run in runs)
-    begin.note(int(said[0]))
-    assert said[1:] == ["target-held"] * 5
+    assert sorted(str(run.said) for run in runs)[1:] == ["target-held"] * 5
 
 
 # --- ended
@@ -247,10 +229,8 @@ def test_a_jvm_that_stays_is_named_each_time(tmp_path: Path, hold) -> None:
     for _ in range(2):
         error = refused(tmp_path, "orders")
         assert error.code == "target-held" and error.hint == f"stop it (kill -9 {run.jvm}), then run again"
-        assert error.message.startswith(
-            f'"orders" may still be written by the JVM (process {run.jvm}) of "run --continuous" (process '
-            f"{run.process.pid} of "
-        )
+        by = f'JVM (process {run.jvm}) of "run --continuous" (process {run.process.pid} of '
+        assert error.message.startswith(f'"orders" may still be written by the {by}')
     gone(run.jvm)
     assert seconds_to_take(tmp_path, "orders") < 1
 
@@ -291,9 +271,9 @@ def test_after_an_error_the_next_process_looks_but_not_this_one(tmp_path: Path, 
     jvm = record(tmp_path, "orders")["jvm"]["pid"]
     next_one = begin(tmp_path, "orders")
     time.sleep(0.7)
-    assert start_of(jvm) and next_one.poll() is None
+    assert start_of(jvm) and next_one.process.is_alive()
     gone(jvm)
-    begin.note(int(next_one.stdout.readline()))
+    assert next_one.jvm
     next_one.kill()
     with pytest.raises(ZeroDivisionError), locks(tmp_path) as mine:
         mine.take(["customers"])
@@ -328,20 +308,13 @@ def test_a_dead_holder_is_not_named_for_one_who_has_not_written_yet(tmp_path: Pa
 
 def test_a_holder_on_another_host_is_named(tmp_path: Path, hold) -> None:
     hold(tmp_path, "orders").kill()
-    path = tmp_path / "orders.lock"
-    path.write_text(
-        json.dumps(
-            {**record(tmp_path, "orders"), "user": "ana", "host": "db7", "pid": 4711, "since": "2026-11-21T10:00:00Z"}
-        )
-        + "\n"
-    )
+    path, its = tmp_path / "orders.lock", {"user": "ana", "host": "db7", "pid": 4711, "since": "2026-11-21T10:00:00Z"}
+    path.write_text(json.dumps(record(tmp_path, "orders") | its) + "\n")
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         error = refused(tmp_path, "orders")
-    assert (
-        error.message
-        == '"orders" is being written by "run --continuous" (process 4711 of ana on db7, since 2026-11-21 10:00:00 UTC)'
-    )
+    who = "(process 4711 of ana on db7, since 2026-11-21 10:00:00 UTC)"
+    assert error.message == f'"orders" is being written by "run --continuous" {who}'
     assert "(kill 4711 on db7)" in error.hint
 
 
@@ -378,10 +351,8 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("runner.engine.locks.fcntl.flock", without)
     monkeypatch.chdir(tmp_path)
     error = refused(tmp_path / "locks", "orders")
-    assert (error.code, error.message) == (
-        "target-lock",
-        f'"locks/orders.lock" cannot be locked: {os.strerror(number)}',
-    )
+    said = f'"locks/orders.lock" cannot be locked: {os.strerror(number)}'
+    assert (error.code, error.message) == ("target-lock", said)
     assert error.hint == "its file system has no locks (flock); a disk of this host has them"
 
 

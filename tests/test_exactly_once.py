@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -19,9 +20,15 @@ import pytest
 from runner.cli import main
 from tests.spark_fixtures import batches_in_files
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = [pytest.mark.engines, pytest.mark.usefixtures("interpreted")]
 ROOT = Path(__file__).parent.parent
 STORAGES = ("parquet", "delta", "iceberg")
+# Where each keeps a list of commits, and what an entry in it is called.
+COMMITS = {
+    "parquet": ("app_to_changelog/_spark_metadata", r"\d+(\.compact)?"),
+    "delta": ("app_to_changelog/_delta_log", r".*\.json"),
+    "iceberg": ("changelog/app_to_changelog/metadata", r".*\.metadata\.json"),
+}
 MESSAGES_OF_A_FILE = 2_000
 SECONDS_OF_A_RUN = 300
 PROJECT = f"""
@@ -75,21 +82,9 @@ class Run:
 
     def table_commits(self) -> int:
         """How many commits of rows the table has."""
-        match self.storage:
-            case "parquet":
-                return sum(
-                    name.split(".")[0].isdigit() and not name.endswith(".crc")
-                    for name in self.names("app_to_changelog", "_spark_metadata")
-                )
-            case "delta":
-                made = [name for name in self.names("app_to_changelog", "_delta_log") if name.endswith(".json")]
-            case _:
-                made = [
-                    name
-                    for name in self.names("changelog", "app_to_changelog", "metadata")
-                    if name.endswith(".metadata.json")
-                ]
-        return max(len(made) - 1, 0)  # the first one made the table
+        log, entry = COMMITS[self.storage]
+        made = sum(bool(re.fullmatch(entry, name)) for name in self.names(log))
+        return made if self.storage == "parquet" else max(made - 1, 0)  # the first one made the table
 
     def data_files(self) -> int:
         # os.walk passes over what vanishes while it looks.
@@ -150,27 +145,17 @@ def moments(run: Run, draw: random.Random) -> dict[str, Callable[[], bool]]:
 
 def words_of(aim: str, usual: list[str]) -> list[str]:
     """The command that comes to this moment."""
-    match aim:
-        case "refreshing":
-            return [*usual, "--full-refresh"]
-        case "maintaining":
-            return ["maintain", "--history-days", "0"]
-        case _:
-            return usual
+    others = {"refreshing": [*usual, "--full-refresh"], "maintaining": ["maintain", "--history-days", "0"]}
+    return others.get(aim, usual)
 
 
 def write_file(folder: Path, number: int) -> None:
     """The next messages; some are broken."""
     first = number * MESSAGES_OF_A_FILE
     numbers = range(first, first + MESSAGES_OF_A_FILE)
-    lines = (
-        json.dumps({"type": "INSERT", "data": [{"id": str(n), "v": "x" * 50}], "pkNames": ["id"]})
-        if n % 100
-        else f'{{"broken": {n}'
-        for n in numbers
-    )
+    whole = '{{"type": "INSERT", "data": [{{"id": "{}", "v": "' + "x" * 50 + '"}}], "pkNames": ["id"]}}'
     part = folder / f"{number}.part"
-    part.write_text("\n".join(lines))
+    part.write_text("\n".join(whole.format(n) if n % 100 else f'{{"broken": {n}' for n in numbers))
     part.rename(folder / "in" / f"{number}.jsonl")
 
 
@@ -241,10 +226,7 @@ def test_many_killed_runs_do(
     monkeypatch.chdir(tmp_path)
     files = check_landed(storage, hit, capsys)
     with capsys.disabled():
-        print(
-            f"\n{storage}: killed at {dict(hit)}; {files} files, {files * MESSAGES_OF_A_FILE} messages, each "
-            "landed once"
-        )
+        print(f"\n{storage}: killed at {dict(hit)}; {files * MESSAGES_OF_A_FILE} messages, each landed once")
 
 
 def check_landed(storage: str, hit: Counter[str], capsys: pytest.CaptureFixture[str]) -> int:

@@ -14,23 +14,48 @@ from typing import Any
 
 import pytest
 
+from runner.cli import main
 from runner.project.lineage import columns_read
 from runner.site.mapping import mapping_of
 from runner.spec.formats import FormatFolders
-from tests.site.messages import write_messages
 
 ROOT = Path(__file__).parent.parent
 SHOP = Path(__file__).parent / "site" / "project"
 PAGE = Path("target/docs/index.html")
 
 
-@pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project in tests/site, not run yet."""
-    shutil.copytree(SHOP, tmp_path, dirs_exist_ok=True)
-    write_messages(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project in tests/site, not run yet, with its page."""
+    folder = tmp_path_factory.mktemp("shop")
+    shutil.copytree(SHOP, folder, dirs_exist_ok=True)
+    generated(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(shop: Path) -> Any:
+    """All that the page of the project in tests/site shows."""
+    return data_of(shop / PAGE)
+
+
+@pytest.fixture(scope="module")
+def page_of_more(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The page of that project with an overview, a model whose columns no one knows, and the results of a run."""
+    folder = tmp_path_factory.mktemp("more")
+    shutil.copytree(SHOP, folder, dirs_exist_ok=True)
+    overview = "{% docs __overview__ %}\nA shop on the web.\n\n<b>All</b> of it.\n{% enddocs %}"
+    (folder / "models/overview.md").write_text(overview)
+    (folder / "models/odd.sql").write_text("select * from parquet.`somewhere`, {{ ref('orders') }}\n")
+    result = {"status": "fail", "execution_time": 1.5, "message": "2 rows fail", "failures": 2}
+    entries = [
+        {"unique_id": "test.web_shop.unique_orders_order_id", **result, "adapter_response": {"rows": {}}},
+        {"unique_id": "model.web_shop.gone", **result, "adapter_response": {"rows": {}}},
+    ]
+    (folder / "target").mkdir()
+    written = {"metadata": {"generated_at": "2026-03-01T10:00:00+00:00"}, "results": entries}
+    (folder / "target/run_results.json").write_text(json.dumps(written))
+    return generated(folder)
 
 
 def element(page: str, name: str) -> Any:
@@ -47,48 +72,45 @@ def data_of(page: Path) -> Any:
     return data
 
 
-def generated(runner: Callable[..., Any]) -> Any:
-    ran = runner("docs", "generate", "--no-tables")
-    assert (ran.code, ran.err) == (0, "")
-    assert Path(ran.out.strip()) == PAGE.absolute()
-    return data_of(PAGE)
+def generated(folder: Path) -> Any:
+    assert main(["--project-dir", str(folder), "docs", "generate", "--no-tables"]) == 0
+    return data_of(folder / PAGE)
 
 
-def test_the_page_has_every_node_in_the_order_of_the_data(shop: Path, runner: Callable[..., Any]) -> None:
-    data = generated(runner)
-    listed = [word.removeprefix("source:").removeprefix("exposure:") for word in runner("ls").out.split()]
-    assert [node["label"] for node in data["nodes"]] == listed
-    places = {node["name"]: number for number, node in enumerate(data["nodes"])}
-    assert all(places[parent] < places[node["name"]] for node in data["nodes"] for parent in node["parents"])
-    types = {node["label"]: node["type"] for node in data["nodes"]}
+def test_the_page_has_every_node_in_the_order_of_the_data(shop: Path, page: Any, runner: Callable[..., Any]) -> None:
+    listed = runner("--project-dir", str(shop), "ls").out.split()
+    assert [node["label"] for node in page["nodes"]] == [
+        word.removeprefix("source:").removeprefix("exposure:") for word in listed
+    ]
+    places = {node["name"]: number for number, node in enumerate(page["nodes"])}
+    assert all(places[parent] < places[node["name"]] for node in page["nodes"] for parent in node["parents"])
+    types = {node["label"]: node["type"] for node in page["nodes"]}
     assert {types[name] for name in ("customers", "customers_history")} == {"mirror"}
     assert (types["shop"], types["orders"], types["sales_board"]) == ("source", "model", "exposure")
     assert (types["unique_orders_order_id"], types["sales_are_of_paid_orders"]) == ("test", "unit_test")
 
 
-def test_the_page_has_descriptions_source_and_compiled_sql(shop: Path, runner: Callable[..., Any]) -> None:
-    data = generated(runner)
-    orders = next(node for node in data["nodes"] if node["name"] == "orders")
+def test_the_page_has_descriptions_source_and_compiled_sql(
+    shop: Path, page: Any, page_of_more: Any, runner: Callable[..., Any]
+) -> None:
+    orders = next(node for node in page["nodes"] if node["name"] == "orders")
     assert orders["description"].startswith("Orders as they are now.")
-    assert data["project"]["about"] == ""
-    Path("models/overview.md").write_text(
-        "{% docs __overview__ %}\nA shop on the web.\n\n<b>All</b> of it.\n{% enddocs %}"
-    )
-    assert generated(runner)["project"]["about"] == "A shop on the web.\n\n<b>All</b> of it."
+    assert page["project"]["about"] == ""
+    assert page_of_more["project"]["about"] == "A shop on the web.\n\n<b>All</b> of it."
     assert orders["columns"]["about"]["customer_id"] == "who ordered"
-    texts = data["texts"]["nodes"]["orders"]
-    assert texts["source"] == (SHOP / "models/orders.sql").read_text()
-    runner("compile", "-s", "orders", "unique_orders_order_id")
-    assert texts["compiled"] == Path("target/compiled/web_shop/models/orders.sql").read_text()
-    test = data["texts"]["nodes"]["unique_orders_order_id"]
-    assert test["compiled"] == Path("target/compiled/web_shop/tests/unique_orders_order_id.sql").read_text()
-    assert data["texts"]["nodes"]["sales_are_of_paid_orders"]["expect"] == [
-        {"day": "2026-03-02", "orders": "1", "sold": "2.50"}
-    ]
+    texts = page["texts"]["nodes"]
+    assert texts["orders"]["source"] == (SHOP / "models/orders.sql").read_text()
+    runner("--project-dir", str(shop), "compile", "-s", "orders", "unique_orders_order_id")
+    compiled = shop / "target/compiled/web_shop"
+    assert texts["orders"]["compiled"] == (compiled / "models/orders.sql").read_text()
+    test = "unique_orders_order_id"
+    assert texts[test]["compiled"] == (compiled / f"tests/{test}.sql").read_text()
+    expected = [{"day": "2026-03-02", "orders": "1", "sold": "2.50"}]
+    assert texts["sales_are_of_paid_orders"]["expect"] == expected
 
 
-def test_columns_come_from_columns(shop: Path, runner: Callable[..., Any]) -> None:
-    columns = {node["name"]: node["columns"] for node in generated(runner)["nodes"] if node["columns"]}
+def test_columns_come_from_columns(page: Any) -> None:
+    columns = {node["name"]: node["columns"] for node in page["nodes"] if node["columns"]}
     # By hand, from the SQL of the models.
     assert columns["daily_sales"]["from"] == {
         "day": [["orders", "changed_at"]],
@@ -120,32 +142,17 @@ def test_columns_of_queries(sql: str, expected: Any) -> None:
     assert columns_read(sql, {"t": ["a"], "u": ["b"]}) == expected
 
 
-def test_where_columns_are_not_derived_the_page_says_so(shop: Path, runner: Callable[..., Any]) -> None:
-    (shop / "models" / "odd.sql").write_text("select * from parquet.`somewhere`, {{ ref('orders') }}\n")
-    odd = next(node for node in generated(runner)["nodes"] if node["name"] == "odd")
+def test_where_columns_are_not_derived_the_page_says_so(page_of_more: Any) -> None:
+    odd = next(node for node in page_of_more["nodes"] if node["name"] == "odd")
     assert odd["columns"]["words"] == "the SQL does not tell which columns these come from"
 
 
-def test_the_last_results_are_those_of_run_results(shop: Path, runner: Callable[..., Any]) -> None:
-    assert generated(runner)["run"] is None
-    result = {"status": "fail", "execution_time": 1.5, "message": "2 rows fail", "failures": 2}
-    entries = [
-        {"unique_id": "test.web_shop.unique_orders_order_id", **result, "adapter_response": {"rows": {}}},
-        {"unique_id": "model.web_shop.gone", **result, "adapter_response": {"rows": {}}},
-    ]
-    written = {"metadata": {"generated_at": "2026-03-01T10:00:00+00:00"}, "results": entries}
-    Path("target/run_results.json").write_text(json.dumps(written))
-    assert generated(runner)["run"] == {
+def test_the_last_results_are_those_of_run_results(page: Any, page_of_more: Any) -> None:
+    assert page["run"] is None
+    result = {"status": "fail", "seconds": 1.5, "message": "2 rows fail", "failures": 2, "rows": {}}
+    assert page_of_more["run"] == {
         "at": "2026-03-01T10:00:00+00:00",
-        "results": {
-            "unique_orders_order_id": {
-                "status": "fail",
-                "seconds": 1.5,
-                "message": "2 rows fail",
-                "failures": 2,
-                "rows": {},
-            }
-        },
+        "results": {"unique_orders_order_id": result},
     }
 
 
@@ -171,9 +178,8 @@ def test_most_built_in_formats_have_a_picture() -> None:
     assert len(specs) >= 30 and len(without) <= 4
 
 
-def test_the_page_allows_its_own_scripts_alone(shop: Path, runner: Callable[..., Any]) -> None:
-    generated(runner)
-    html = PAGE.read_text(encoding="utf-8")
+def test_the_page_allows_its_own_scripts_alone(shop: Path) -> None:
+    html = (shop / PAGE).read_text(encoding="utf-8")
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
     rules = dict(rule.split(" ", 1) for rule in policy.replace("&#39;", "'").split("; "))
     for tag, rule in (("script", "script-src"), ("style", "style-src")):
@@ -184,27 +190,27 @@ def test_the_page_allows_its_own_scripts_alone(shop: Path, runner: Callable[...,
     assert not re.search(r"<(?:script|link|img)[^>]* (?:src|href)=", html)
 
 
-def test_secrets_are_not_on_the_page(
-    project: Callable[..., Path], runner: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("lean")
+def test_secrets_are_not_on_the_page(project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PASS", 'tr0ut"&gill')
-    project({"project.yml": "sources:\n  - {name: s, format: canal, files: \"in/{{ env_var('PASS') }}\"}\n"})
-    data = generated(runner)
+    source = "{name: s, format: lean, files: \"in/{{ env_var('PASS') }}\"}"
+    data = generated(project({"project.yml": f"sources: [{source}]\n"}))
     assert ["messages", "in/***"] in data["nodes"][0]["facts"]
     assert "tr0ut" not in json.dumps(data) and "tr0ut" not in PAGE.read_text()
 
 
 def test_the_page_is_always_the_same(shop: Path, runner: Callable[..., Any]) -> None:
-    generated(runner)
-    first = PAGE.read_bytes()
-    generated(runner)
-    assert PAGE.read_bytes() == first
+    first = (shop / PAGE).read_bytes()
+    ran = runner("--project-dir", str(shop), "docs", "generate", "--no-tables")
+    assert (ran.code, ran.out, ran.err) == (0, f"{shop / PAGE}\n", "")
+    assert (shop / PAGE).read_bytes() == first
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"metadata": {}, "results": [1]}'])
-def test_results_that_are_damaged_are_an_error(shop: Path, runner: Callable[..., Any], text: str) -> None:
-    Path("target").mkdir()
-    Path("target/run_results.json").write_text(text)
+def test_results_that_are_damaged_are_an_error(
+    project: Callable[..., Path], runner: Callable[..., Any], text: str
+) -> None:
+    project({"project.yml": "{}", "target/run_results.json": text})
     ran = runner("docs", "generate", "--no-tables")
     assert ran.code == 2 and "state-unreadable" in ran.err and "run_results.json" in ran.err
 

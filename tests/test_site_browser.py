@@ -13,7 +13,8 @@ from runner.cli import main
 from runner.site.gather import Tables
 from tests.browser import CHROMIUM, LAPTOP, PHONE, Browser, browser
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium here: the page was not looked at")
+no_browser = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium here: the page was not looked at")
+pytestmark = [pytest.mark.engines, no_browser]
 
 HERE = Path(__file__).parent / "site"
 AXE = HERE / "axe.min.js"

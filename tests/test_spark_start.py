@@ -21,47 +21,54 @@ JAVA_OPTIONS = ("-XX:+UseParallelGC", "-XX:-DontCompileHugeMethods", "-XX:Metasp
 FOR_LITTLE = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 
 
-def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+# Settings of a target, variables of the environment -> what is said. The last one does start Java.
+MISTAKES = (
+    ({}, {"JAVA_HOME": "nowhere"}, "nowhere/bin/java"),
+    ({}, {"SPARK_HOME": "nowhere"}, "nowhere"),
+    ({"spark.driver.memory": "lots"}, {}, "lots"),
+    ({"spark.master": "nonsense"}, {}, "Master must either be yarn or start with spark, k8s, or local"),
+)
+ONE_AFTER_THE_OTHER = """
+import json, os, sys
+from pathlib import Path
+from runner.cli import main
+
+for settings, environment, _ in json.loads(sys.argv[1]):
+    Path("project.yml").write_text(json.dumps({**PROJECT, "targets": {"t": {"spark": settings}}}))
+    before = dict(os.environ)
+    os.environ.update(environment)
+    code = main(["run"])
+    os.environ.clear()
+    os.environ.update(before)
+    print(f"exit code {code}", file=sys.stderr)
+"""
+
+
+@pytest.mark.engines
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     """In a process of its own: in this one Spark may have been started."""
+    project = {"target": "t", "sources": [{"name": "app", "format": "canal", "files": "in/*"}]}
+    code = f"PROJECT = {project!r}\n{ONE_AFTER_THE_OTHER}"
+    ran = python(tmp_path, code, json.dumps(MISTAKES))
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
+    told = [line for line in ran.stderr.splitlines() if not re.match(r"Picked up|\S+  RUNNING ", line)]
+    for number, (_, _, says) in enumerate(MISTAKES):
+        starting, said, hint, code = told[4 * number : 4 * number + 4]
+        assert starting[10:] == "starting Spark"
+        assert said.startswith("error[spark-start]: Spark did not start: ") and says in said
+        assert "hint: Spark needs Java 17 or later" in hint and "target/logs/spark.log has the whole output" in hint
+        assert code == "exit code 2"
+    assert len(told) == 4 * len(MISTAKES)
+
+
+def python(folder: Path, code: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "runner.cli", "run"],
+        [sys.executable, "-c", code, *words],
         cwd=folder,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
     )
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize(
-    ("settings", "environment", "says"),
-    [
-        pytest.param("{}", {"JAVA_HOME": "nowhere"}, "nowhere/bin/java", id="no Java"),
-        pytest.param("{}", {"SPARK_HOME": "nowhere"}, "nowhere", id="no Spark"),
-        pytest.param("{spark.driver.memory: lots}", {}, "lots", id="memory"),
-        pytest.param(
-            "{spark.master: nonsense}", {}, "Master must either be yarn or start with spark, k8s, or local", id="master"
-        ),
-    ],
-)
-def test_what_is_wrong_is_said(
-    project: Callable[..., Path], settings: str, environment: dict[str, str], says: str
-) -> None:
-    folder = project(
-        {
-            "project.yml": (
-                f"target: t\ntargets: {{t: {{spark: {settings}}}}}\n"
-                f"sources: [{{name: app, format: canal, files: in/*}}]\n"
-            )
-        }
-    )
-    ran = run(folder, **environment)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    lines = [line for line in ran.stderr.splitlines() if not re.match(r"Picked up|\S+  RUNNING ", line)]
-    starting, said, hint = lines
-    assert starting[10:] == "starting Spark"
-    assert said.startswith("error[spark-start]: Spark did not start: ") and says in said
-    assert "hint: Spark needs Java 17 or later" in hint and "target/logs/spark.log has the whole output" in hint
 
 
 KILLED = """
@@ -81,12 +88,11 @@ sys.exit(main(["show", "--inline", "select 1 as n"]))
 """
 
 
-@pytest.mark.spark
+@pytest.mark.engines
 @pytest.mark.parametrize(("method", "code"), [("_prepare", 2), ("query", 1)])
 def test_a_spark_that_has_ended(project: Callable[..., Path], method: str, code: int) -> None:
     """Killed while a session is opened, and before a query."""
-    command = [sys.executable, "-c", KILLED.format(method=method)]
-    ran = subprocess.run(command, cwd=project({"project.yml": "{}"}), capture_output=True, text=True)
+    ran = python(project({"project.yml": "{}"}), KILLED.format(method=method))
     assert (ran.returncode, ran.stdout) == (code, ""), ran.stderr
     assert "the JVM of Spark has ended" in ran.stderr and "bug" not in ran.stderr, ran.stderr
 
@@ -101,16 +107,10 @@ sys.exit(main({words!r}))
 
 def of_installation(folder: Path, *words: str, options: str = "") -> subprocess.CompletedProcess[str]:
     """In a process whose environment of Python is this folder, with these options of Java alone."""
-    return subprocess.run(
-        [sys.executable, "-c", PREPARED.format(prefix=str(folder / "environment"), words=words)],
-        cwd=folder,
-        env={**os.environ, "JAVA_TOOL_OPTIONS": options, "COLUMNS": "1000"},
-        capture_output=True,
-        text=True,
-    )
+    code = PREPARED.format(prefix=str(folder / "environment"), words=words)
+    return python(folder, code, JAVA_TOOL_OPTIONS=options, COLUMNS="1000")
 
 
-@pytest.mark.spark
 @pytest.mark.soak
 def test_an_archive_of_classes_is_written_once_and_read_by_later_runs(project: Callable[..., Path]) -> None:
     message = {"type": "INSERT", "database": "d", "table": "t", "data": [{"id": "1"}], "pkNames": ["id"]}
@@ -134,7 +134,7 @@ def test_an_archive_of_classes_is_written_once_and_read_by_later_runs(project: C
     assert sum(line.endswith(".jar") for line in loads) < 100
 
 
-@pytest.mark.spark
+@pytest.mark.engines
 def test_what_keeps_an_archive_from_being_written_is_said(project: Callable[..., Path]) -> None:
     folder = project({})
     refused = of_installation(folder, "prepare", options="-Xshare:off")
@@ -171,15 +171,14 @@ def test_an_archive_is_read_if_it_is_there_and_no_other_is_chosen(
             with monkeypatch.context() as variables:
                 variables.setenv(name, chosen)
                 assert reading([]) == ""
-    with monkeypatch.context() as variables:
-        variables.setattr(pyspark, "__version__", "9.9")
-        assert reading([]) == ""
-    with monkeypatch.context() as variables:
-        variables.setenv("JAVA_HOME", str(tmp_path))
-        assert reading([]) == ""
-    with monkeypatch.context() as variables:
-        variables.setenv("SPARK_CONF_DIR", str(tmp_path))
-        assert reading([]) == ""
+    for elsewhere in (
+        lambda variables: variables.setattr(pyspark, "__version__", "9.9"),
+        lambda variables: variables.setenv("JAVA_HOME", str(tmp_path)),
+        lambda variables: variables.setenv("SPARK_CONF_DIR", str(tmp_path)),
+    ):
+        with monkeypatch.context() as variables:
+            elsewhere(variables)
+            assert reading([]) == ""
     assert shlex.split(reading([])) == [option]
 
 

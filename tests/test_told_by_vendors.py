@@ -14,6 +14,7 @@ import yaml
 
 from tests.lives import shuffled
 from tests.logical_changes import ORDERS, Change, numbered
+from tests.storages import STORAGES, TARGETS
 from tests.test_many_vendors import (
     BY_ARRIVAL,
     ENCODERS,
@@ -26,7 +27,6 @@ from tests.test_many_vendors import (
     run,
     source_of,
 )
-from tests.test_storages import STORAGES, TARGETS
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 # With full images, patches, before images of what has changed, halves of updates.

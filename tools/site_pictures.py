@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runner.cli import main
 from tests.browser import CHROMIUM, browser
-from tests.site.messages import write_messages
+from tools.site_messages import write_messages
 
 ROOT = Path(__file__).parent.parent
 # Name of a picture -> the page, the size of the window, and how far it is scrolled.
