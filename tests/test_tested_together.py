@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from runner.commands.arguments import ProjectArguments
 from runner.commands.workspace import Workspace
 from runner.compile import together
+from tests.landed import Project
 
 TESTED = """
 models:
@@ -87,11 +87,6 @@ EXPECTED = {
 }
 
 
-def results(root: Path) -> dict[str, dict[str, Any]]:
-    found = json.loads((root / "target/run_results.json").read_text())["results"]
-    return {one["unique_id"].split(".")[2]: one for one in found}
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries whose rows were asked for."""
@@ -109,37 +104,33 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.usefixtures("spark", "interpreted")
-def test_they_say_the_same_as_each_alone(
-    project: Callable[..., Path], runner: Callable[..., Any], asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = project(FILES)
-    assert runner("run").code == 0
+def test_they_say_the_same_as_each_alone(tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path, FILES)
+    project.ok("run")
     asked.clear()
-    assert runner("test").code == 1
-    found = results(root)
-    assert {name: (one["status"], one["failures"]) for name, one in found.items()} == EXPECTED
+    assert project.run("test").code == 1
+    together_said = said(project)
+    assert {name: found[:2] for name, found in together_said.items()} == EXPECTED
     # Two for all rows and for ann's; those that fail; those that are alone.
     alone = {"unique_orders_id", "few_are_null", "kept_when_null"}
     failed = {name for name, (status, _) in EXPECTED.items() if status != "pass"} | {"none_counts"}
     assert len([sql for sql in asked if "failures" not in sql]) == 2 + len(failed | alone)
 
-    monkeypatch.setattr("runner.commands.run.queries_together", lambda *_: {})
-    assert runner("test").code == 1
-    each = results(root)
-    assert {name: (one["status"], one["failures"], one["message"]) for name, one in each.items()} == {
-        name: (one["status"], one["failures"], one["message"]) for name, one in found.items()
-    }
+    with monkeypatch.context() as patch:
+        patch.setattr("runner.commands.run.queries_together", lambda *_: {})
+        assert project.run("test").code == 1
+    assert said(project) == together_said
 
-
-@pytest.mark.usefixtures("spark", "interpreted")
-def test_one_that_cannot_be_asked_leaves_the_others(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
+    # One that cannot be asked leaves the others.
     wrong = "\n      - expression_is_true: {name: wrong, expression: amounts > 0}"
-    root = project({**FILES, "models/orders.yml": TESTED.replace("data_tests:", f"data_tests:{wrong}", 1)})
-    assert runner("run").code == 0
-    assert runner("test").code == 1
-    found = results(root)
-    assert found.pop("wrong")["status"] == "error"
-    assert {name: (one["status"], one["failures"]) for name, one in found.items()} == EXPECTED
+    project.write({"models/orders.yml": TESTED.replace("data_tests:", f"data_tests:{wrong}", 1)})
+    assert project.run("test").code == 1
+    assert project.statuses["wrong"] == "error"
+    assert {name: found for name, found in said(project).items() if name != "wrong"} == together_said
+
+
+def said(project: Project) -> dict[str, tuple[str, int, str]]:
+    return {name: (one["status"], one["failures"], one["message"]) for name, one in project.results.items()}
 
 
 OWN = """
