@@ -16,6 +16,14 @@ from typing import Any
 from runner.cli import main
 from tests.conftest import Ran
 
+PROJECTS = Path(__file__).parent / "projects"
+
+
+def files_of(name: str) -> dict[str, str]:
+    """The files of a project in tests/projects: path -> text."""
+    files = (path for path in (PROJECTS / name).rglob("*") if path.is_file())
+    return {str(path.relative_to(PROJECTS / name)): path.read_text() for path in files}
+
 
 class Project:
     def __init__(self, folder: Path, files: Mapping[str, str | bytes]) -> None:

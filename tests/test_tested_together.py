@@ -11,55 +11,10 @@ import pytest
 from runner.commands.arguments import ProjectArguments
 from runner.commands.workspace import Workspace
 from runner.compile import together
-from tests.landed import Project
+from tests.landed import Project, files_of
 
-TESTED = """
-models:
-  - name: orders
-    data_tests:
-      - row_count: {at_least: 4, at_most: 4}
-      - row_count: {name: too_few, at_least: 5}
-      - row_count: {name: too_many, at_most: 3}
-      - expression_is_true: {name: all_positive, expression: amount > 0}
-      - expression_is_true:
-          name: small_or_unknown
-          expression: coalesce(amount, 0) in (select n from values (0), (5) as v(n))
-      - expression_is_true: {name: all_small, expression: amount < 100, config: {severity: warn}}
-      - expression_is_true: {name: all_small_of_ann, expression: amount < 100, config: {where: "buyer = 'ann'"}}
-      - expression_is_true: {name: none_of_ann, expression: "false", config: {where: "buyer = 'ann'"}}
-      - not_null: {name: has_a, column_name: "tags['a']"}
-      - not_null: {name: has_b, column_name: "tags['b']"}
-    columns:
-      - name: id
-        data_tests: [not_null, unique, {fresh: {within: 1 day}}]
-      - name: amount
-        data_tests:
-          - not_null
-          - not_null: {name: few_are_null, config: {warn_if: "> 0", error_if: "> 1"}}
-          - not_null: {name: kept_when_null, config: {store_failures: true}}
-          - not_null: {name: none_counts, config: {limit: 0}}
-      - name: buyer
-        data_tests:
-          - not_null
-          - accepted_values: {values: [ann, bob]}
-          - accepted_values: {name: only_ann, values: [ann]}
-      - name: paid_at
-        data_tests: [{fresh: {within: 1 day}}, {fresh: {name: of_this_century, within: 900 months}}]
-"""
-FILES = {
-    "project.yml": "name: shop",
-    "models/orders.sql": """
-{{ config(materialized='table') }}
-select id, amount, buyer, paid_at, map('a', id) as tags
-from values
-  (current_timestamp(), 5, 'ann', timestamp '2024-05-01 10:00:00'),
-  (current_timestamp(), 5, 'ann', timestamp '2024-05-02 10:00:00'),
-  (current_timestamp(), null, 'bob', null),
-  (current_timestamp(), 500, 'bob', null)
-as t(id, amount, buyer, paid_at)
-""",
-    "models/orders.yml": TESTED,
-}
+FILES = files_of("tested")
+TESTED = FILES["models/orders.yml"]
 # Test -> its status, and the number of rows that fail.
 EXPECTED = {
     "row_count_orders": ("pass", 0),
