@@ -40,9 +40,9 @@ class Project:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
-    def run(self, *words: str) -> Ran:
+    def run(self, *words: str, stderr: io.StringIO | None = None) -> Ran:
         """A command, as the command line does it: exit code, standard output, standard error."""
-        out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
+        out, err, before = io.StringIO(), stderr or io.StringIO(), Path.cwd()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             os.chdir(self.folder)
             try:
