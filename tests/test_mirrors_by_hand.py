@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+import yaml
 
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
@@ -35,6 +36,11 @@ def told_by_hand(folder: Path, what: str, storage: str, sources: str = "", more:
     return Project(folder, {**settings, "models/mirrors.yml": (BY_HAND / what / "models/mirrors.yml").read_bytes()})
 
 
+def check(project: Project, what: str) -> None:
+    for query, expected in yaml.safe_load((BY_HAND / what / "expected.yml").read_text()).items():
+        assert [list(row.values()) for row in project.rows(query)] == expected, query
+
+
 @pytest.mark.engines
 def test_what_runs_take_in(tmp_path: Path) -> None:
     """A row that `where` leaves out, a late image of all columns, which does not count beside a newer one, parts after
@@ -56,37 +62,7 @@ def test_what_runs_take_in(tmp_path: Path) -> None:
         read = (BY_HAND / "runs").glob(f"*/{run}.jsonl")
         project.write({f"{file.parent.name}/{file.name}": file.read_bytes() for file in read})
         project.ok("run", "-s", "config.materialized:streaming seen seen_history kept loaded loaded_history documents")
-    own = "_unfit, _in_parts, _seq.position[0] as n_of"
-    assert project.rows(f"select id, a, b, n, {own} from seen order by id") == [
-        {"id": 1, "a": "30", "b": "20", "n": None, "_unfit": None, "_in_parts": True, "n_of": 30},
-        {"id": 2, "a": "w", "b": "z", "n": None, "_unfit": {"n": "x"}, "_in_parts": True, "n_of": 34},
-        {"id": 3, "a": "no more", "b": "30", "n": None, "_unfit": None, "_in_parts": True, "n_of": 31},
-        {"id": 4, "a": "back", "b": "40", "n": None, "_unfit": None, "_in_parts": True, "n_of": 33},
-    ]
-    columns = "id, a, b, n, _unfit['n'] as unfit, _seq.position[0] as n_of, is_current"
-    history = project.rows(f"select {columns} from seen_history order by id, n_of")
-    assert [tuple(row.values()) for row in history] == [
-        (1, "15", "15", None, None, 15, False),
-        (1, "30", "20", None, None, 30, True),
-        (2, "x", None, None, "1000", 21, False),
-        (2, "x", "z", None, "1000", 31, False),
-        (2, "x", "z", "7.5", None, 32, False),
-        (2, "w", "z", "7.5", None, 33, False),
-        (2, "w", "z", None, "x", 34, True),
-        (3, "no more", "30", None, None, 31, True),
-        (4, "x", "40", None, None, 23, False),
-        (4, "back", "40", None, None, 33, True),
-    ]
-    assert project.rows("select id from kept order by id") == [{"id": 1}, {"id": 2}]
-    load = "_seq.generation as load"
-    assert project.rows(f"select id, {load} from loaded order by id") == [{"id": 1, "load": 1}, {"id": 3, "load": 1}]
-    assert project.rows(f"select id, is_current, {load} from loaded_history order by id, load") == [
-        {"id": 1, "is_current": False, "load": 0},
-        {"id": 1, "is_current": True, "load": 1},
-        {"id": 2, "is_current": False, "load": 0},
-        {"id": 3, "is_current": True, "load": 1},
-    ]
-    assert project.rows("select _id, value, other from documents") == [{"_id": "1", "value": None, "other": "z"}]
+    check(project, "runs")
     # A mirror of other columns must be made of all changes, and these are not there any more.
     mirrors = (project / "models/mirrors.yml").read_text()
     project.write({"models/mirrors.yml": mirrors.replace("left_out: [new]", "left_out: []")})
@@ -156,40 +132,12 @@ def test_settings_and_values(tmp_path: Path, storage: str) -> None:
     }
     keys = by_name["fits_moved"]["message"].splitlines()
     assert {"unfit_column: id, unfit_value: no number", "unfit_column: id"} <= set(keys)
-    first = {"id": 1, "a": "x", "n": "12.50", "at": "2024-05-01T10:00:00.5Z", "local": "2024-05-01T10:00:00"}
-    first |= {"day": "2024-05-01", "flag": True, "bytes": "ff00", "x": 1.5}
-    nothing = dict.fromkeys(first)
-    assert project.rows("select * except (_changed_at, _seq, _source, _in_parts) from plain order by id") == [
-        {**first, "_unfit": None},
-        {**nothing, "id": 2, "_unfit": MISFITS},
-        {**nothing, "id": 3, "_unfit": None},
-    ]
-    assert project.rows("select id, A as a from kept order by id") == [
-        {"id": 1, "a": "x"},
-        {"id": 2, "a": "renamed"},
-        {"id": 3, "a": "z"},
-        {"id": 9, "a": "gone"},
-    ]
-    assert project.rows("select id, a2, day, unwanted from added_history order by id, valid_from") == [
-        {"id": 2, "a2": None, "day": "2024-02-30", "unwanted": "u"},
-        {"id": 2, "a2": "renamed", "day": "2024-02-30", "unwanted": None},
-        {"id": 3, "a2": None, "day": None, "unwanted": None},
-        {"id": 9, "a2": None, "day": None, "unwanted": None},
-    ]
-    assert project.rows("select a, b from rows order by a") == [{"a": "y", "b": "1"}]
-    assert [tuple(row.values()) for row in project.rows("select a, b from log order by a, b")] == [
-        *[("x", None)] * 2,
-        ("y", "1"),
-        ("z", "2"),
-    ]
-    assert project.rows("select id, a, _source from moved order by id") == [
-        {"id": 1, "a": "from the new tool", "_source": "later"},
-        {"id": 2, "a": None, "_source": "shop"},
-    ]
-    odd = {"i.d": 1, "it's `q`": None, "列": "e", "told": None, "place": None, "row": None}
-    assert project.rows(EXCEPT_OWN.format("odd")) == [odd]
-    counted = project.rows("select count(*) as n, count_if(is_current) as current from odd_history")
-    assert counted == [{"n": 2, "current": 1}]
+    check(project, "settings")
+    (columns,) = project.rows("select * except (_changed_at, _seq, _source, _in_parts) from plain where id = 2")
+    assert columns == {**dict.fromkeys(("id", "a", *MISFITS)), "id": 2, "_unfit": MISFITS}
+    assert project.rows("select _unfit from plain where id <> 2") == [{"_unfit": None}] * 2
+    (columns,) = project.rows(EXCEPT_OWN.format("odd"))
+    assert [*columns] == ["i.d", "it's `q`", "列", "told", "place", "row"]
 
 
 # --- the page, on the sample that `init` creates

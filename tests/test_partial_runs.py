@@ -9,33 +9,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.landed import Project
+from tests.landed import Project, files_of
 from tests.small_format import SMALL, message
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 
-PROJECT = """
-name: shop
-targets: {local: {path: warehouse}, dev: {path: dev}}
-sources: [{name: orders, format: small, files: in/*}]
-"""
-FRAGILE = (
-    "{{ config(materialized='table') }} select if(n > 0, raise_error('too many'), n) as n from {{ ref('counted') }}"
-)
-FILES = {
-    "project.yml": PROJECT,
-    "formats/small.yml": SMALL,
-    "in/1.jsonl": f"{message(1)}\n{message(2)}\n",
-    "models/counted.sql": "{{ config(materialized='table') }} select count(*) as n from {{ ref('changelog') }}",
-    "models/sent.sql": "{{ config(materialized='table') }} select count(*) as n from {{ source('orders') }}",
-    "models/grown.sql": """
-{{ config(materialized='incremental') }} select after['id'] as id from {{ new_rows('changelog') }}
-""",
-    "models/fragile.sql": FRAGILE,
-    "models/seen.sql": "select * from {{ ref('fragile') }}",
-    "models/above.sql": "{{ config(materialized='table') }} select n from {{ ref('seen') }}",
-    "models/above.yml": "models: [{name: above, columns: [{name: n, data_tests: [not_null]}]}]",
-}
+FILES = {**files_of("partial"), "formats/small.yml": SMALL, "in/1.jsonl": f"{message(1)}\n{message(2)}\n"}
+FRAGILE = FILES["models/fragile.sql"]
 
 
 class Nothing(NamedTuple):
@@ -86,7 +66,7 @@ def test_what_failed_runs_again_until_it_is_mended(shop: Project) -> None:
 
 
 def test_sources_with_new_messages(shop: Project) -> None:
-    two = PROJECT.replace("]\n", ", {name: items, format: small, files: items/*}]\n")
+    two = FILES["project.yml"].replace("]\n", ", {name: items, format: small, files: items/*}]\n")
     shop.write({"project.yml": two, "items/1.jsonl": message(1)})
 
     def fresher(*words: str) -> list[str]:

@@ -19,22 +19,12 @@ import pyarrow.parquet
 import pytest
 
 from tests.conftest import Ran
-from tests.landed import Project
+from tests.landed import Project, files_of
 from tests.spark_fixtures import batches_in_files
 
 pytestmark = pytest.mark.usefixtures("interpreted", "lean")
 OWN = (Path(__file__).parent / "formats/lean.yml").read_text()
 VIEWS = ("changelog", "ddl_events", "control_events", "dead_letters", "freshness", "freshness_by_table")
-# Small blocks: files are read in parallel.
-PROJECT = """
-name: streams
-targets: {local: {spark: {spark.sql.files.maxPartitionBytes: 60000}}}
-sources:
-  - {name: app, format: lean, files: "in/*"}
-  - {name: lines, format: lean, files: "lines/*"}
-  - {name: raw, format: lean, table: dump}
-  - {name: cut, format: own, files: "cut/*"}
-"""
 
 
 def message(number: int, **other: object) -> str:
@@ -102,7 +92,7 @@ def before() -> dict[str, Ran]:
 
 @pytest.fixture(scope="module")
 def landed(spark: object, tmp_path_factory: pytest.TempPathFactory, before: dict[str, Ran]) -> Project:
-    project = Project(tmp_path_factory.mktemp("streams") / "project", {"project.yml": PROJECT, "formats/own.yml": OWN})
+    project = Project(tmp_path_factory.mktemp("streams") / "project", {**files_of("streams"), "formats/own.yml": OWN})
     write_dump(project / "dump")
     for view in ("changelog", "app_to_changelog"):
         before[view] = project.run("show", "-s", view, "--output", "json")
@@ -248,30 +238,6 @@ def test_conserved_says_what_it_cannot_know(changed: Project) -> None:
 
 # --- models and tests
 
-MODELS = {
-    "models/broken.sql": "select\n  key,\n  no_such_column\nfrom {{ ref('changelog') }}\n",
-    "models/behind.sql": "select * from {{ ref('broken') }}\n",
-    "models/beside.sql": "{{ config(materialized='table') }} select count(*) as n from {{ ref('cut_to_changelog') }}\n",
-    "models/numbers.sql": """
-select cast(id as int) as id, parent from values ('1', null), ('1', '1'), (null, '2'), ('3', '7') as t(id, parent)
-""",
-    "models/tested.sql": "select after['id'] as id, after['parent'] as parent from {{ ref('changelog') }}\n",
-    "models/numbers.yml": """
-models:
-  - name: numbers
-    columns:
-      - name: id
-        data_tests: [not_null, unique, {accepted_values: {values: ["1", "2"]}}]
-      - name: parent
-        data_tests: [{relationships: {to: ref('numbers'), field: id, severity: warn}}]
-    data_tests: [{expression_is_true: {expression: id > 0}}]
-unit_tests:
-  - name: wrong_on_purpose
-    model: tested
-    given: [{input: ref('changelog'), rows: [{after: {id: 5, parent: null}}]}]
-    expect: {rows: [{id: 6, parent: null}]}
-""",
-}
 SAID = (
     "FAIL test not_null_numbers_id",
     "FAIL test unique_numbers_id",
@@ -290,7 +256,7 @@ SAID = (
 
 def test_failed_models_and_tests(changed: Project) -> None:
     """A failed model skips what reads it, and the rest goes on; tests fail on what they should."""
-    changed.write(MODELS)
+    changed.write(files_of("failing"))
     ran = changed.run("run", "-s", "broken+", "beside", "numbers")
     assert ran.code == 1
     assert "no_such_column" in ran.err and "broken.sql:3:3" in ran.err and 'because "broken" failed' in ran.err
