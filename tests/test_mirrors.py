@@ -126,22 +126,25 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number
         (folder / f"in/{run}.jsonl").write_text(text)
         ran = runner("run", "-s", "shop_to_changelog+")
         assert ran.code == (1 if run == 1 and is_increment else 0), ran.err
-    # The tables that are never emptied have taken in what was new.
-    for name in ("many", "whole"):
-        for model, beside in ((name, f"{name}__gone"), (f"{name}_history", f"{name}_history__known")):
-            taken_in = [("beside_written", beside), ("merged", model)] * (2 if is_increment else 0)
-            assert [one for one in writes if one[1] in (model, beside)] == taken_in
-        if is_increment:
-            mark = folder / "lake" / storage / "_checkpoints" / name / "_mark"
-            assert mark.read_text().endswith(WHOLE_ROWS) == (name == "whole")
-    in_orderly = [one for view, one in decisions if view.startswith("orderly_history")]
-    # Some rows are taken up where they were, and some, which `where` leaves out, looked at again.
-    assert len(in_orderly) == (RUNS - 1 if is_increment else 0)
-    assert all(0 < one["again"] < one["changed"] / 2 for one in in_orderly)
+    if is_increment:
+        check_increments(writes, decisions, folder / "lake" / storage / "_checkpoints")
     for name, lived in told.items():
         found = (rows(capsys, sql.format(name)) for sql in (lives.ROWS, lives.VERSIONS))
         lives.check([one.life for one in lived], *found, left_out=("p", None) if name == "orderly" else ())
     check_mirrored(folder, runner)
+
+
+def check_increments(writes: list[tuple[str, str]], decisions: list[tuple[str, dict]], checkpoints: Path) -> None:
+    """The tables that are never emptied have taken in what was new."""
+    for name in ("many", "whole"):
+        for model, beside in ((name, f"{name}__gone"), (f"{name}_history", f"{name}_history__known")):
+            taken_in = [("beside_written", beside), ("merged", model)] * 2
+            assert [one for one in writes if one[1] in (model, beside)] == taken_in
+        assert (checkpoints / name / "_mark").read_text().endswith(WHOLE_ROWS) == (name == "whole")
+    in_orderly = [one for view, one in decisions if view.startswith("orderly_history")]
+    # Some rows are taken up where they were, and some, which `where` leaves out, looked at again.
+    assert len(in_orderly) == RUNS - 1
+    assert all(0 < one["again"] < one["changed"] / 2 for one in in_orderly)
 
 
 # What is wrong in the SQL of mirrors once it is put in place of a text that is there once.
