@@ -80,13 +80,18 @@ def check_that_it_goes_on(project: Project) -> None:
 
 
 class Table:
-    """The table of the source, as a session of its own sees it."""
+    """The table of the source. Each look at it is a session of its own: Iceberg remembers a table as a session saw it."""
 
     def __init__(self, project: Project, storage: str, spark: Any) -> None:
-        self.session, self.storage = spark.fresh().session, storage
-        hadoop_catalog(self.session, "kept", project / "warehouse")
-        folder = project / "warehouse/app_to_changelog"
-        self.name = f"delta.`{folder}`" if storage == "delta" else "kept.changelog.app_to_changelog"
+        self.warehouse, self.storage, self.spark = project / "warehouse", storage, spark
+        delta = f"delta.`{self.warehouse}/app_to_changelog`"
+        self.name = delta if storage == "delta" else "kept.changelog.app_to_changelog"
+
+    @property
+    def session(self) -> Any:
+        session = self.spark.fresh().session
+        hadoop_catalog(session, "kept", self.warehouse)
+        return session
 
     def data_files(self) -> int:
         if self.storage == "delta":
@@ -102,7 +107,6 @@ def test_other_storages(project: Project, storage: str, spark: Any) -> None:
     table = Table(project, storage, spark)
     assert table.data_files() == FILES
     project.ok("maintain", "--history-days", "0")
-    table = Table(project, storage, spark)
     assert table.data_files() == 1
     check_that_it_goes_on(project)
 

@@ -203,7 +203,7 @@ def test_new_files_are_landed_and_old_ones_not_again(changed: Project) -> None:
 def test_a_changed_format_is_said_and_a_lost_checkpoint_refused(changed: Project) -> None:
     """Without the refusal, the sink would take the first new batches for ones that it has, and drop them."""
     only = ("-s", "cut_to_changelog")
-    changed.write({"formats/own.yml": f"{OWN}meta: {{message_id: none}}\n", "cut/2.jsonl": message(3)})
+    changed.write({"formats/own.yml": f"{OWN}meta: {{message_id: id}}\n", "cut/2.jsonl": message(3)})
     assert "has changed since rows landed" in changed.ok("run", *only)
     shutil.rmtree(changed / "warehouse/_checkpoints/cut_to_changelog")
     refused = changed.run("run", *only)
