@@ -80,7 +80,7 @@ def check_that_it_goes_on(project: Project) -> None:
 
 
 class Table:
-    """The table of the source. Each look at it is a session of its own: Iceberg remembers a table as a session saw it."""
+    """The table of the source. Each look is a session of its own: one remembers tables of Iceberg as it saw them."""
 
     def __init__(self, project: Project, storage: str, spark: Any) -> None:
         self.warehouse, self.storage, self.spark = project / "warehouse", storage, spark
