@@ -1,14 +1,22 @@
 """Random lives of tables: what a database held after each of its changes, the messages that tell of them, and a plain
 reference of what a mirror makes of messages (runner/project/mirrors.py).
+
+A life is data: a list of steps, which hypothesis draws and shrinks. `Life` carries them out on a simulated table. Many
+lives make one batch for Spark: the number of a life is part of its keys.
 """
 
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from decimal import Decimal
+from random import Random
 from typing import Any, NamedTuple, TypeVar
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 # A format of our own, which can tell all that a changelog can hold.
 FORMAT = """\
@@ -30,10 +38,20 @@ types: {at: types, table: mysql}
 event_time: {at: at, as: epoch_ms}
 seq: [n]
 """
+# A mirror of one of its tables, with all that may become of a row.
+MIRROR = """
+  - name: {name}
+    of: {{source: shop, table: {name}}}
+    key: [life, id]
+    columns: {{life: int, id: bigint, a: string, b: "decimal(10,2)", c: string}}
+    history: true
+    data_tests: [mirrored]
+"""
 KEY = ("life", "id")
 TYPES = {"life": "int", "id": "bigint", "a": "varchar(20)", "b": "decimal(10,2)", "c": "varchar(20)"}
 FIRST_MOMENT = 1714528800000
 Row = Mapping[str, str | None]
+Drawn = TypeVar("Drawn")
 Sent = TypeVar("Sent")
 
 
@@ -45,7 +63,6 @@ class Message(NamedTuple):
     at: int
     old: Row | None = None
     new: Row | None = None
-    removed: tuple[str, ...] = ()
 
     @property
     def place(self) -> tuple[int, int]:
@@ -57,105 +74,155 @@ class Message(NamedTuple):
         return json.dumps({**told, "old": self.old, "new": self.new})
 
 
-def shuffled(sent: list[Sent], runs: int, chance: random.Random) -> list[list[Sent]]:
+# --- what is drawn
+
+
+class Step(NamedTuple):
+    """A change of whatever rows there are then: numbers choose among what is possible."""
+
+    kind: str
+    pause: int
+    row: int
+    to: int
+    values: Row
+    told: str
+
+
+CHANGES = ("insert", "update", "update", "delete", "move", "swap", "load")
+# The clock of a database is set back now and then.
+PAUSES = (0, 0, 1, 7, 1000, -3)
+# Of a change: both rows, the new one, and of an update what has changed, as a row or as a patch.
+TOLD = ("both", "new", "parts", "patch")
+VALUES = {
+    "a": st.sampled_from([None, "", "x", "y", "é"]),
+    "b": st.sampled_from([None, "1.50", "2", "-3.25"]),
+    "c": st.sampled_from("pqr"),
+}
+NUMBERS = st.integers(0, 99)
+
+
+def steps(
+    most: int, least: int = 0, kinds: Iterable[str] = CHANGES, told: Iterable[str] = TOLD
+) -> st.SearchStrategy[list[Step]]:
+    """The steps of a life. Where a table may be emptied no clock is set back: times would not say what came before."""
+    kinds, told = list(kinds), list(told)
+    pauses = [pause for pause in PAUSES if pause >= 0 or "empty" not in kinds]
+    values = st.fixed_dictionaries({}, optional=VALUES)
+    one = st.builds(Step, *map(st.sampled_from, (kinds, pauses)), NUMBERS, NUMBERS, values, st.sampled_from(told))
+    return st.lists(one, min_size=least, max_size=most)
+
+
+def drawn(draw_one: Callable[[Callable[..., Any], int], Drawn], number: int) -> list[Drawn]:
+    """One batch of so many examples; `draw_one` is given what draws from a strategy, and the number of the example."""
+    found: list[Drawn] = []
+
+    @settings(max_examples=number, phases=[Phase.generate])
+    @given(st.data())
+    def draw_all(data: st.DataObject) -> None:
+        found.append(draw_one(data.draw, len(found)))
+
+    draw_all()
+    assert len(found) == number
+    return found
+
+
+def shuffled(sent: list[Sent], runs: int, chance: Random) -> list[list[Sent]]:
     """What each of some runs reads: all in any order, a quarter of it twice."""
     told = sent + chance.sample(sent, len(sent) // 4)
     chance.shuffle(told)
     return [told[run::runs] for run in range(runs)]
 
 
+# --- a table as its database has it
+
+
 @dataclass
 class Life:
-    """A table that changes at random, of which updates may be `told_whole`. `rows` are by their keys. The clock of its
-    database is set back now and then, unless the table may be emptied: times would not say what came before.
-    """
+    """A table, and the messages that tell of its changes. `rows` are by their keys."""
 
     number: int
-    chance: random.Random
-    may_be_emptied: bool = False
-    told_whole: bool = False
     now: int = FIRST_MOMENT
-    n: int = 0
     rows: dict[str, Row] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
 
-    def live(self, steps: int) -> Life:
-        for _ in range(steps):
-            self.now += self.chance.choice([0, 0, 1, 7, 1000, 0 if self.may_be_emptied else -3])
-            self.chance.choice(self._possible())()
+    def live(self, steps: Iterable[Step]) -> Life:
+        for step in steps:
+            self.now += step.pause
+            match step.kind if self.rows or step.kind == "empty" else "insert":
+                case "insert":
+                    self.insert(step.to, {"a": None, "b": None, "c": "q", **step.values})
+                case "update":
+                    self.update(self._one(step.row), step.values, step.told)
+                case "delete":
+                    self.delete(self._one(step.row), is_whole=step.told == "both")
+                case "move":
+                    self.move(self._one(step.row), step.to, times=1 + step.to % 3)
+                case "swap":
+                    self.swap(self._one(step.row), self._one(step.to))
+                case "load":
+                    self.load(self._one(step.row))
+                case "empty":
+                    self.empty()
         return self
 
-    def _possible(self) -> list[Any]:
-        on_rows = [self._update, self._update, self._delete, self._move, self._swap, self._load] if self.rows else []
-        return [self._insert, *on_rows, *([self._empty] if self.may_be_emptied and self.chance.random() < 0.1 else [])]
-
-    def _tell(self, op: str, old: Row | None = None, new: Row | None = None, **more: Any) -> None:
-        self.n += 1
-        self.messages.append(Message(op, self.n, self.now, old, new, **more))
-
-    def _values(self) -> dict[str, str | None]:
-        value = self.chance.choice
-        return {"a": value([None, "", "x", "y", "é"]), "b": value([None, "1.50", "2", "-3.25"]), "c": value("pqr")}
-
-    def _key(self, id_: str) -> dict[str, str]:
-        return {"life": str(self.number), "id": id_}
-
-    def _insert(self) -> None:
-        free = [str(n) for n in range(6) if str(n) not in self.rows]
+    def insert(self, to: int, values: Row) -> None:
+        free = self._free(6)
         if free:
-            id_ = self.chance.choice(free)
-            self.rows[id_] = self._key(id_) | self._values()
+            id_ = free[to % len(free)]
+            self.rows[id_] = self._key(id_) | values
             self._tell("I", new=self.rows[id_])
 
-    def _update(self) -> None:
-        id_ = self.chance.choice(list(self.rows))
+    def update(self, id_: str, values: Row, told: str) -> None:
         before = self.rows[id_]
-        after = {**before, **dict(self.chance.sample(list(self._values().items()), self.chance.randint(0, 3)))}
-        self.rows[id_] = after
-        told = {name: value for name, value in after.items() if name in KEY or before[name] != value}
-        match self.chance.choice(["full"] if self.told_whole else ["full", "full", "partial", "patch"]):
-            case "full":
-                self._tell("U", self.chance.choice([before, None]), after)
-            case "partial":
-                self._tell("U", None, told)
-            case "patch":
-                self._tell("P", None, told)
+        after = self.rows[id_] = {**before, **values}
+        parts = {name: value for name, value in after.items() if name in KEY or before[name] != value}
+        op = "P" if told == "patch" else "U"
+        self._tell(op, before if told == "both" else None, after if told in ("both", "new") else parts)
 
-    def _delete(self) -> None:
-        id_ = self.chance.choice(list(self.rows))
+    def delete(self, id_: str, is_whole: bool) -> None:
         before = self.rows.pop(id_)
-        self._tell("D", self.chance.choice([before, self._key(id_)]))
+        self._tell("D", before if is_whole else self._key(id_))
 
-    def _move(self) -> None:
+    def move(self, id_: str, to: int, times: int) -> None:
         """A key changes, and perhaps again, to one that is free."""
-        id_ = self.chance.choice(list(self.rows))
-        for _ in range(self.chance.randint(1, 3)):
-            to = self.chance.choice([str(n) for n in range(20) if str(n) not in self.rows])
-            self._change_key(id_, to)
-            id_ = to
+        for _ in range(times):
+            free = self._free(20)
+            self.change_key(id_, free[to % len(free)])
+            id_ = free[to % len(free)]
 
-    def _swap(self) -> None:
+    def swap(self, one: str, other: str) -> None:
         """Two rows change their keys, by way of one that is free."""
-        if len(self.rows) > 1:
-            one, other = self.chance.sample(list(self.rows), 2)
+        if one != other:
             for source, to in ((one, "99"), (other, one), ("99", other)):
-                self._change_key(source, to)
+                self.change_key(source, to)
 
-    def _change_key(self, id_: str, to: str) -> None:
+    def change_key(self, id_: str, to: str) -> None:
         before = self.rows.pop(id_)
         self.rows[to] = {**before, **self._key(to)}
         self._tell("U", before, self.rows[to])
 
-    def _load(self) -> None:
+    def load(self, id_: str) -> None:
         """A row as a full load tells it."""
-        self._tell("S", new=self.chance.choice(list(self.rows.values())))
+        self._tell("S", new=self.rows[id_])
 
-    def _empty(self) -> None:
+    def empty(self) -> None:
         """Nothing else happens at that moment."""
         self.now += 1
         self.rows.clear()
         self._tell("T")
         self.now += 1
+
+    def _one(self, number: int) -> str:
+        return list(self.rows)[number % len(self.rows)]
+
+    def _free(self, most: int) -> list[str]:
+        return [str(n) for n in range(most) if str(n) not in self.rows]
+
+    def _key(self, id_: str) -> dict[str, str]:
+        return {"life": str(self.number), "id": id_}
+
+    def _tell(self, op: str, old: Row | None = None, new: Row | None = None) -> None:
+        self.messages.append(Message(op, len(self.messages) + 1, self.now, old, new))
 
 
 # --- what a mirror makes of messages: they are sorted and applied one after the other
@@ -229,3 +296,46 @@ def _life(effects: list[Effect], end: int | None) -> Iterator[Version]:
         if row is not None:
             is_last = index == len(states) - 1 and end is None
             yield Version(tuple(row.items()), at, min(later, default=None), is_last)
+
+
+# --- what a mirror holds, as queries show it
+
+ROWS = "select life, id, a, b, c from {}"
+VERSIONS = "select life, id, a, b, c, valid_from, valid_to, is_current from {}_history"
+
+
+def check(lived: Iterable[Life], rows: list[dict], history: list[dict] | None = None, left_out: Any = ()) -> None:
+    """That a mirror and its history are right, but for rows whose `c` is left out. Of the lives that are not, the one
+    with the fewest messages is shown.
+    """
+    lived = sorted(lived, key=lambda one: len(one.messages))
+    assert {row["life"] for row in rows} <= {life.number for life in lived}
+    for life in lived:
+        held = [as_mirrored(row) for row in life.rows.values() if row["c"] not in left_out]
+        assert _of(life, rows) == sorted(held, key=str), life.messages
+        if history is not None:
+            told = [as_version(one) for one in versions(life.messages) if dict(one.row)["c"] not in left_out]
+            assert _of(life, history) == sorted(told, key=str), life.messages
+
+
+def _of(life: Life, rows: list[dict]) -> list[dict]:
+    return sorted((row for row in rows if row["life"] == life.number), key=str)
+
+
+def as_mirrored(row: Row) -> dict[str, Any]:
+    amount = row["b"]
+    exact = None if amount is None else str(Decimal(amount).quantize(Decimal("0.01")))
+    return {"life": int(row["life"] or 0), "id": int(row["id"] or 0), "a": row["a"], "b": exact, "c": row["c"]}
+
+
+def as_version(one: Version) -> dict[str, Any]:
+    begins, ends = moment(one.valid_from), moment(one.valid_to)
+    return {**as_mirrored(dict(one.row)), "valid_from": begins, "valid_to": ends, "is_current": one.is_current}
+
+
+def moment(milliseconds: int | None) -> str | None:
+    """An instant as results show it."""
+    if milliseconds is None:
+        return None
+    text = datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return text.rstrip("0").rstrip(".") + "Z"

@@ -11,91 +11,47 @@ from typing import Any
 import pytest
 
 from runner.site.columns import columns_of_models
+from tests.landed import Project, files_of
 from tests.small_format import SMALL, message
 
-FILES = {
-    "project.yml": """
-name: shop
-targets:
-  local: {path: warehouse, catalog: {schema: alias_local}}
-  dev: {path: dev}
-sources: [{name: orders, format: small, files: in/*}]
-seeds: {wide: {+alias: lands}}
-""",
-    "formats/small.yml": SMALL,
-    "in/1.jsonl": f"{message(1)}\n{message(2)}\n",
-    "seeds/wide/countries.csv": "id,name\n1,Chile\n2,Peru\n3,Cuba\n",
-    "models/staged.sql": "{{ config(alias='v_staged') }} select id, name from {{ ref('countries') }}",
-    # Its own name is the alias of another, which names itself by it.
-    "models/lands.sql": "{{ config(alias='staged') }} select id as land, name from {{ ref('staged') }}",
-    "models/grown.sql": """
-{{ config(materialized='incremental', alias='seen_orders', post_hook='select count(*) from {{ this }}') }}
-select after['id'] as id from {{ new_rows('shifted') }}
-{% if is_incremental() %} where not exists (select 1 from {{ this }} as own where own.id = after['id']) {% endif %}
-""",
-    "models/shifted.sql": "{{ config(alias='moved') }} select * from {{ ref('changelog') }}",
-    "models/counted.sql": """
-{{ config(materialized='table', alias='numbers') }} select count(*) as n, max(name) as last from {{ ref('lands') }}
-""",
-    "models/all.yml": """
-models:
-  - name: staged
-    data_tests: [{row_count: {at_least: 3, at_most: 3}}]
-    columns: [{name: id, data_tests: [not_null, {relationships: {to: ref('countries'), field: id}}]}]
-  - name: grown
-    columns: [{name: id, data_tests: [unique]}]
-unit_tests:
-  - name: named
-    model: staged
-    given: [{input: ref('countries'), rows: [{id: 7, name: Togo}]}]
-    expect: {rows: [{id: 7, name: Togo}]}
-  - name: growing
-    model: grown
-    given: [{input: ref('shifted'), rows: [{after: {id: 7}}]}]
-    expect: {rows: [{id: 7}]}
-""",
-}
-
-
-def values(runner: Callable[..., Any], *words: str) -> list[Any]:
-    ran = runner("show", *words, "--output", "json")
-    assert ran.code == 0, ran.err
-    return sorted(tuple(json.loads(line).values()) for line in ran.out.splitlines())
+FILES = {**files_of("alias"), "formats/small.yml": SMALL, "in/1.jsonl": f"{message(1)}\n{message(2)}\n"}
 
 
 @pytest.mark.usefixtures("interpreted")
-def test_tables_are_called_by_it(project: Callable[..., Path], runner: Callable[..., Any], spark) -> None:
-    root = project(FILES)
-    built = runner("build")
-    assert built.code == 0, built.err
-    assert "PASS unit test named" in built.err and "PASS test relationships_staged_id" in built.err
+def test_tables_are_called_by_it(tmp_path: Path, spark: Any) -> None:
+    project = Project(tmp_path, FILES)
+    said = project.ok("build")
+    assert "PASS unit test named" in said and "PASS test relationships_staged_id" in said
     tables = {"orders_to_changelog", "lands", "seen_orders", "numbers"}
-    assert {path.name for path in (root / "warehouse").iterdir() if path.name[0] != "_"} == tables
-    assert {path.name for path in (root / "warehouse/_checkpoints").iterdir()} == tables - {"numbers"}
-    assert {path.stem for path in (root / "warehouse/_locks").iterdir()} == tables
+    assert project.tables("warehouse") == tables
+    assert {path.name for path in (project / "warehouse/_checkpoints").iterdir()} == tables - {"numbers"}
+    assert {path.stem for path in (project / "warehouse/_locks").iterdir()} == tables
     published = spark.session.sql("show tables in alias_local").collect()
     assert {"v_staged", "staged", "seen_orders", "numbers", "moved"} < {row["tableName"] for row in published}
     assert spark.rows("select n, last from alias_local.numbers")[1] == [{"n": 3, "last": "Peru"}]
 
-    assert values(runner, "-s", "counted") == [(3, "Peru")]
-    assert values(runner, "-s", "lands", "--limit", "1") == [(1, "Chile")]
-    assert values(runner, "--inline", "select n from numbers") == [(3,)]
-    assert values(runner, "--inline", "select land from {{ ref('lands') }} where land > 2") == [(3,)]
-    (root / "in/2.jsonl").write_text(message(3))
-    again = runner("build")
-    assert again.code == 0 and "unchanged since it was loaded" in again.err, again.err
-    assert values(runner, "-s", "grown") == [("1",), ("2",), ("3",)]
-    assert "runner seed -s countries" in runner("show", "-s", "counted", "-t", "dev").err
+    assert shown(project, "counted") == [{"n": 3, "last": "Peru"}]
+    assert shown(project, "lands", "--limit", "1") == [{"land": 1, "name": "Chile"}]
+    assert project.rows("select n, land from numbers, {{ ref('lands') }} where land > 2") == [{"n": 3, "land": 3}]
+    project.write({"in/2.jsonl": message(3)})
+    assert "unchanged since it was loaded" in project.ok("build")
+    assert sorted(row["id"] for row in shown(project, "grown")) == ["1", "2", "3"]
+    assert "runner seed -s countries" in project.run("show", "-s", "counted", "-t", "dev").err
 
-    shutil.copytree(root / "target", root / "before")
-    deferred = runner("build", "-t", "dev", "-s", "counted", "--defer", "--state", "before")
-    assert deferred.code == 0, deferred.err
-    assert {path.name for path in (root / "dev").iterdir() if path.name[0] != "_"} == {"numbers"}
-    assert values(runner, "-s", "counted", "-t", "dev", "--defer", "--state", "before") == [(3, "Peru")]
-    maintained = runner("maintain", "-s", "counted", "grown")
-    assert maintained.code == 0 and "not built yet" not in maintained.err, maintained.err
-    rebuilt = runner("run", "-s", "grown", "--full-refresh")
-    assert rebuilt.code == 0 and not list((root / "warehouse/_refreshes").iterdir()), rebuilt.err
+    shutil.copytree(project / "target", project / "before")
+    elsewhere = ("-t", "dev", "--defer", "--state", "before")
+    project.ok("build", "-s", "counted", *elsewhere)
+    assert project.tables("dev") == {"numbers"}
+    assert shown(project, "counted", *elsewhere) == [{"n": 3, "last": "Peru"}]
+    assert "not built yet" not in project.ok("maintain", "-s", "counted", "grown")
+    project.ok("run", "-s", "grown", "--full-refresh")
+    assert not list((project / "warehouse/_refreshes").iterdir())
+
+
+def shown(project: Project, model: str, *words: str) -> list[dict[str, Any]]:
+    ran = project.run("show", "-s", model, *words, "--output", "json")
+    assert ran.code == 0, ran.err
+    return [json.loads(line) for line in ran.out.splitlines()]
 
 
 def test_the_node_keeps_its_name(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
@@ -130,26 +86,23 @@ def test_columns_come_from_the_nodes(project: Callable[..., Path]) -> None:
     assert columns["staged"]["from"]["id"] == [["countries", "id"]]
 
 
-@pytest.mark.parametrize(
-    ("model", "error"),
-    [
-        ("{{ config(alias='lands') }} select 1 as a", 'error[name-taken]: the name "lands" is taken'),
-        ("{{ config(alias='changelog') }} select 1 as a", 'error[name-taken]: the name "changelog" is taken'),
-        ("{{ config(alias='a/b') }} select 1 as a", 'error[setting-value]: "a/b" cannot be an alias'),
-        ("select 1 as a from {{ ref('numbers') }}", 'error[ref-unknown]: there is no model "numbers"'),
-    ],
-)
-def test_mistakes(model: str, error: str, project: Callable[..., Path], runner: Callable[..., Any]) -> None:
-    project({**FILES, "models/more.sql": model})
-    ran = runner("check")
-    assert ran.code == 2 and error in ran.err
-    assert "models/more.sql:1" in ran.err
+MISTAKES = {
+    "models/a.sql": ("{{ config(alias='lands') }} select 1 as a", 'name-taken]: the name "lands" is taken'),
+    "models/b.sql": ("{{ config(alias='changelog') }} select 1 as a", 'name-taken]: the name "changelog" is taken'),
+    "models/c.sql": ("{{ config(alias='a/b') }} select 1 as a", 'setting-value]: "a/b" cannot be an alias'),
+    "models/d.sql": ("select 1 as a from {{ ref('numbers') }}", 'ref-unknown]: there is no model "numbers"'),
+    # Tables of their own do not make two nodes of one name two.
+    "models/countries.sql": (
+        "{{ config(alias='others') }} select 1 as a",
+        'name-taken]: the name "countries" is taken',
+    ),
+}
 
 
-def test_two_nodes_of_one_name(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
-    """Tables of their own do not make two nodes of one name two."""
-    project({**FILES, "models/countries.sql": "{{ config(alias='others') }} select 1 as a"})
-    ran = runner("check")
-    assert ran.code == 2 and 'error[name-taken]: the name "countries" is taken' in ran.err
-    assert "hint: by seed seeds/wide/countries.csv" in ran.err
-    assert 'the name "others"' not in ran.err
+def test_mistakes(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
+    project({**FILES, **{name: model for name, (model, _) in MISTAKES.items()}})
+    ran = runner("ls")
+    assert ran.code == 2 and ran.err.count("error[") == len(MISTAKES), ran.err
+    for name, (_, error) in MISTAKES.items():
+        assert f"error[{error}\n  --> {name}:1\n" in ran.err
+    assert ran.err.count("hint: by seed seeds/wide/countries.csv") == 2

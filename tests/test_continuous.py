@@ -10,31 +10,22 @@ import json
 import os
 import re
 import signal
-import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from types import SimpleNamespace
-from typing import Any, NamedTuple
 
 import pytest
 
-from runner.cli import main
-from runner.engine.errors import QueryFailed, query_errors
-from runner.project.nodes import Model, Node, SqlText
 from runner.run import continuous
 from runner.run.continuous import Continuous, Stream
-from runner.run.following import Follower, Following, following
-from runner.run.landing import Landing
-from runner.run.results import Result
+from tests.conftest import Ran
 from tests.engines import Broker, Message
+from tests.landed import Project
 from tests.schema_registry import registry_server
-from tests.spark_fixtures import rows
 from tests.test_registry_sources import FIRST, SECOND, SPEC, change
 
 pytestmark = pytest.mark.usefixtures("interpreted", "lean")
@@ -53,20 +44,15 @@ def wait_until(is_so: Callable[[], object], missing: Callable[[], str]) -> None:
         time.sleep(0.02)
 
 
-class Ran(NamedTuple):
-    code: int
-    err: str
-
-
 class Running:
     """A command in the main thread, as another thread sees it: what it has said so far, and how to stop it."""
 
     def __init__(self, stderr: io.StringIO) -> None:
-        self._stderr = stderr
+        self.stderr = stderr
 
     @property
     def said(self) -> str:
-        return self._stderr.getvalue()
+        return self.stderr.getvalue()
 
     def wait_for(self, text: str, times: int = 1) -> None:
         wait_until(lambda: self.said.count(text) >= times, lambda: f"{text!r} is not in\n{self.said}")
@@ -82,68 +68,55 @@ class Running:
         os.kill(os.getpid(), number)
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ran]]:
-    """Runs a command while a script watches it, which sends the signals; one that fails stops the command."""
-
-    def unheard(*_: object) -> None:
-        raise AssertionError("nobody hears the signal")
-
-    # For SIGINT there is a handler of Spark's, which the command has to replace.
-    before = signal.signal(signal.SIGTERM, unheard)
-
-    def run(script: Callable[[Running], None], *words: str) -> Ran:
-        running = Running(io.StringIO())
+class Followed(Project):
+    def follow(self, script: Callable[[Running], None], *words: str) -> Ran:
+        """Runs a command while a script watches it, which sends the signals; one that fails stops the command."""
+        running, has_ended = Running(io.StringIO()), Event()
 
         def guarded() -> None:
             try:
                 script(running)
             except BaseException:
-                while not is_done:
+                while not has_ended.is_set():
                     running.send()
                     time.sleep(0.5)
                 raise
 
-        is_done: list[int] = []
-        with monkeypatch.context() as patch, ThreadPoolExecutor(1) as pool:
-            patch.setattr(sys, "stderr", running._stderr)
-            watching = pool.submit(guarded)
-            is_done.append(main(["run", "--continuous", "--trigger", "500ms", *words]))
-            watching.result()
-        return Ran(is_done[0], running.said)
+        def unheard(*_: object) -> None:
+            raise AssertionError("nobody hears the signal")
 
-    yield run
-    signal.signal(signal.SIGTERM, before)
+        # For SIGINT there is a handler of Spark's, which the command has to replace.
+        before = signal.signal(signal.SIGTERM, unheard)
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                watching = pool.submit(guarded)
+                ran = self.run("run", "--continuous", "--trigger", "500ms", *words, stderr=running.stderr)
+                has_ended.set()
+                watching.result()
+            return ran
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    def send(self, name: str, content: str | bytes) -> None:
+        """A file that is whole when it is seen."""
+        path = Path(name)
+        hidden = str(path.with_name(f".{path.name}"))
+        self.write({hidden: content})
+        (self / hidden).rename(self / name)
+
+    def ids(self, model: str) -> list[int]:
+        return sorted(int(row["id"]) for row in self.rows(f"select after['id'] as id from {model}"))
 
 
 @pytest.fixture
-def folder(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(path: Path, content: bytes) -> None:
-    """A file that is whole when it is seen."""
-    path.parent.mkdir(exist_ok=True)
-    hidden = path.with_name(f".{path.name}")
-    hidden.write_bytes(content)
-    hidden.rename(path)
-
-
-def ids(capsys: pytest.CaptureFixture[str], model: str) -> list[int]:
-    return sorted(int(row["id"]) for row in rows(capsys, f"select after['id'] as id from {{{{ ref('{model}') }}}}"))
+def project(tmp_path: Path, spark: object) -> Followed:
+    return Followed(tmp_path, {})
 
 
 # --- topics
 
 
-def test_topics(
-    broker: Broker,
-    folder: Path,
-    run: Callable[..., Ran],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_topics(broker: Broker, project: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind and caught up, messages that come while it runs, a new partition, and twice stopped and started again."""
     monkeypatch.setattr(continuous, "QUIET_SECONDS", 2.0)
     monkeypatch.setattr(continuous, "PROGRESS_KEPT", 4)
@@ -151,10 +124,8 @@ def test_topics(
     monkeypatch.setattr(
         Stream, "stop", lambda stream, at_once: kept.append(len(stream.query.recentProgress)) or stop(stream, at_once)
     )
-    (folder / "project.yml").write_text(
-        f"sources: [{{name: app, format: lean, kafka: {{servers: '{broker.servers}', topics: continuous, "
-        f"batch: 10}}}}]\n"
-    )
+    kafka = f"{{servers: '{broker.servers}', topics: continuous, batch: 10}}"
+    project.write({"project.yml": f"sources: [{{name: app, format: lean, kafka: {kafka}}}]\n"})
     broker.create_topic("continuous", 2)
 
     def produce(numbers: range, partitions: int) -> None:
@@ -171,7 +142,7 @@ def test_topics(
         running.send(signal.SIGTERM)
 
     produce(range(30), 2)
-    ran = run(first)
+    ran = project.follow(first)
     assert ran.code == 0, ran.err
     assert ran.err.count("app_to_changelog: ") >= 5 and 0 < kept[0] <= 4, f"Spark remembers {kept} batches"
     assert [line.partition("s, ")[2] for line in ran.err.splitlines() if "10 messages (10 row)" in line] == [
@@ -184,7 +155,7 @@ def test_topics(
         and "OK streaming model app_to_changelog [43 messages: 43 row in" in ran.err
     )
     assert ran.err.splitlines()[-1].endswith("Done. PASS=1 WARN=0 ERROR=0 SKIP=0 TOTAL=1")
-    (result,) = json.loads((folder / "target/run_results.json").read_text())["results"]
+    (result,) = project.results.values()
     assert result["status"] == "success" and result["adapter_response"]["rows"]["messages"] == 43
 
     def second(running: Running) -> None:
@@ -193,7 +164,7 @@ def test_topics(
 
     produce(range(100, 103), 1)
     broker.produce("continuous", [Message(b"{", partition=1)])
-    ran = run(second, "-s", "app_to_changelog", "--log-format", "json")
+    ran = project.follow(second, "-s", "app_to_changelog", "--log-format", "json")
     assert ran.code == 0, ran.err
     (event,) = [event for event in map(json.loads, ran.err.splitlines()) if event["event"] == "progress"]
     assert event.pop("time") and event.pop("seconds") > 0 and event.pop("batch") > 4
@@ -205,8 +176,8 @@ def test_topics(
         "reasons": {"not-json": 1},
         "behind": 0,
     }
-    assert main(["test", "-q", "-s", "conserved_app"]) == 0
-    assert ids(capsys, "changelog") == [*range(35), *range(36, 60, 3), *range(100, 103)]
+    project.ok("test", "-q", "-s", "conserved_app")
+    assert project.ids("changelog") == [*range(35), *range(36, 60, 3), *range(100, 103)]
 
 
 # --- files
@@ -215,24 +186,21 @@ def test_topics(
 TWO = "sources: [{name: bad, format: lean, files: bad/*}, {name: good, format: lean, files: good/*}]\n"
 
 
-def test_schemas_that_come_while_it_runs(
-    folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.engines
+def test_schemas_that_come_while_it_runs(project: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages with a number that is new wait until the registry answers, and each number is asked for once."""
     pause = Continuous._pause
     monkeypatch.setattr(Continuous, "_pause", lambda self, stream: pause(self, replace(stream, pause=1.0)))
 
     def send(name: str, content: bytes) -> None:
-        write(folder / f"changes/{name}.base64", b64encode(content))
+        project.send(f"changes/{name}.base64", b64encode(content))
 
     with registry_server() as registry:
-        (folder / "formats").mkdir()
-        (folder / "formats/maps.yml").write_text(SPEC)
-        (folder / "project.yml").write_text(
+        sources = (
             "sources:\n  - {name: good, format: lean, files: good/*}\n"
             f"  - {{name: changes, format: maps, files: changes/*, registry: {{url: '{registry.url}'}}}}\n"
         )
-        write(folder / "good/1.jsonl", message(1).encode())
+        project.write({"project.yml": sources, "formats/maps.yml": SPEC, "good/1.jsonl": message(1)})
         registry.add(7, FIRST)
         send("1", change(7, FIRST, 1))
 
@@ -249,63 +217,53 @@ def test_schemas_that_come_while_it_runs(
             running.wait_for_messages(4)
             running.send()
 
-        run(script)
-    assert ids(capsys, "changes_to_changelog") == [1, 2, 3]
+        project.follow(script)
+    assert project.ids("changes_to_changelog") == [1, 2, 3]
     assert set(registry.calls) == {"/schemas/ids/7", "/schemas/ids/8"}
     assert registry.calls.count("/schemas/ids/7") == 1
 
 
-def test_a_stream_that_fails_beside_a_good_one(
-    folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder / "project.yml").write_text(TWO)
-    write(folder / "good/1.jsonl", message(1).encode())
-    write(folder / "bad/1.jsonl", message(1).encode())
+def test_a_stream_that_fails_beside_a_good_one(project: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.write({"project.yml": TWO, "good/1.jsonl": message(1), "bad/1.jsonl": message(1)})
 
     def script(running: Running) -> None:
         running.wait_for("_to_changelog: 1 messages (1 row) in", 2)
-        write(folder / "bad/2.jsonl.gz", gzip.compress(os.urandom(50_000))[:-20_000])
+        project.send("bad/2.jsonl.gz", gzip.compress(os.urandom(50_000))[:-20_000])
         running.wait_for("ERROR streaming model bad_to_changelog [1 messages: 1 row in")
-        write(folder / "good/2.jsonl", message(2).encode())
+        project.send("good/2.jsonl", message(2))
         running.wait_for("good_to_changelog: 1 messages (1 row) in", 2)
         running.send()
 
-    ran = run(script)
+    ran = project.follow(script)
     assert ran.code == 1, ran.err
     assert "FAILED_READ_FILE" in ran.err and "bad/2.jsonl.gz" in ran.err, ran.err
     assert "nothing new" not in ran.err and " behind" not in ran.err
     assert "OK streaming model good_to_changelog [2 messages: 2 row in" in ran.err
-    results = {
-        r["unique_id"].rpartition(".")[2]: r["status"]
-        for r in json.loads((folder / "target/run_results.json").read_text())["results"]
-    }
-    assert results == {"bad_to_changelog": "error", "good_to_changelog": "success"}
-    assert ids(capsys, "good_to_changelog") == [1, 2]
+    assert project.statuses == {"bad_to_changelog": "error", "good_to_changelog": "success"}
+    assert project.ids("good_to_changelog") == [1, 2]
 
     def wait(running: Running) -> None:
         running.wait_for("Done.")
 
-    assert run(wait, "-s", "bad_to_changelog", "-q").code == 1, "all have failed: it ends by itself"
+    assert project.follow(wait, "-s", "bad_to_changelog", "-q").code == 1, "all have failed: it ends by itself"
 
     def mended(running: Running) -> None:
         running.wait_for("ERROR streaming model bad_to_changelog")
-        write(folder / "bad/2.jsonl.gz", gzip.compress(message(2).encode()))
+        project.send("bad/2.jsonl.gz", gzip.compress(message(2).encode()))
         running.wait_for("bad_to_changelog: 1 messages (1 row) in")
         running.send()
 
     pause = Continuous._pause
     monkeypatch.setattr(Continuous, "_pause", lambda self, stream: pause(self, replace(stream, pause=1.0)))
-    ran = run(mended)
+    ran = project.follow(mended)
     assert ran.code == 0, ran.err
     assert "it had failed, and was started again" in ran.err
-    assert ids(capsys, "bad_to_changelog") == [1, 2]
+    assert project.ids("bad_to_changelog") == [1, 2]
 
 
-def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(
-    folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "project.yml").write_text("sources: [{name: app, format: canal, files: in/*}]\n")
-    commits = folder / "warehouse/_checkpoints/app_to_changelog/commits"
+def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(project: Followed) -> None:
+    project.write({"project.yml": "sources: [{name: app, format: canal, files: in/*}]\n"})
+    commits = project / "warehouse/_checkpoints/app_to_changelog/commits"
 
     def in_flight(batch: int) -> None:
         wait_until((commits.parent / f"offsets/{batch}").exists, lambda: "no batch has begun")
@@ -320,17 +278,15 @@ def test_a_batch_in_flight_may_end_but_not_after_a_second_signal(
         running.wait_for("stopping: waiting for the batch of app_to_changelog")
         running.send()
 
-    write(folder / "in/1.jsonl", "\n".join(map(message, range(30_000))).encode())
-    ran = run(patient)
-    assert ran.code == 0 and "30 000 messages" in ran.err and (commits / "0").exists(), ran.err
-    write(folder / "in/2.jsonl", "\n".join(map(message, range(30_000, 60_000))).encode())
-    ran = run(impatient)
+    project.send("in/1.jsonl", "\n".join(map(message, range(15_000))))
+    ran = project.follow(patient)
+    assert ran.code == 0 and "15 000 messages" in ran.err and (commits / "0").exists(), ran.err
+    project.send("in/2.jsonl", "\n".join(map(message, range(15_000, 30_000))))
+    ran = project.follow(impatient)
     assert ran.code == 0 and "no new messages" in ran.err and not (commits / "1").exists(), ran.err
-    assert main(["run", "-q", "-s", "app_to_changelog"]) == 0
-    assert main(["test", "-q", "-s", "conserved_app"]) == 0
-    assert rows(capsys, "select count(*) as n, count(distinct after['id']) as ids from {{ ref('changelog') }}") == [
-        {"n": 60_000, "ids": 60_000}
-    ]
+    project.ok("build", "-q", "-s", "app_to_changelog")
+    counted = project.rows("select count(*) as n, count(distinct after['id']) as ids from changelog")
+    assert counted == [{"n": 30_000, "ids": 30_000}]
 
 
 # --- mirrors
@@ -343,192 +299,24 @@ mirrors:
 """
 
 
-def test_mirrors_follow(folder: Path, run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]) -> None:
+def test_mirrors_follow(project: Followed) -> None:
     """Of what has landed before, and of what lands then; one that fails stops nothing, and is tried again."""
-    (folder / "project.yml").write_text(TWO)
-    (folder / "models").mkdir()
-    (folder / "models/mirrors.yml").write_text(MIRRORS)
-    write(folder / "good/1.jsonl", message(1).encode())
-    write(folder / "bad/1.jsonl", message(1).encode())
-    assert main(["run", "-q", "-s", "config.materialized:streaming"]) == 0
+    project.write({"project.yml": TWO, "models/mirrors.yml": MIRRORS})
+    project.write({"good/1.jsonl": message(1), "bad/1.jsonl": message(1)})
+    project.ok("run", "-q", "-s", "config.materialized:streaming")
 
     def script(running: Running) -> None:
         running.wait_for("rows: 1 rows in")
         running.wait_for("refused: 1 rows in")
-        write(folder / "bad/2.jsonl", message(2).replace('"id": "2"', '"id": "2", "new": "x"').encode())
+        project.send("bad/2.jsonl", message(2).replace('"id": "2"', '"id": "2", "new": "x"'))
         running.wait_for("ERROR table model refused")
-        write(folder / "good/2.jsonl", message(2).encode())
+        project.send("good/2.jsonl", message(2))
         running.wait_for("rows: 2 rows in")
         running.send()
 
-    ran = run(script)
+    ran = project.follow(script)
     assert ran.code == 1, ran.err
     assert 'on_drift is fail, and the table has columns that the mirror does not have: "new"' in ran.err
     assert re.search(r"rows: 2 rows in [0-9.]+s, 0 behind", ran.err)
     assert "OK table model rows [2 rows in" in ran.err
-    assert rows(capsys, "select id from {{ ref('rows') }} order by id") == [{"id": 1}, {"id": 2}]
-
-
-def test_what_lands_while_a_mirror_is_built_is_behind_and_then_follows() -> None:
-    built, may_end = [], Event()
-    mirror: Any = SimpleNamespace(models=("app_to_changelog",))
-    other: Any = SimpleNamespace(models=("other_to_changelog",))
-
-    def build(node: Node) -> Result:
-        built.append(node.name)
-        assert may_end.wait(10)
-        return Result(node.name, "model", "success")
-
-    def ended() -> list[tuple[str, int]]:
-        deadline = time.monotonic() + 10
-        while not (found := list(follows.look())) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return [(one.node.name, one.behind) for one in found]
-
-    nodes = [replace(NODE, name=name) for name in ("first", "second")]
-    follows = Following(build, [Follower(nodes[0], 2, mirror), Follower(nodes[1], 3, other)])
-    follows.landed("app_to_changelog", 5)
-    assert not list(follows.look()) and not list(follows.look())
-    follows.landed("app_to_changelog", 7)
-    may_end.set()
-    assert [*ended(), *ended(), *ended()] == [("first", 7), ("first", 0), ("second", 0)]
-    assert not list(follows.look()) and not list(follows.end())
-    assert built == ["first", "first", "second"]
-
-
-# --- what Spark says of a stream, without Spark
-
-
-def batch(number: int) -> Any:
-    """A batch with a row and a dead letter."""
-    rows = {"row": 1, "ddl": 0, "control": 0, "dead_letter": 1}
-    reasons = [{"count": 1}, {"item": "no-op", "count": 1}]
-    counts = {"messages": 2, "rows": rows, "reasons": reasons, "expected": {"key": 1}, "found": {"key": 0}}
-    observed = {"landed": SimpleNamespace(asDict=lambda: {"counts": json.dumps(counts)})}
-    return SimpleNamespace(
-        batchId=number,
-        batchDuration=800,
-        observedMetrics=observed,
-        durationMs={"latestOffset": 1, "addBatch": 700, "triggerExecution": 800},
-        json='{"sources": [{"endOffset": null, "latestOffset": null}]}',
-    )
-
-
-def idle(number: int) -> Any:
-    """What Spark tells after ten seconds without messages: the batch that comes next has this number."""
-    times = {"latestOffset": 1, "triggerExecution": 1}
-    return SimpleNamespace(**{**vars(batch(number)), "observedMetrics": {}, "durationMs": times})
-
-
-class Query:
-    """A stream that has run the batches that it is told, and keeps what it said of the last three."""
-
-    def __init__(self) -> None:
-        self.recentProgress: list[Any] = []
-        self.status = {"isTriggerActive": True, "isDataAvailable": True}
-        self.isActive = True
-
-    @property
-    def lastProgress(self) -> Any:
-        return self.recentProgress[-1] if self.recentProgress else None
-
-    def stop(self) -> None:
-        self.isActive = False
-
-    def ran(self, *batches: Any) -> None:
-        self.recentProgress = [*self.recentProgress, *batches][-3:]
-
-
-NODE = Node("app_to_changelog", "model", Model(SqlText(""), "streaming"))
-# What is asked of its source is only whether it reads topics.
-SOURCE: Any = SimpleNamespace(model="a", messages=SimpleNamespace(topics=None))
-NOTHING: Any = None
-
-
-def stream_of(query: Query) -> Stream:
-    return Stream(NODE, SOURCE, 1, 0.0, query, ())
-
-
-def test_each_batch_is_counted_once() -> None:
-    query = Query()
-    stream = stream_of(query)
-    seen: list[int] = []
-    for batches in ((), (4, 5), (), (6,), (7, 8, 9), (9,), (10, 11)):
-        query.ran(*map(batch, [n for n in batches if n not in seen]))
-        seen += [found.number for found in stream.new_batches()]
-    assert seen == [4, 5, 6, 7, 8, 9, 10, 11] and stream.landed.messages == 16
-    assert (stream.landed.rows["row"], stream.landed.reasons) == (8, {"no-op": 8})
-    assert (stream.landed.expected, stream.landed.found) == ({"key": 8}, {"key": 0})
-
-
-def test_a_batch_after_a_time_without_messages_is_counted() -> None:
-    query = Query()
-    stream = stream_of(query)
-    seen = []
-    for told in ((batch(0),), (idle(1),), (idle(1),), (batch(1), idle(2)), (idle(2), batch(2)), (batch(3),)):
-        query.ran(*told)
-        seen += [found.number for found in stream.new_batches()]
-    assert seen == [0, 1, 2, 3] and stream.landed.messages == 8
-
-
-def test_behind_a_backlog_it_stops_when_the_awaited_batch_has_ended() -> None:
-    query = Query()
-    stream = stream_of(query)
-    assert not stream.stop(at_once=False)
-    query.ran(batch(0))
-    list(stream.new_batches())
-    assert stream.stop(at_once=False) and not query.isActive
-
-
-def test_between_two_batches_and_at_once_it_does_not_wait() -> None:
-    query = Query()
-    query.status = {"isTriggerActive": False, "isDataAvailable": False}
-    assert stream_of(query).stop(at_once=False)
-    assert stream_of(Query()).stop(at_once=True)
-
-
-def test_a_stream_that_fails_is_started_again_after_longer_and_longer_pauses() -> None:
-    results: Any = iter([*[QueryFailed("no broker")] * 7, (Query(), ())])
-
-    def start(*_: object) -> Any:
-        if isinstance(result := next(results), QueryFailed):
-            raise result
-        return result
-
-    landing: Any = SimpleNamespace(start=start, explained=lambda _: nullcontext())
-    nothing = lambda *_: None  # noqa: E731
-    watcher: Any = SimpleNamespace(opened=nothing, started=nothing, finished=nothing, say=nothing)
-    alone = following(NOTHING, [], 2)
-    watched = Continuous(NOTHING, landing, NOTHING, lambda *_: "", alone, watcher, "1 second")
-    watched.total, pauses = 1, []
-    watched._start(NODE, SOURCE, 1)
-    while watched.paused:
-        until, again = watched.paused.pop(NODE.name)
-        pauses.append(round(until - time.monotonic()))
-        assert [result.status for result in watched.results] == ["error"] and not watched.running
-        again()
-    assert pauses == [30, 60, 120, 240, 480, 600, 600]
-    assert [stream.notes for stream in watched.running] == [("it had failed, and was started again",)]
-
-
-def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
-    class Gone(Query):
-        @property
-        def lastProgress(self) -> Any:
-            raise ConnectionRefusedError
-
-    def result(signals: int) -> Result:
-        tables: Any = SimpleNamespace(naming_damage=lambda _: query_errors())
-        landing = Landing(compiled=NOTHING, spark=NOTHING, tables=tables, reads=dict, run_id="")
-        watcher: Any = SimpleNamespace(finished=lambda *_: None)
-        alone = following(NOTHING, [], 2)
-        watched = Continuous(
-            NOTHING, landing, NOTHING, lambda *_: "", alone, watcher, "1 second", running=[stream_of(Gone())]
-        )
-        watched.total, watched.signals.count = 1, signals
-        watched._look()
-        assert not watched.running
-        return watched.results[0]
-
-    assert result(0).status == "error" and "the JVM of Spark has ended" in result(0).message
-    assert result(1).status == "success" and result(1).notes
+    assert project.rows("select id from {{ ref('rows') }} order by id") == [{"id": 1}, {"id": 2}]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
+from tests.landed import Project, files_of
 from tests.pages import ROOT
 
 PROJECT = f"""
@@ -17,50 +19,20 @@ sources:
     files: {ROOT}/formats/cases/canal/shop.messages.jsonl
     freshness: {{warn_after: {{count: 1, period: day}}}}
 """
-SOURCES = """
-version: 2
-sources:
-  - name: crm
-    loaded_at_field: at
-    freshness: {error_after: {count: 2, period: hour}, warn_after: {count: 30, period: minute}}
-    tables:
-      - name: new
-        external: &people {location: warehouse/people, using: parquet}
-        columns: [{name: id, tests: [unique, not_null]}]
-      - name: old
-        external: *people
-        freshness: {error_after: {count: 2, period: hour}, filter: id = 1}
-      - name: empty
-        external: *people
-        config: {freshness: {error_after: {count: 9, period: day}, filter: id = 9}}
-      - name: between
-        external: *people
-        freshness: {warn_after: {count: 2, period: hour}, error_after: null, filter: id < 2}
-      - {name: inherits, external: *people, freshness: {warn_after: {count: 1, period: hour}, filter: id < 2}}
-      - {name: any_age, external: *people, freshness: null}
-      - {name: unsaid, external: *people, loaded_at_field: null, config: {enabled: false}}
-"""
 
 
 @pytest.mark.usefixtures("spark", "interpreted")
-def test_sources_that_are_too_old_are_errors(project, runner) -> None:
+def test_sources_that_are_too_old_are_errors(tmp_path: Path) -> None:
     now = datetime.now(timezone.utc)
     times = [(now - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ") for minutes in (200, 5)]
-    root = project(
-        {
-            "project.yml": PROJECT,
-            "seeds/people.csv": f"id,at\n1,{times[0]}\n2,{times[1]}\n",
-            "models/sources.yml": SOURCES,
-            "models/ids.sql": "select sum(id) as ids from {{ source('crm', 'new') }}",
-        }
-    )
-    assert runner("seed").code == 0
-    built = runner("build", "-s", "shop_to_changelog source:crm.new+")
-    assert built.code == 0 and "PASS test unique_crm_new_id" in built.err, built.err
-    assert json.loads(runner("show", "-s", "ids", "--output", "json").out) == {"ids": 3}
-    ran = runner("source", "freshness")
+    people = f"id,at\n1,{times[0]}\n2,{times[1]}\n"
+    project = Project(tmp_path, {**files_of("ages"), "project.yml": PROJECT, "seeds/people.csv": people})
+    project.ok("seed")
+    assert "PASS test unique_crm_new_id" in project.ok("build", "-s", "shop_to_changelog source:crm.new+")
+    assert project.rows("select ids from {{ ref('ids') }}") == [{"ids": 3}]
+    ran = project.run("source", "freshness")
     assert ran.code == 1 and "Done. PASS=2 WARN=2 ERROR=3 SKIP=0 TOTAL=7" in ran.err, ran.err
-    results = json.loads((root / "target/sources.json").read_text())["results"]
+    results = json.loads((project / "target/sources.json").read_text())["results"]
     found = {one["unique_id"].removeprefix("source.ages."): one for one in results}
     assert {name: one["status"] for name, one in found.items()} == {
         "crm.new": "pass",
@@ -76,7 +48,7 @@ def test_sources_that_are_too_old_are_errors(project, runner) -> None:
     assert found["crm.empty"]["max_loaded_at"] == "0001-01-01T00:00:00+00:00"
     # The last message of the file was sent at this time.
     assert found["shop"]["max_loaded_at"] == "2024-03-15T02:12:00.31Z"
-    assert runner("source", "freshness", "-s", "source:crm.new", "source:crm.between").code == 0
+    project.ok("source", "freshness", "-s", "source:crm.new", "source:crm.between")
 
 
 def test_tables_are_called_by_their_names(project, runner) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 
@@ -47,25 +48,33 @@ def succeed(node: Node) -> Result:
 
 
 def failing(*names: str) -> Callable[[Node], Result]:
-    return lambda node: (
-        Result(node.name, node.resource_type, "error" if node.resource_type == "model" else "fail")
-        if node.name in names
-        else succeed(node)
-    )
+    """Ends the nodes of these names in a failure."""
+
+    def do(node: Node) -> Result:
+        status = "error" if node.resource_type == "model" else "fail"
+        return Result(node.name, node.resource_type, status) if node.name in names else succeed(node)
+
+    return do
 
 
-def run(
-    graph: Graph, do: Callable[[Node], Result] = succeed, threads: int = 1, fail_fast: bool = False
-) -> dict[str, str]:
-    """Name -> status, in the order in which the nodes ended."""
-    return {
-        result.name: result.status
-        for result in Schedule(graph, graph.nodes, do, lambda: None, Heard(), threads, fail_fast).run()
-    }
+def results(
+    graph: Graph, do: Callable[[Node], Result] = succeed, chosen: Iterable[str] = (), **options: Any
+) -> dict[str, Result]:
+    """Name -> result, in the order in which the nodes ended."""
+    heard, cancel = options.pop("heard", Heard()), options.pop("cancel", lambda: None)
+    ran = Schedule(graph, list(chosen) or graph.nodes, do, cancel, heard, **options).run()
+    return {result.name: result for result in ran}
 
 
-def statuses(parents: dict[str, list[str]], *failures: str, **options: bool) -> dict[str, str]:
-    return run(models(parents), failing(*failures), **options)
+def run(*arguments: Any, **options: Any) -> dict[str, str]:
+    return {name: result.status for name, result in results(*arguments, **options).items()}
+
+
+def interrupted(*arguments: Any, **options: Any) -> dict[str, tuple[str, str]]:
+    """What a run that is broken off says."""
+    with pytest.raises(Interrupted) as caught:
+        results(*arguments, **options)
+    return {result.name: (result.status, result.message) for result in caught.value.results}
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
@@ -78,7 +87,7 @@ def test_parents_end_before_children_begin(threads: int) -> None:
         ended.add(node.name)
         return succeed(node)
 
-    assert set(run(models(DIAMOND), do, threads)) == set(DIAMOND) == ended
+    assert set(run(models(DIAMOND), do, threads=threads)) == set(DIAMOND) == ended
 
 
 def test_as_many_at_a_time_as_there_are_threads() -> None:
@@ -100,30 +109,19 @@ def test_as_many_at_a_time_as_there_are_threads() -> None:
 
 def test_each_is_said_by_the_thread_that_asked_with_its_number() -> None:
     heard = Heard()
-    Schedule(
-        models({"a": [], "b": ["a"], "c": ["b"]}), ["b", "a", "c"], failing("b"), lambda: None, heard, threads=2
-    ).run()
+    run(models({"a": [], "b": ["a"], "c": ["b"]}), failing("b"), ["b", "a", "c"], heard=heard, threads=2)
     assert heard.lines == ["1/3 start a", "1/3 success a", "2/3 start b", "2/3 error b", "3/3 skipped c"]
     assert heard.threads == {threading.get_ident()}
 
 
 def test_what_is_behind_a_failure_is_skipped_and_the_rest_goes_on() -> None:
-    assert statuses(DIAMOND, "b") == {
-        "a": "success",
-        "f": "success",
-        "b": "error",
-        "c": "success",
-        "d": "skipped",
-        "e": "skipped",
-    }
+    ended = {"a": "success", "f": "success", "c": "success", "b": "error", "d": "skipped", "e": "skipped"}
+    assert run(models(DIAMOND), failing("b")) == ended
 
 
 def test_fail_fast_skips_all_that_has_not_begun() -> None:
-    assert statuses({"a": [], "b": [], "c": ["b"]}, "a", fail_fast=True) == {
-        "a": "error",
-        "b": "skipped",
-        "c": "skipped",
-    }
+    ended = run(models({"a": [], "b": [], "c": ["b"]}), failing("a"), fail_fast=True)
+    assert ended == {"a": "error", "b": "skipped", "c": "skipped"}
 
 
 def test_a_data_test_comes_before_what_reads_the_tested_model() -> None:
@@ -157,10 +155,6 @@ def with_sources() -> Graph:
     return Graph({**graph.nodes, "all": view, **tests})
 
 
-def results(graph: Graph, *failures: str) -> dict[str, Result]:
-    return {result.name: result for result in Schedule(graph, graph.nodes, failing(*failures), print, Heard()).run()}
-
-
 @pytest.mark.parametrize(
     ("failure", "note"),
     [
@@ -169,7 +163,7 @@ def results(graph: Graph, *failures: str) -> dict[str, Result]:
     ],
 )
 def test_what_one_source_fails_stops_only_what_reads_it_by_name(failure: str, note: str) -> None:
-    ran = results(with_sources(), failure)
+    ran = results(with_sources(), failing(failure))
     skipped = {"only_a", "behind", "of_only_a"} | ({"conserved_a"} if failure == "a_landed" else set())
     assert {name for name, result in ran.items() if result.status == "skipped"} == skipped
     warned = {name: result.notes for name, result in ran.items() if result.status == "warn"}
@@ -178,7 +172,7 @@ def test_what_one_source_fails_stops_only_what_reads_it_by_name(failure: str, no
 
 
 def test_a_view_of_all_sources_is_skipped_when_all_have_failed() -> None:
-    ran = results(with_sources(), "conserved_a", "b_landed")
+    ran = results(with_sources(), failing("conserved_a", "b_landed"))
     assert {name for name in ran if ran[name].status == "skipped"} == {*ran} - {"a_landed", "b_landed", "conserved_a"}
 
 
@@ -197,14 +191,12 @@ def test_a_unit_test_of_a_model_that_is_not_built_stops_no_other_test() -> None:
         "x": Node("x", "test", DataTest("", "b"), ("b",)),
     }
     tested = Graph({**graph.nodes, **tests})
-    ran = Schedule(tested, ["u", "x"], failing("u"), lambda: None, Heard()).run()
-    assert {result.name: result.status for result in ran} == {"u": "fail", "x": "pass"}
+    assert run(tested, failing("u"), ["u", "x"]) == {"u": "fail", "x": "pass"}
     assert run(tested, failing("u")) == {"a": "success", "u": "fail", "b": "skipped", "x": "skipped"}
 
 
 def test_what_was_not_chosen_does_not_run() -> None:
-    graph = models(DIAMOND)
-    assert [result.name for result in Schedule(graph, ["e", "b"], succeed, lambda: None, Heard()).run()] == ["b", "e"]
+    assert list(run(models(DIAMOND), succeed, ["e", "b"])) == ["b", "e"]
 
 
 def test_a_bug_comes_to_the_one_who_asked() -> None:
@@ -213,6 +205,16 @@ def test_a_bug_comes_to_the_one_who_asked() -> None:
 
     with pytest.raises(ZeroDivisionError):
         run(models(DIAMOND), do, threads=2)
+
+
+CUT = {
+    "a": ("success", ""),
+    "f": ("success", ""),
+    "b": ("error", "interrupted"),
+    "c": ("error", "interrupted"),
+    "d": ("skipped", "because the run was interrupted"),
+    "e": ("skipped", "because the run was interrupted"),
+}
 
 
 def test_a_run_that_is_broken_off_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,16 +231,8 @@ def test_a_run_that_is_broken_off_says_how_far_it_came(monkeypatch: pytest.Monke
             raise KeyboardInterrupt
 
     monkeypatch.setattr(heard, "finished", finished)
-    with pytest.raises(Interrupted) as caught:
-        Schedule(models(DIAMOND), DIAMOND, do, is_cut.set, heard, threads=2).run()
-    assert {result.name: (result.status, result.message) for result in caught.value.results} == {
-        "a": ("success", ""),
-        "f": ("success", ""),
-        "c": ("success", ""),
-        "b": ("error", "interrupted"),
-        "d": ("skipped", "because the run was interrupted"),
-        "e": ("skipped", "because the run was interrupted"),
-    }
+    said = interrupted(models(DIAMOND), do, cancel=is_cut.set, heard=heard, threads=2)
+    assert said == {**CUT, "c": ("success", "")}
 
 
 class Stopped:
@@ -249,9 +243,8 @@ class Stopped:
     def __init__(self, signals: int, cancel_works: bool) -> None:
         self.signals, self.is_over, self.cancelled = signals, threading.Event(), 0
         self.cancel_works = cancel_works
-        self.schedule = Schedule(
-            models(DIAMOND), DIAMOND, self.do, self.cancel, Heard(), threads=2, stops=lambda: self.count
-        )
+        options = {"threads": 2, "stops": lambda: self.count}
+        self.schedule = Schedule(models(DIAMOND), DIAMOND, self.do, self.cancel, Heard(), **options)
 
     @property
     def count(self) -> int:
@@ -280,16 +273,6 @@ class Stopped:
             self.is_over.set()
 
 
-CUT = {
-    "a": ("success", ""),
-    "f": ("success", ""),
-    "b": ("error", "interrupted"),
-    "c": ("error", "interrupted"),
-    "d": ("skipped", "because the run was interrupted"),
-    "e": ("skipped", "because the run was interrupted"),
-}
-
-
 def test_the_first_signal_cancels_what_runs() -> None:
     stopped = Stopped(1, cancel_works=True)
     assert stopped.run() == CUT and stopped.cancelled
@@ -314,11 +297,6 @@ def test_what_had_ended_before_the_signal_has_its_own_result(monkeypatch: pytest
 
     monkeypatch.setattr(heard, "finished", finished)
     graph = models({"a": [], "b": [], "c": ["a"]})
-    with pytest.raises(Interrupted) as caught:
-        Schedule(graph, graph.nodes, do, print, heard, threads=2, stops=has_ended.is_set).run()
-    assert {result.name: result.status for result in caught.value.results} == {
-        "a": "success",
-        "b": "error",
-        "c": "skipped",
-    }
-    assert "" in {result.message for result in caught.value.results if result.name == "b"}
+    ran = interrupted(graph, do, heard=heard, threads=2, stops=has_ended.is_set)
+    assert {name: status for name, (status, _) in ran.items()} == {"a": "success", "b": "error", "c": "skipped"}
+    assert ran["b"] == ("error", "")

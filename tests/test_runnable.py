@@ -69,6 +69,7 @@ def spark_sql(folder: Path, text: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
+@pytest.mark.engines
 def test_spark_sql_makes_the_rows_of_a_source_in_json(project, runner, tmp_path: Path) -> None:
     messages = tmp_path / "in/shop.jsonl"
     messages.parent.mkdir()

@@ -54,7 +54,7 @@ class Run:
         return {one["unique_id"].rpartition(".")[2]: (one["status"], one["message"]) for one in found}
 
 
-@pytest.mark.spark
+@pytest.mark.engines
 def test_two_signals_end_a_run_at_once_and_its_results_are_true(project: Callable[..., Path]) -> None:
     folder = project({**FILES, "in/1.jsonl": "\n".join(map(message, range(60_000)))})
     checkpoint = folder / "warehouse/_checkpoints/app_to_changelog"

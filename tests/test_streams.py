@@ -9,22 +9,22 @@ import shutil
 import signal
 import time
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from runner.cli import main
-from tests.spark_fixtures import batches_in_files, rows
+from tests.conftest import Ran
+from tests.landed import Project, files_of
+from tests.spark_fixtures import batches_in_files
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-PROJECT = """
-name: streams
-sources:
-  - {name: app, format: canal, files: "in/*"}
-"""
+pytestmark = pytest.mark.usefixtures("interpreted", "lean")
+OWN = (Path(__file__).parent / "formats/lean.yml").read_text()
+VIEWS = ("changelog", "ddl_events", "control_events", "dead_letters", "freshness", "freshness_by_table")
 
 
 def message(number: int, **other: object) -> str:
@@ -40,308 +40,249 @@ def message(number: int, **other: object) -> str:
     return json.dumps({**change, **other})
 
 
+def messages(numbers: range) -> str:
+    return "\n".join(map(message, numbers))
+
+
+# Files of the source `lines`, in many blocks -> the first of their 2,000 numbers.
+LONG = {"a.jsonl": 0, "b.jsonl": 10_000, "c.jsonl.gz": 20_000}
+FIRST = {
+    "in/1.jsonl": messages(range(3)) + "\n\n  \t\n",
+    "in/bad.jsonl": b'{"type":\n' + message(3, type="MERGE").encode() + b"\n\xff\n" + message(4).encode(),
+    "in/wide.jsonl": message(0, data=[{"id": str(n)} for n in range(100, 150)]),
+    **{
+        f"lines/{name}": gzip.compress(text) if name.endswith("gz") else text
+        for name, start in LONG.items()
+        for text in [messages(range(start, start + 2_000)).encode()]
+    },
+}
+
+
+def write_dump(folder: Path) -> None:
+    """A table of raw messages."""
+    table = {
+        "key": pyarrow.array([b"k1", b"\xff", None, b"k4", None], pyarrow.binary()),
+        "value": pyarrow.array([message(1).encode(), None, b"", message(2).encode(), b"\xfe"], pyarrow.binary()),
+        "topic": ["orders"] * 5,
+        "partition": pyarrow.array([0, 0, 0, 1, 1], pyarrow.int32()),
+        "offset": pyarrow.array([7, 8, 9, 3, 4], pyarrow.int64()),
+        "timestamp": pyarrow.array([1_700_000_000_000_000] * 5, pyarrow.timestamp("us", "UTC")),
+    }
+    folder.mkdir()
+    pyarrow.parquet.write_table(pyarrow.table(table), folder / "1.parquet")
+
+
+def write_half_a_plan(file: Path, checkpoint: Path) -> None:
+    """What a run leaves that was killed while it wrote its first plan."""
+    entry = {"path": file.as_uri(), "timestamp": file.stat().st_mtime_ns // 1_000_000, "batchId": 0}
+    left = {
+        "metadata": json.dumps({"id": str(uuid.uuid4())}),
+        "sources/0/0": "v1\n" + json.dumps(entry),
+        "offsets/.0.95f2cd35-6a4c-4e6b-8b3c-2f5a4bb8bd1b.tmp": "v1\n",
+        "offsets/..0.95f2cd35-6a4c-4e6b-8b3c-2f5a4bb8bd1b.tmp.crc": "",
+    }
+    Project(checkpoint, left)
+
+
+@pytest.fixture(scope="module")
+def before() -> dict[str, Ran]:
+    """What commands said before anything had landed."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def landed(spark: object, tmp_path_factory: pytest.TempPathFactory, before: dict[str, Ran]) -> Project:
+    project = Project(tmp_path_factory.mktemp("streams") / "project", {**files_of("streams"), "formats/own.yml": OWN})
+    write_dump(project / "dump")
+    for view in ("changelog", "app_to_changelog"):
+        before[view] = project.run("show", "-s", view, "--output", "json")
+    counts = " union all ".join(f"select 1 from {{{{ ref('{view}') }}}}" for view in VIEWS)
+    before["all views"] = project.run("show", "--inline", counts, "--output", "json")
+    before["no file"] = project.run("run", "-s", "app_to_changelog")
+    project.write({**FIRST, "cut/1.jsonl": messages(range(3))})
+    write_half_a_plan(project / "cut/1.jsonl", project / "warehouse/_checkpoints/cut_to_changelog")
+    project.ok("build")
+    return project
+
+
 @pytest.fixture
-def folder(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "project.yml").write_text(PROJECT)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def changed(landed: Project) -> Iterator[Project]:
+    """The project, which is put back when the test is over."""
+    with landed.put_back():
+        yield landed
 
 
-LANDED = (
-    "select after['id'] as id, run_id, origin.file as file from {{ ref('app_to_changelog') }} order by "
-    "seq.arrival, seq.row"
-)
+def ids(project: Project, source: str) -> list[str]:
+    """In the order of messages and rows."""
+    sql = f"select after['id'] as id from {source}_to_changelog where op is not null order by seq.arrival, seq.row"
+    return [row["id"] for row in project.rows(sql)]
 
 
-def test_new_files_are_landed_and_old_ones_not_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in/1.jsonl").write_text("\n".join(message(n) for n in range(3)) + "\n\n  \t\n")
-    assert main(["build"]) == 0
-    assert main(["run"]) == 0
-    (folder / "in/2.jsonl.gz").write_bytes(gzip.compress((message(3) + "\r\n" + message(4)).encode()))
-    assert main(["build"]) == 0
-    landed = rows(capsys, LANDED)
-    assert [row["id"] for row in landed] == ["0", "1", "2", "3", "4"]
-    assert len({row["run_id"] for row in landed}) == 2
-    assert landed[4]["file"].endswith("in/2.jsonl.gz")
+# --- what one run lands
 
 
-def test_a_full_refresh_starts_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in/1.jsonl").write_text(message(1))
-    assert main(["run"]) == 0
-    assert main(["run", "--full-refresh"]) == 0
-    landed = rows(capsys, LANDED)
-    assert [row["id"] for row in landed] == ["1"]
+def test_views_exist_before_anything_has_landed(landed: Project, before: dict[str, Ran]) -> None:
+    for what in ("changelog", "app_to_changelog", "all views"):
+        assert (before[what].code, before[what].out) == (0, ""), before[what].err
+    assert before["no file"].code == 0 and "no file matches" in before["no file"].err
 
 
-def test_a_bad_message_is_a_dead_letter_and_the_job_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in/1.jsonl").write_bytes(
-        message(1).encode() + b'\n{"type":\n' + message(2, type="MERGE").encode() + b"\n\xff\n" + message(3).encode()
-    )
-    assert main(["build"]) == 0
-    dead = rows(capsys, "select reason, detail, raw from {{ ref('dead_letters') }} order by seq.arrival")
+def test_a_bad_message_is_a_dead_letter_and_the_job_goes_on(landed: Project) -> None:
+    dead = landed.rows("select reason, detail, raw from dead_letters where source = 'app' order by seq.arrival")
     assert [row["reason"] for row in dead] == ["not-json", "unknown-op", "not-utf8"]
     assert dead[0]["raw"] == '{"type":' and dead[1]["detail"] == 'type: "MERGE"' and dead[2]["raw"] == "/w=="
-    assert [
-        row["id"] for row in rows(capsys, "select after['id'] as id from {{ ref('changelog') }} order by seq.arrival")
-    ] == ["1", "3"]
+    sql = "select after['id'] as id from changelog where origin.file like '%/bad.jsonl'"
+    assert landed.rows(sql) == [{"id": "4"}]
 
 
-def test_views_exist_before_anything_has_landed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for view in (
-        "changelog",
-        "ddl_events",
-        "control_events",
-        "dead_letters",
-        "freshness",
-        "freshness_by_table",
-        "app_to_changelog",
-    ):
-        assert main(["show", "-s", view, "--output", "json"]) == 0
-        assert capsys.readouterr().out == ""
-
-
-def test_a_pattern_that_matches_no_file_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "-s", "app_to_changelog"]) == 0
-    assert "no file matches" in capsys.readouterr().err
-
-
-def test_order_within_a_file_is_kept(folder: Path, spark: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_order_within_a_file_is_kept(landed: Project) -> None:
     """Three files, read in many blocks by two tasks at once: rows by `seq` are the lines in their order."""
-    for name, start in (("a.jsonl", 0), ("b.jsonl", 10_000), ("c.jsonl.gz", 20_000)):
-        text = "".join(message(n) + "\n" for n in range(start, start + 2_000)).encode()
-        (folder / "in" / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-    (folder / "project.yml").write_text(
-        PROJECT + "targets: {local: {spark: {spark.sql.files.maxPartitionBytes: 60000}}}\n"
+    found = landed.rows(
+        "select origin.file as file, origin.block as block, after['id'] as id from lines_to_changelog order by seq"
     )
-    assert main(["build"]) == 0
-    landed = rows(
-        capsys,
-        "select origin.file as file, origin.block as block, after['id'] as id from {{ ref('changelog') }} order by seq",
+    assert len({(row["file"], row["block"]) for row in found}) > 5
+    for name, start in LONG.items():
+        assert [int(row["id"]) for row in found if row["file"].endswith(name)] == list(range(start, start + 2_000))
+
+
+def test_rows_of_one_message_are_in_order(landed: Project) -> None:
+    wide = "from changelog where origin.file like '%/wide.jsonl' order by seq"
+    found = landed.rows(f"select seq.row as number, after['id'] as id {wide}")
+    assert [(row["number"], row["id"]) for row in found] == [(n, str(100 + n)) for n in range(50)]
+
+
+def test_a_table_of_raw_messages(landed: Project) -> None:
+    found = landed.rows(
+        "select kind, op, reason, origin, seq.arrival as arrival from raw_to_changelog order by origin.partition, "
+        "origin.offset"
     )
-    assert len({(row["file"], row["block"]) for row in landed}) > 5
-    for name, start in (("a.jsonl", 0), ("b.jsonl", 10_000), ("c.jsonl.gz", 20_000)):
-        assert [int(row["id"]) for row in landed if row["file"].endswith(name)] == list(range(start, start + 2_000))
-
-
-def test_rows_of_one_message_are_in_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in/1.jsonl").write_text(message(0, data=[{"id": str(n)} for n in range(50)]))
-    assert main(["build"]) == 0
-    landed = rows(capsys, "select seq.row as number, after['id'] as id from {{ ref('changelog') }} order by seq")
-    assert [(row["number"], row["id"]) for row in landed] == [(n, str(n)) for n in range(50)]
-
-
-# --- conserved: the promise that nothing is dropped
-
-
-def conserved(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    capsys.readouterr()
-    code = main(["test", "-s", "conserved_app"])
-    return code, capsys.readouterr().err
-
-
-def test_conserved_finds_what_did_not_land(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in/1.jsonl").write_text("\n".join(message(n) for n in range(3)))
-    assert main(["run"]) == 0
-    assert conserved(capsys)[0] == 0
-    (folder / "in/1.jsonl").write_text(
-        "\n".join(message(n) for n in range(5))
-    )  # lines behind what was read: never read again
-    code, err = conserved(capsys)
-    assert code == 1
-    assert "messages_read: 5, messages_landed: 3" in err
-
-
-def test_conserved_finds_what_landed_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in/1.jsonl").write_text("\n".join(message(n) for n in range(4)))
-    assert main(["run"]) == 0
-    (folder / "in/1.jsonl").write_text(message(0) + "\n")
-    code, err = conserved(capsys)
-    assert code == 1
-    assert "messages_read: 1, messages_landed: 4" in err
-
-
-def test_conserved_says_what_it_cannot_know(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in/1.jsonl").write_text(message(1))
-    (folder / "in/2 %ü.jsonl").write_text(message(2))
-    assert main(["run"]) == 0
-    assert conserved(capsys)[0] == 0
-    (folder / "in/2 %ü.jsonl").unlink()
-    code, err = conserved(capsys)
-    assert code == 0
-    assert "WARN" in err and "1 of 2 files that were read are gone" in err
-
-
-def test_a_lost_checkpoint_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without this, the sink would take the first new batches for ones that it has, and drop them."""
-    (folder / "in/1.jsonl").write_text(message(1))
-    assert main(["run"]) == 0
-    shutil.rmtree(folder / "warehouse/_checkpoints/app_to_changelog")
-    (folder / "in/2.jsonl").write_text(message(2))
-    assert main(["run", "-s", "app_to_changelog"]) == 1
-    assert "--full-refresh" in capsys.readouterr().err
-    assert main(["build", "--full-refresh"]) == 0
-    assert [row["id"] for row in rows(capsys, LANDED)] == ["1", "2"]
-
-
-def test_a_changed_format_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in/1.jsonl").write_text(message(1))
-    assert main(["run"]) == 0
-    capsys.readouterr()
-    (folder / "formats").mkdir()
-    (folder / "formats/canal.yml").write_text("extends: canal\nmeta: {message_id: none}\n")
-    assert main(["run"]) == 0
-    assert "has changed since rows landed" in capsys.readouterr().err
-
-
-def test_old_files_are_read_however_old_they_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Spark by itself leaves out files that are a week older than the newest one that it has seen."""
-    import os
-
-    (folder / "in/new.jsonl").write_text(message(1))
-    assert main(["run"]) == 0
-    (folder / "in/old.jsonl").write_text(message(2))
-    os.utime(folder / "in/old.jsonl", (1_000_000_000, 1_000_000_000))
-    assert main(["build"]) == 0
-    assert {row["id"] for row in rows(capsys, LANDED)} == {"1", "2"}
-
-
-# --- a table of raw messages
-
-
-def test_a_table_of_raw_messages(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    values = [message(1).encode(), None, b"", message(2).encode(), b"\xfe"]
-    table = pyarrow.table(
-        {
-            "key": pyarrow.array([b"k1", b"\xff", None, b"k4", None], pyarrow.binary()),
-            "value": pyarrow.array(values, pyarrow.binary()),
-            "topic": ["orders"] * 5,
-            "partition": pyarrow.array([0, 0, 0, 1, 1], pyarrow.int32()),
-            "offset": pyarrow.array([7, 8, 9, 3, 4], pyarrow.int64()),
-            "timestamp": pyarrow.array([1_700_000_000_000_000] * 5, pyarrow.timestamp("us", "UTC")),
-        }
-    )
-    (folder / "dump").mkdir()
-    pyarrow.parquet.write_table(table, folder / "dump/1.parquet")
-    (folder / "project.yml").write_text("sources: [{name: app, format: canal, table: dump}]\n")
-    assert main(["build"]) == 0
-    landed = rows(
-        capsys,
-        "select kind, op, reason, origin, seq.arrival as arrival from {{ ref('app_to_changelog') }} order by "
-        "origin.partition, origin.offset",
-    )
-    assert [(r["kind"], r["op"], r["reason"]) for r in landed] == [
+    assert [(r["kind"], r["op"], r["reason"]) for r in found] == [
         ("row", "insert", None),
         ("control", "tombstone", None),
         ("dead_letter", None, "empty"),
         ("row", "insert", None),
         ("dead_letter", None, "not-utf8"),
     ]
-    assert [r["arrival"] for r in landed] == [[7], [8], [9], [3], [4]]
-    first = landed[0]["origin"]
-    assert (first["topic"], first["partition"], first["offset"], first["timestamp"], first["key"]) == (
-        "orders",
-        0,
-        7,
-        "2023-11-14T22:13:20Z",
-        "k1",
+    assert [r["arrival"] for r in found] == [[7], [8], [9], [3], [4]]
+    first = found[0]["origin"]
+    assert [first[name] for name in ("topic", "partition", "offset", "timestamp", "key")] == [
+        *("orders", 0, 7, "2023-11-14T22:13:20Z", "k1")
+    ]
+    assert found[1]["origin"]["key"] == "/w=="
+
+
+def test_a_run_goes_on_after_one_that_was_killed_while_it_wrote_its_first_plan(landed: Project) -> None:
+    """Spark starts no first batch where a plan is half written, though that is what a kill may leave."""
+    assert ids(landed, "cut") == ["0", "1", "2"]
+    assert not list((landed / "warehouse/_checkpoints/cut_to_changelog").glob("offsets/.*.tmp*"))
+
+
+# --- what further runs land
+
+
+def test_new_files_are_landed_and_old_ones_not_again(changed: Project) -> None:
+    """Rows have the number of the batch that landed them; it is known before the stream starts, but for names that need
+    a batch of their own. Spark by itself leaves out files that are a week older than the newest one that it has seen.
+    """
+    first = ids(changed, "app")
+    changed.write(
+        {"in/2.jsonl.gz": gzip.compress(f"{message(5)}\r\n{message(6)}".encode()), "in/old.jsonl": message(7)}
     )
-    assert landed[1]["origin"]["key"] == "/w=="
+    os.utime(changed / "in/old.jsonl", (1_000_000_000, 1_000_000_000))
+    changed.ok("run", "-s", "app_to_changelog")
+    changed.write({f"in/{name}": message(8) for name in ("[3].jsonl", "[4].jsonl", "5.jsonl")})
+    changed.ok("build", "-s", "app_to_changelog")
+    assert sorted(ids(changed, "app")) == sorted([*first, "5", "6", "7", "8", "8", "8"])
+    assert batches_in_files(changed / "warehouse/app_to_changelog") == {number: [number] for number in range(5)}
+    later = "app_to_changelog where op is not null and batch > 0"
+    assert changed.rows(f"select count(distinct run_id) as runs from {later}") == [{"runs": 2}]
+    packed = changed.rows(f"select after['id'] as id from {later} and origin.file like '%in/2.jsonl.gz' order by seq")
+    assert packed == [{"id": "5"}, {"id": "6"}]
+
+
+def test_a_changed_format_is_said_and_a_lost_checkpoint_refused(changed: Project) -> None:
+    """Without the refusal, the sink would take the first new batches for ones that it has, and drop them."""
+    only = ("-s", "cut_to_changelog")
+    changed.write({"formats/own.yml": f"{OWN}meta: {{message_id: id}}\n", "cut/2.jsonl": message(3)})
+    assert "has changed since rows landed" in changed.ok("run", *only)
+    shutil.rmtree(changed / "warehouse/_checkpoints/cut_to_changelog")
+    refused = changed.run("run", *only)
+    assert refused.code == 1 and "--full-refresh" in refused.err
+    # That starts over.
+    changed.ok("build", "--full-refresh", *only)
+    assert ids(changed, "cut") == ["0", "1", "2", "3"]
+
+
+# --- conserved: the promise that nothing is dropped
+
+
+def test_conserved_finds_what_did_not_land_and_what_landed_twice(changed: Project) -> None:
+    # Lines behind what was read are never read again.
+    changed.write({"in/1.jsonl": messages(range(5)), "cut/1.jsonl": message(0) + "\n"})
+    ran = changed.run("test", "-s", "conserved_app", "conserved_cut", "conserved_raw")
+    assert ran.code == 1 and changed.statuses == {
+        "conserved_app": "fail", "conserved_cut": "fail", "conserved_raw": "pass",
+    }  # fmt: skip
+    assert "messages_read: 5, messages_landed: 3" in ran.err
+    assert "messages_read: 1, messages_landed: 3" in ran.err
+
+
+def test_conserved_says_what_it_cannot_know(changed: Project) -> None:
+    changed.write({"cut/2 %ü.jsonl": message(3)})
+    changed.ok("build", "-s", "cut_to_changelog")
+    assert changed.statuses["conserved_cut"] == "pass"
+    (changed / "cut/2 %ü.jsonl").unlink()
+    said = changed.ok("test", "-s", "conserved_cut")
+    assert "WARN" in said and "1 of 2 files that were read are gone" in said
 
 
 # --- models and tests
 
-
-def test_a_failed_model_skips_what_reads_it_and_the_rest_goes_on(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "models").mkdir()
-    (folder / "models/broken.sql").write_text("select\n  key,\n  no_such_column\nfrom {{ ref('changelog') }}\n")
-    (folder / "models/behind.sql").write_text("select * from {{ ref('broken') }}\n")
-    (folder / "models/beside.sql").write_text(
-        "{{ config(materialized='table') }} select count(*) as n from {{ ref('changelog') }}\n"
-    )
-    (folder / "in/1.jsonl").write_text(message(1))
-    assert main(["run"]) == 1
-    err = capsys.readouterr().err
-    assert "no_such_column" in err and "broken.sql:3:3" in err
-    assert 'because "broken" failed' in err
-    assert rows(capsys, "select n from {{ ref('beside') }}") == [{"n": 1}]
-    results = json.loads((folder / "target/run_results.json").read_text())["results"]
-    assert {r["unique_id"].split(".")[-1]: r["status"] for r in results} | {
-        "broken": "error",
-        "behind": "skipped",
-        "beside": "success",
-    } == {r["unique_id"].split(".")[-1]: r["status"] for r in results}
+SAID = (
+    "FAIL test not_null_numbers_id",
+    "FAIL test unique_numbers_id",
+    "id: 1, n_records: 2",
+    "FAIL test accepted_values_numbers_id",
+    "id: 3, n_records: 1",
+    "WARN test relationships_numbers_parent",
+    "parent: 7, n_records: 1",
+    "FAIL test expression_is_true_numbers",
+    "FAIL unit test wrong_on_purpose",
+    '- missing: {"id": "6", "parent": null}',
+    '+ not expected: {"id": "5", "parent": null}',
+    "PASS test conserved_cut",
+)
 
 
-PROPERTIES = """
-models:
-  - name: numbers
-    columns:
-      - name: id
-        data_tests: [not_null, unique, {accepted_values: {values: ["1", "2"]}}]
-      - name: parent
-        data_tests: [{relationships: {to: ref('numbers'), field: id, severity: warn}}]
-    data_tests: [{expression_is_true: {expression: id > 0}}]
-unit_tests:
-  - name: wrong_on_purpose
-    model: numbers
-    given: [{input: ref('changelog'), rows: [{after: {id: 5, parent: null}}]}]
-    expect: {rows: [{id: 6, parent: null}]}
-"""
-
-
-def test_data_tests_and_unit_tests_fail_on_what_they_should(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "models").mkdir()
-    (folder / "models/numbers.sql").write_text(
-        "select cast(after['id'] as int) as id, after['parent'] as parent from {{ ref('changelog') }}\n"
-    )
-    (folder / "models/numbers.yml").write_text(PROPERTIES)
-    lines = [
-        message(n, data=[{"id": i, "parent": p}])
-        for n, (i, p) in enumerate([("1", None), ("1", "1"), (None, "2"), ("3", "7")])
-    ]
-    (folder / "in/1.jsonl").write_text("\n".join(lines))
-    main(["run"])
-    capsys.readouterr()
-    assert main(["test"]) == 1
-    err = capsys.readouterr().err
-    for line in (
-        "FAIL test not_null_numbers_id",
-        "FAIL test unique_numbers_id",
-        "id: 1, n_records: 2",
-        "FAIL test accepted_values_numbers_id",
-        "id: 3, n_records: 1",
-        "WARN test relationships_numbers_parent",
-        "parent: 7, n_records: 1",
-        "FAIL test expression_is_true_numbers",
-        "FAIL unit test wrong_on_purpose",
-        '- missing: {"id": "6", "parent": null}',
-        '+ not expected: {"id": "5", "parent": null}',
-        "PASS test conserved_app",
-    ):
-        assert line in err, line
-    assert main(["test", "--unit"]) == 1
-    assert "conserved" not in capsys.readouterr().err
+def test_failed_models_and_tests(changed: Project) -> None:
+    """A failed model skips what reads it, and the rest goes on; tests fail on what they should."""
+    changed.write(files_of("failing"))
+    ran = changed.run("run", "-s", "broken+", "beside", "numbers")
+    assert ran.code == 1
+    assert "no_such_column" in ran.err and "broken.sql:3:3" in ran.err and 'because "broken" failed' in ran.err
+    assert changed.statuses == {
+        "broken": "error", "behind": "skipped", "beside": "success", "numbers": "success",
+    }  # fmt: skip
+    assert changed.rows("select n from beside") == [{"n": 3}]
+    ran = changed.run("test", "-s", "numbers", "tested", "conserved_cut")
+    assert ran.code == 1
+    assert [line for line in SAID if line not in ran.err] == [], ran.err
+    ran = changed.run("test", "--unit")
+    assert ran.code == 1 and set(changed.statuses) == {"wrong_on_purpose"}
 
 
 # --- broken off
 
 
 def test_a_run_that_a_person_breaks_off_says_what_was_cut_and_the_next_one_goes_on(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    spark: object, tmp_path: Path
 ) -> None:
-    (folder / "project.yml").write_text(PROJECT + '  - {name: other, format: canal, files: "other/*"}\n')
-    (folder / "models").mkdir()
-    (folder / "models/counted.sql").write_text(
-        "{{ config(materialized='table') }} select count(*) as n, count(distinct source, after['id']) as ids "
-        "from {{ ref('changelog') }}\n"
-    )
-    for name in ("in", "other"):
-        (folder / name).mkdir(exist_ok=True)
-        (folder / name / "1.jsonl").write_text("\n".join(map(message, range(20_000))))
-    checkpoints = folder / "warehouse/_checkpoints"
+    sources = ", ".join(f"{{name: {name}, format: lean, files: {name}/*}}" for name in ("one", "other"))
+    counted = "select count(*) as n, count(distinct source, after['id']) as ids from {{ ref('changelog') }}\n"
+    files = {f"{name}/1.jsonl": messages(range(5_000)) for name in ("one", "other")}
+    files["models/counted.sql"] = f"{{{{ config(materialized='table') }}}} {counted}"
+    project = Project(tmp_path, {"project.yml": f"sources: [{sources}]", **files})
+    checkpoints = project / "warehouse/_checkpoints"
 
     def interrupt() -> None:
         deadline = time.monotonic() + 100
@@ -351,49 +292,11 @@ def test_a_run_that_a_person_breaks_off_says_what_was_cut_and_the_next_one_goes_
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(interrupt)
-        code = main(["run", "--threads", "2"])
-    err = capsys.readouterr().err
-    assert code == 130, err
-    assert err.count("ERROR streaming model") == 2 and err.splitlines()[-1] == "interrupted", err
-    results = {
-        r["unique_id"].rpartition(".")[2]: (r["status"], r["message"])
-        for r in json.loads((folder / "target/run_results.json").read_text())["results"]
-    }
-    assert results["app_to_changelog"] == results["other_to_changelog"] == ("error", "interrupted")
-    assert results["counted"] == ("skipped", "because the run was interrupted")
-    assert main(["build", "-q"]) == 0
-    assert rows(capsys, "select * from {{ ref('counted') }}") == [{"n": 40_000, "ids": 40_000}]
-
-
-def test_a_run_goes_on_after_one_that_was_killed_while_it_wrote_its_first_plan(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Spark starts no first batch where a plan is half written, though that is what a kill may leave."""
-    file = folder / "in/1.jsonl"
-    file.write_text("\n".join(message(n) for n in range(3)))
-    checkpoint = folder / "warehouse/_checkpoints/app_to_changelog"
-    entry = {"path": file.as_uri(), "timestamp": file.stat().st_mtime_ns // 1_000_000, "batchId": 0}
-    left = {
-        "metadata": json.dumps({"id": str(uuid.uuid4())}),
-        "sources/0/0": "v1\n" + json.dumps(entry),
-        "offsets/.0.95f2cd35-6a4c-4e6b-8b3c-2f5a4bb8bd1b.tmp": "v1\n",
-        "offsets/..0.95f2cd35-6a4c-4e6b-8b3c-2f5a4bb8bd1b.tmp.crc": "",
-    }
-    for name, text in left.items():
-        (checkpoint / name).parent.mkdir(parents=True, exist_ok=True)
-        (checkpoint / name).write_text(text)
-    assert main(["run", "-q"]) == 0, capsys.readouterr().err
-    assert [row["id"] for row in rows(capsys, LANDED)] == ["0", "1", "2"]
-    assert not list(checkpoint.glob("offsets/.*.tmp*"))
-
-
-# --- batches
-
-
-def test_rows_have_the_number_of_the_batch_that_landed_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The number is known before the stream starts, but for names that need a batch of their own."""
-    for names in (["1.jsonl"], ["2.jsonl", "3.jsonl"], ["[4].jsonl", "[5].jsonl", "6.jsonl"], ["7.jsonl"]):
-        for name in names:
-            (folder / "in" / name).write_text(message(int(name.strip("[]")[0]) * 10))
-        assert main(["run", "-q"]) == 0, capsys.readouterr().err
-    assert batches_in_files(folder / "warehouse/app_to_changelog") == {number: [number] for number in range(6)}
+        ran = project.run("run", "--threads", "2")
+    assert ran.code == 130, ran.err
+    assert ran.err.count("ERROR streaming model") == 2 and ran.err.splitlines()[-1] == "interrupted", ran.err
+    said: dict[str, Any] = {name: (one["status"], one["message"]) for name, one in project.results.items()}
+    assert said["one_to_changelog"] == said["other_to_changelog"] == ("error", "interrupted")
+    assert said["counted"] == ("skipped", "because the run was interrupted")
+    project.ok("build", "-q")
+    assert project.rows("select * from counted") == [{"n": 10_000, "ids": 10_000}]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,54 +11,10 @@ import pytest
 from runner.commands.arguments import ProjectArguments
 from runner.commands.workspace import Workspace
 from runner.compile import together
+from tests.landed import Project, files_of
 
-TESTED = """
-models:
-  - name: orders
-    data_tests:
-      - row_count: {at_least: 4, at_most: 4}
-      - row_count: {name: too_few, at_least: 5}
-      - row_count: {name: too_many, at_most: 3}
-      - expression_is_true: {name: all_positive, expression: amount > 0}
-      - expression_is_true:
-          name: small_or_unknown
-          expression: coalesce(amount, 0) in (select n from values (0), (5) as v(n))
-      - expression_is_true: {name: all_small, expression: amount < 100, config: {severity: warn}}
-      - expression_is_true: {name: all_small_of_ann, expression: amount < 100, config: {where: "buyer = 'ann'"}}
-      - expression_is_true: {name: none_of_ann, expression: "false", config: {where: "buyer = 'ann'"}}
-      - not_null: {name: has_a, column_name: "tags['a']"}
-      - not_null: {name: has_b, column_name: "tags['b']"}
-    columns:
-      - name: id
-        data_tests: [not_null, unique, {fresh: {within: 1 day}}]
-      - name: amount
-        data_tests:
-          - not_null
-          - not_null: {name: few_are_null, config: {warn_if: "> 0", error_if: "> 1"}}
-          - not_null: {name: kept_when_null, config: {store_failures: true}}
-          - not_null: {name: none_counts, config: {limit: 0}}
-      - name: buyer
-        data_tests:
-          - not_null
-          - accepted_values: {values: [ann, bob]}
-          - accepted_values: {name: only_ann, values: [ann]}
-      - name: paid_at
-        data_tests: [{fresh: {within: 1 day}}, {fresh: {name: of_this_century, within: 900 months}}]
-"""
-FILES = {
-    "project.yml": "name: shop",
-    "models/orders.sql": """
-{{ config(materialized='table') }}
-select id, amount, buyer, paid_at, map('a', id) as tags
-from values
-  (current_timestamp(), 5, 'ann', timestamp '2024-05-01 10:00:00'),
-  (current_timestamp(), 5, 'ann', timestamp '2024-05-02 10:00:00'),
-  (current_timestamp(), null, 'bob', null),
-  (current_timestamp(), 500, 'bob', null)
-as t(id, amount, buyer, paid_at)
-""",
-    "models/orders.yml": TESTED,
-}
+FILES = files_of("tested")
+TESTED = FILES["models/orders.yml"]
 # Test -> its status, and the number of rows that fail.
 EXPECTED = {
     "row_count_orders": ("pass", 0),
@@ -87,11 +42,6 @@ EXPECTED = {
 }
 
 
-def results(root: Path) -> dict[str, dict[str, Any]]:
-    found = json.loads((root / "target/run_results.json").read_text())["results"]
-    return {one["unique_id"].split(".")[2]: one for one in found}
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries whose rows were asked for."""
@@ -109,37 +59,33 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.usefixtures("spark", "interpreted")
-def test_they_say_the_same_as_each_alone(
-    project: Callable[..., Path], runner: Callable[..., Any], asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = project(FILES)
-    assert runner("run").code == 0
+def test_they_say_the_same_as_each_alone(tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path, FILES)
+    project.ok("run")
     asked.clear()
-    assert runner("test").code == 1
-    found = results(root)
-    assert {name: (one["status"], one["failures"]) for name, one in found.items()} == EXPECTED
+    assert project.run("test").code == 1
+    together_said = said(project)
+    assert {name: found[:2] for name, found in together_said.items()} == EXPECTED
     # Two for all rows and for ann's; those that fail; those that are alone.
     alone = {"unique_orders_id", "few_are_null", "kept_when_null"}
     failed = {name for name, (status, _) in EXPECTED.items() if status != "pass"} | {"none_counts"}
     assert len([sql for sql in asked if "failures" not in sql]) == 2 + len(failed | alone)
 
-    monkeypatch.setattr("runner.commands.run.queries_together", lambda *_: {})
-    assert runner("test").code == 1
-    each = results(root)
-    assert {name: (one["status"], one["failures"], one["message"]) for name, one in each.items()} == {
-        name: (one["status"], one["failures"], one["message"]) for name, one in found.items()
-    }
+    with monkeypatch.context() as patch:
+        patch.setattr("runner.commands.run.queries_together", lambda *_: {})
+        assert project.run("test").code == 1
+    assert said(project) == together_said
 
-
-@pytest.mark.usefixtures("spark", "interpreted")
-def test_one_that_cannot_be_asked_leaves_the_others(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
+    # One that cannot be asked leaves the others.
     wrong = "\n      - expression_is_true: {name: wrong, expression: amounts > 0}"
-    root = project({**FILES, "models/orders.yml": TESTED.replace("data_tests:", f"data_tests:{wrong}", 1)})
-    assert runner("run").code == 0
-    assert runner("test").code == 1
-    found = results(root)
-    assert found.pop("wrong")["status"] == "error"
-    assert {name: (one["status"], one["failures"]) for name, one in found.items()} == EXPECTED
+    project.write({"models/orders.yml": TESTED.replace("data_tests:", f"data_tests:{wrong}", 1)})
+    assert project.run("test").code == 1
+    assert project.statuses["wrong"] == "error"
+    assert {name: found for name, found in said(project).items() if name != "wrong"} == together_said
+
+
+def said(project: Project) -> dict[str, tuple[str, int, str]]:
+    return {name: (one["status"], one["failures"], one["message"]) for name, one in project.results.items()}
 
 
 OWN = """

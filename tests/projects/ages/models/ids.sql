@@ -1,0 +1,1 @@
+select sum(id) as ids from {{ source('crm', 'new') }}

@@ -1,0 +1,1 @@
+{{ config(alias='moved') }} select * from {{ ref('changelog') }}

@@ -1,0 +1,1 @@
+{{ config(alias='v_staged') }} select id, name from {{ ref('countries') }}

@@ -1,0 +1,1 @@
+{{ config(materialized='table') }} select count(*) as n from {{ ref('cut_to_changelog') }}

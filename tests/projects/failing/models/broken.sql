@@ -1,0 +1,4 @@
+select
+  key,
+  no_such_column
+from {{ ref('changelog') }}

@@ -1,0 +1,1 @@
+select after['id'] as id, after['parent'] as parent from {{ ref('changelog') }}

@@ -1,0 +1,1 @@
+{{ config(materialized='table') }} select n from {{ ref('seen') }}

@@ -1,0 +1,1 @@
+{{ config(materialized='incremental') }} select after['id'] as id from {{ new_rows('changelog') }}

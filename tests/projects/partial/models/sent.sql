@@ -1,0 +1,1 @@
+{{ config(materialized='table') }} select count(*) as n from {{ source('orders') }}
