@@ -4,17 +4,14 @@ and the exceptions in a table.
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
-from runner.cli import main
 from tests import vendors_page
+from tests.commands import query, run
 from tests.logical_changes import CHANGES, ORDERS, Change, Table
 from tests.vendor_messages import FOLDER, VENDORS, Sent, messages_of, told_by
 from tests.vendor_rows import (
@@ -78,21 +75,6 @@ def by_vendor(rows: Rows, sent: Mapping[tuple[str, str], Sent]) -> dict[str, Row
         vendor, change, _ = sent[row["source"], str(row["seq"]["arrival"])]
         out[vendor].append({**row, "change": change})
     return out
-
-
-def run(*words: str) -> str:
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main(words)
-    assert code == 0, err.getvalue() + out.getvalue()
-    return out.getvalue()
-
-
-def query(sql: str) -> Iterator[dict[str, Any]]:
-    """Rows of a query; values may hold characters that `splitlines` takes for the end of a line."""
-    for line in run("show", "--inline", sql, "--output", "json", "--limit", "100000").split("\n"):
-        if line:
-            yield json.loads(line)
 
 
 @pytest.fixture(scope="module")

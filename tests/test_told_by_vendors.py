@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.commands import query, run
 from tests.encoders import ENCODERS
 from tests.lives import shuffled
 from tests.logical_changes import CHANGES, ORDERS, Change, numbered
-from tests.test_many_vendors import MIRROR_ROWS, VERSIONS, as_shown, mirror_of, orders_then, query, run
+from tests.test_many_vendors import MIRROR_ROWS, VERSIONS, as_shown, mirror_of, orders_then
 from tests.test_storages import STORAGES, TARGETS
 from tests.vendor_messages import messages_of
 from tests.vendor_sources import BY_ARRIVAL, source_of
