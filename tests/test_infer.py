@@ -1,4 +1,7 @@
-"""Which known format fits messages, and what the command writes if none does: without Spark, from their structure."""
+"""Which known format fits messages, and what the command writes if none does: without Spark, from their structure.
+
+The command tries a format that fits on all messages, which starts Spark: it is given only what nothing known fits.
+"""
 
 from __future__ import annotations
 
@@ -249,8 +252,14 @@ def test_a_draft_is_written_and_known_from_then_on(project, runner) -> None:
     assert runner("formats", "check", "my_orders").code == 0
     (fit,) = fits_of({"my_orders": checked("my_orders")}, as_messages(LINES.encode().splitlines()), "json", Schemas())
     assert fit.fits and fit.understood.ratio == 1
-    again = runner("formats", "infer", "in/b.jsonl", "--name", "my_orders")
-    assert again.code == 2 and "error[infer-exists]" in again.err
+
+
+@pytest.mark.parametrize("name", ["taken", "canal"])
+def test_a_draft_takes_no_name_that_a_format_has(project, runner, name: str) -> None:
+    root = project({"in/a.jsonl": LINES, "formats/taken.yml": "extends: canal\n"})
+    ran = runner("formats", "infer", "in/a.jsonl", "--name", name)
+    assert ran.code == 2 and "error[infer-exists]" in ran.err
+    assert [path.name for path in (root / "formats").iterdir()] == ["taken.yml"]
 
 
 def test_a_draft_needs_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner) -> None:
