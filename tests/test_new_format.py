@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from runner.yaml_text import read_yaml
 from tests import pages
-from tests.test_infer import LINES, OWN, random_names, renamed
+from tests.inferred import LINES, OWN, random_names, renamed
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 

@@ -1,9 +1,10 @@
-"""Random lives of one table, told by each of several vendors' encoders in three runs: every mirror holds what the
+"""Random lives of one table, told by each of several vendors in three runs: every mirror holds what the
 database held, and every history the versions that it had.
 """
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -12,38 +13,32 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.commands import query, run
+from tests.encoders import ENCODERS
 from tests.lives import shuffled
-from tests.logical_changes import ORDERS, Change, numbered
+from tests.logical_changes import CHANGES, ORDERS, Change, numbered
 from tests.storages import STORAGES, TARGETS
-from tests.test_many_vendors import (
-    BY_ARRIVAL,
-    ENCODERS,
-    MIRROR_ROWS,
-    VERSIONS,
-    as_shown,
-    mirror_of,
-    orders_then,
-    query,
-    run,
-    source_of,
-)
+from tests.test_many_vendors import MIRROR_ROWS, VERSIONS, as_shown, mirror_of, orders_then
+from tests.vendor_messages import messages_of
+from tests.vendor_sources import BY_ARRIVAL, source_of
 
-pytestmark = pytest.mark.usefixtures("spark", "interpreted")
-# With full images, patches, before images of what has changed, halves of updates.
-VENDORS = (
-    "canal",
-    "oms_canal",
-    "oms_default",
-    "oms_default_extend",
-    "oms_dataworks",
-    "oceanbase_canal",
-    "drs_json",
-    "drs_json_c",
-    "drs_sql",
-    "dataworks",
-    "maxwell",
-)
 RUNS, STEPS = 3, 120
+
+
+@pytest.mark.parametrize("vendor", list(ENCODERS))
+def test_encoders_write_what_is_recorded(vendor: str) -> None:
+    recorded: dict[str, list[Any]] = {}
+    for sent in messages_of(vendor):
+        recorded.setdefault(sent.change, []).append(exact(sent.record.value))
+    told = [one for one in CHANGES if one.table is ORDERS and one.op in ("insert", "update", "delete")]
+    assert len(told) == 7
+    for change in told:
+        assert [exact(message) for message in ENCODERS[vendor](change)] == recorded[change.name]
+
+
+def exact(text: bytes) -> Any:
+    """JSON with the digits of its numbers, which differ from the same digits in quotes."""
+    return json.loads(text, parse_float=lambda digits: ("a number", digits))
 
 
 def random_life(chance: Random) -> tuple[Change, ...]:
@@ -82,19 +77,20 @@ def parts(vendor: str, life: tuple[Change, ...], chance: Random) -> list[list[by
 
 
 @pytest.mark.soak
+@pytest.mark.usefixtures("spark", "interpreted")
 @pytest.mark.parametrize("storage", STORAGES)
 def test_mirrors_of_random_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, storage: str) -> None:
     chance = Random(storage)
-    lives = {vendor: random_life(chance) for vendor in VENDORS}
+    lives = {vendor: random_life(chance) for vendor in ENCODERS}
     told = {vendor: parts(vendor, life, chance) for vendor, life in lives.items()}
     project = {
         **yaml.safe_load(TARGETS),
         "target": storage,
-        "sources": [source_of(vendor) for vendor in VENDORS],
+        "sources": [source_of(vendor) for vendor in ENCODERS],
     }
     (tmp_path / "project.yml").write_text(yaml.safe_dump(project, allow_unicode=True, sort_keys=False))
     (tmp_path / "models").mkdir()
-    (tmp_path / "models/mirrors.yml").write_text(yaml.safe_dump({"mirrors": [mirror_of(one) for one in VENDORS]}))
+    (tmp_path / "models/mirrors.yml").write_text(yaml.safe_dump({"mirrors": [mirror_of(one) for one in ENCODERS]}))
     monkeypatch.chdir(tmp_path)
     for number in range(RUNS):
         for vendor, messages in told.items():
@@ -103,7 +99,7 @@ def test_mirrors_of_random_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             (tmp_path / f"in/{vendor}/{number}.jsonl").write_bytes(lines)
         run("run")
     for vendor, life in lives.items():
-        held, versions = orders_then(vendor, life)
+        held, versions = orders_then(life)
         found = list(query(f"select {MIRROR_ROWS} from orders_of_{vendor}"))
         assert sorted(map(as_shown, found), key=str) == sorted(held, key=str), vendor
         assert sorted(map(as_shown, query(VERSIONS.format(vendor))), key=str) == sorted(versions, key=str), vendor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -9,8 +10,6 @@ from typing import Any, NamedTuple
 
 import pyarrow
 import pyarrow.parquet
-
-from tests.encoders import json_text
 
 
 class Record(NamedTuple):
@@ -22,7 +21,12 @@ class Record(NamedTuple):
 
 
 def record(key: Any, value: Any, topic: str = "shop") -> Record:
-    return Record(*(None if part is None else json_text(part).encode() for part in (key, value)), topic)
+    """Both parts as compact JSON, non-ASCII characters as themselves."""
+    return Record(_json_bytes(key), _json_bytes(value), topic)
+
+
+def _json_bytes(part: Any) -> bytes | None:
+    return None if part is None else json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def write_topic(records: Iterable[Record], path: Path) -> None:
