@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 def drawn(strategy: SearchStrategy[T], count: int) -> list[T]:
     """The different ones of so many examples, or of as many as other tests have if these are more."""
-    found: dict[T, None] = {}
+    found: dict[str, T] = {}
 
     @settings(max_examples=max(count, settings().max_examples), phases=[Phase.generate])
     @given(strategy)
     def draw(one: T) -> None:
-        found[one] = None
+        found[repr(one)] = one
 
     draw()
-    return list(found)
+    return list(found.values())

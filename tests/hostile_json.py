@@ -25,8 +25,8 @@ Path_ = tuple[str, ...]
 
 
 def lines_of(name: str) -> list[str]:
-    """The lines of a file beside this one."""
-    return (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    """The lines of a file in tests/tables."""
+    return (Path(__file__).parent / "tables" / name).read_text(encoding="utf-8").splitlines()
 
 
 # As they stand in a message.

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import fastavro
-from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.avro_cases import encoded
@@ -241,16 +240,3 @@ def damaged(draw: Draw, data: bytes) -> bytes:
             case "double":
                 data = before + data
     return data
-
-
-def drawn(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
-    """Examples of a strategy, the same in each run: for what takes many at once, like a query of Spark."""
-    found: list[Any] = []
-
-    @settings(max_examples=count, derandomize=True, phases=[Phase.generate])
-    @given(strategy)
-    def collect(example: Any) -> None:
-        found.append(example)
-
-    collect()
-    return found

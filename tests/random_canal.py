@@ -30,7 +30,7 @@ class Members(list[tuple[str, Any]]):
 
 
 VALUES: dict[str, Any] = json.loads(
-    (Path(__file__).parent / "canal_values.json").read_text(encoding="utf-8"), parse_int=Bare, parse_float=Bare
+    (Path(__file__).parent / "tables/canal_values.json").read_text(encoding="utf-8"), parse_int=Bare, parse_float=Bare
 )
 PERCENT = st.integers(0, 99)
 

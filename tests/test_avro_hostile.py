@@ -22,8 +22,9 @@ from runner.compile.avro import avro_function
 from runner.functions.udfs import avro_reader
 from runner.spec.formats import FormatFolders
 from tests.avro_cases import datum, encoded
+from tests.drawn import drawn
 from tests.hostile_avro import filled, hostile_records
-from tests.random_avro import damaged, drawn, long_bytes
+from tests.random_avro import damaged, long_bytes
 from tests.spark_fixtures import rows
 
 ROOT = Path(__file__).parent.parent

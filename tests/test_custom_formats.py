@@ -1,4 +1,4 @@
-"""Dialects made of nothing but YAML land like any other format: one project with a source of each of dialects.yml."""
+"""Dialects made of nothing but YAML land like any other format: one project, a source for each of tables/dialects.yml."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.avro_cases import encoded
 from tests.pages import ROOT
 from tests.spark_fixtures import rows
 
-DIALECTS = yaml.safe_load((ROOT / "tests/dialects.yml").read_text(encoding="utf-8"))
+DIALECTS = yaml.safe_load((ROOT / "tests/tables/dialects.yml").read_text(encoding="utf-8"))
 
 
 def write_source(root: Path, name: str, dialect: dict[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from runner.spec.formats import FormatFolders
 from runner.spec.words import Format
 from tests.pages import ROOT
 
-SPECS = yaml.safe_load((ROOT / "tests/specs.yml").read_text())
+SPECS = yaml.safe_load((ROOT / "tests/tables/specs.yml").read_text())
 
 BASE = """
 about: the base

@@ -62,7 +62,7 @@ CONTENTS = {
     "less stored": STORED[:10_000],
     "foreign": "sources:\n  - name: crm\n    tables: [{name: people}]\n",
 }
-RUNS = yaml.safe_load((ROOT / "tests/little_to_read.yml").read_text())
+RUNS = yaml.safe_load((ROOT / "tests/tables/little_to_read.yml").read_text())
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from runner.engine.messages import messages_view
 from runner.functions.avro.files import FileMessage
 from runner.render import Renderer
 from runner.spec.formats import FormatFolders
-from tests.random_avro import drawn
+from tests.drawn import drawn
 
 ROOT = Path(__file__).parent.parent
 NUMBERS = st.sampled_from(

@@ -32,7 +32,7 @@ class Mutation(NamedTuple):
 # Format -> lists of mutations of its spec that are made together.
 MUTATIONS = {
     name: [[Mutation(**one) for one in together] for together in lists]
-    for name, lists in yaml.safe_load((ROOT / "tests/spec_mutations.yml").read_text(encoding="utf-8")).items()
+    for name, lists in yaml.safe_load((ROOT / "tests/tables/spec_mutations.yml").read_text(encoding="utf-8")).items()
 }
 ALL = [(name, one) for name, lists in MUTATIONS.items() for mutations in lists for one in mutations]
 

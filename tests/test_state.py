@@ -16,7 +16,7 @@ from runner.cli import main
 from runner.commands import retry
 from runner.commands.arguments import RunArguments, Selection
 
-WRITTEN = yaml.load((Path(__file__).parent / "state.yml").read_text(), yaml.BaseLoader)
+WRITTEN = yaml.load((Path(__file__).parent / "tables/state.yml").read_text(), yaml.BaseLoader)
 FILES, CHANGES = WRITTEN["files"], WRITTEN["changes"]
 VIEWS = ("changelog", "control_events", "ddl_events", "dead_letters", "freshness", "freshness_by_table")
 
