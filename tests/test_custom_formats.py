@@ -1,4 +1,4 @@
-"""Dialects made of nothing but YAML land like any other format: one project, a source for each of tables/dialects.yml."""
+"""Dialects of nothing but YAML land like any other format: one project, a source for each of tables/dialects.yml."""
 
 from __future__ import annotations
 
