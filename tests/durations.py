@@ -20,6 +20,8 @@ ROOT = Path(__file__).parent.parent
 WRITTEN = ROOT / "target" / "tests"
 RECORDED = Path(__file__).parent / "durations.json"
 SLOWEST = 20
+# The tests of which at least one case runs only in the soak.
+SOAK = pytest.StashKey[set[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,8 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Durations(name), "recorded-durations")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sorts modules by what they took, longest first; tests of a module keep their order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sorts modules by what they took, longest first; tests of a module keep their order. Keeps the soak's names."""
+    config.stash[SOAK] = {item.nodeid.split("[")[0] for item in items if item.get_closest_marker("soak")}
     seconds = json.loads(RECORDED.read_text())
     items.sort(key=lambda item: -seconds.get(module_of(item.nodeid), 0))
 
