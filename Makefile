@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PYTHON ?=
 FORMAT ?= canal
 export PYTHON
+# Without compiled modules each of the hundreds of processes that tests start would compile its own.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup jars prepare run check quick test engines ci durations snapshots bench bench-steps soak lock wheel clean
 

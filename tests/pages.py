@@ -7,11 +7,18 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import yaml
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PACKAGES = re.compile(r"packages: (?:\[[^\]]*\]|[^\s\[][^\n,}]*)")
+
+
+def table(name: str, loader: Any = yaml.CSafeLoader) -> Any:
+    """What stands in a file of tests/tables."""
+    return yaml.load((ROOT / "tests/tables" / f"{name}.yml").read_text("utf-8"), loader)
 
 
 class Block(NamedTuple):

@@ -10,12 +10,10 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import fastavro
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,9 +25,10 @@ from runner.functions.avro.schema import Record, Schema, parse_schema
 from runner.functions.avro.texts import text_reader
 from tests.avro_cases import encoded
 from tests.avro_types import array_of, map_of, record_type
+from tests.pages import table
 from tests.random_avro import Made, damaged, decoded, long_bytes, messages, one_of, text_bytes, up_to
 
-TABLES = yaml.load((Path(__file__).parent / "tables/avro.yml").read_text("utf-8"), yaml.CSafeLoader)
+TABLES = table("avro")
 SLOT_KINDS = ("text", "scalar", "number", "texts", "names", "numbers", "map", "row", "positional")
 REFUSED = (Malformed, IndexError, RecursionError)
 NODE = record_type("node", value="long", next=["null", "node"])

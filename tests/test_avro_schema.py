@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import fastavro
 import pytest
-import yaml
 
 from runner.functions.avro.schema import (
     Array,
@@ -25,9 +23,10 @@ from runner.functions.avro.schema import (
     parse_schema,
 )
 from tests.avro_types import array_of, map_of, record_type
+from tests.pages import table
 from tests.random_avro import PRIMITIVES
 
-TABLES = yaml.load((Path(__file__).parent / "tables/avro_schemas.yml").read_text("utf-8"), yaml.CSafeLoader)
+TABLES = table("avro_schemas")
 LONG, STRING, NULL = Primitive("long"), Primitive("string"), Primitive("null")
 ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
 FIXED = {"type": "fixed", "name": "F", "size": 4}

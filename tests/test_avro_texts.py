@@ -7,13 +7,11 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import fastavro
 import numpy
 import pytest
-import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -25,10 +23,11 @@ from runner.functions.avro.times import Ambiguous, instant_text
 from runner.functions.avro.values import AsSent, double_text, float_text, written_out
 from tests.avro_cases import encoded
 from tests.avro_types import array_of, record_type
+from tests.pages import table
 from tests.random_avro import decoded, long_bytes, without_logical_types
 from tests.test_avro_reader import LARGEST_LONG, bounded, schema_of
 
-TABLES = yaml.load((Path(__file__).parent / "tables/avro_texts.yml").read_text("utf-8"), yaml.CSafeLoader)
+TABLES = table("avro_texts")
 
 
 # --- texts of values

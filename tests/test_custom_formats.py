@@ -13,10 +13,10 @@ import yaml
 
 from runner.cli import main
 from tests.avro_cases import encoded
-from tests.pages import ROOT
+from tests.pages import table
 from tests.spark_fixtures import rows
 
-DIALECTS = yaml.safe_load((ROOT / "tests/tables/dialects.yml").read_text(encoding="utf-8"))
+DIALECTS = table("dialects")
 
 
 def write_source(root: Path, name: str, dialect: dict[str, str]) -> dict[str, str]:

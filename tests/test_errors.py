@@ -34,7 +34,7 @@ class Case:
     words: tuple[str, ...]
 
 
-class Texts(yaml.BaseLoader):
+class Texts(yaml.CBaseLoader):
     """YAML as the runner reads it, where every scalar is text; `!!binary` is for files that are no text."""
 
 
@@ -108,31 +108,31 @@ def codes_in(path: Path) -> Iterator[str]:
                 yield defaults["code"].value
 
 
-CODES = sorted({code for path in (ROOT / "runner").rglob("*.py") for code in codes_in(path)})
+@pytest.fixture(scope="module")
+def codes() -> set[str]:
+    """The codes of all errors that are raised."""
+    return {code for path in (ROOT / "runner").rglob("*.py") for code in codes_in(path)}
 
 
-SOURCES = "".join(path.read_text() for path in (ROOT / "runner").rglob("*.py"))
-WARNING_CODES = set(re.findall(r'RunnerWarning\(\s*"([^"]+)"', SOURCES))
+def test_codes_are_words(codes: set[str]) -> None:
+    assert len(codes) > 50
+    assert [code for code in codes if not re.fullmatch(r"[a-z]+(-[a-z]+)*", code)] == []
 
 
-def test_codes_are_words() -> None:
-    assert len(CODES) > 50
-    assert [code for code in CODES if not re.fullmatch(r"[a-z]+(-[a-z]+)*", code)] == []
-
-
-def test_every_code_has_a_case() -> None:
+def test_every_code_has_a_case(codes: set[str]) -> None:
     # Of locks that others hold, a Spark that does not start or has ended, an archive of its classes, a file that is too
     # large and what has landed, there are tests of their own.
     locks, spark = {"target-held", "target-lock"}, {"prepare", "spark-gone", "spark-start"}
     others = locks | spark | {"mirror-exists", "mirror-nothing", "yaml-size"}
-    assert set(CODES) - {case.code for case in CASES.values()} == others
+    assert codes - {case.code for case in CASES.values()} == others
 
 
-def test_every_code_is_documented_and_no_other() -> None:
+def test_every_code_is_documented_and_no_other(codes: set[str]) -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "runner").rglob("*.py"))
     pages = (ROOT / "docs/errors.md").read_text().split("## Warnings")
     errors, warnings = (re.findall(r"^\| `([^`]+)` \| \S.* \| \S.* \|$", page, re.MULTILINE) for page in pages)
-    assert errors == CODES
-    assert warnings == sorted(WARNING_CODES)
+    assert errors == sorted(codes)
+    assert warnings == sorted(set(re.findall(r'RunnerWarning\(\s*"([^"]+)"', sources)))
 
 
 def test_debug_keeps_the_traceback(project, runner) -> None:

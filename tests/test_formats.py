@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from runner.errors import RunnerError
 from runner.spec.formats import FormatFolders
 from runner.spec.words import Format
-from tests.pages import ROOT
+from tests.pages import table
 
-SPECS = yaml.safe_load((ROOT / "tests/tables/specs.yml").read_text())
+SPECS = table("specs")
 
 BASE = """
 about: the base

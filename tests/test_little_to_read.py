@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from runner.commands import debug, job, parse
 from runner.errors import RunnerError
 from runner.run import little
 from runner.run.little import Amount
-from tests.pages import ROOT
+from tests.pages import table
 
 pytestmark = pytest.mark.usefixtures("lean")
 
@@ -62,7 +61,7 @@ CONTENTS = {
     "less stored": STORED[:10_000],
     "foreign": "sources:\n  - name: crm\n    tables: [{name: people}]\n",
 }
-RUNS = yaml.safe_load((ROOT / "tests/tables/little_to_read.yml").read_text())
+RUNS = table("little_to_read")
 
 
 @pytest.mark.parametrize(

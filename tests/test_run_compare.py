@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
-import yaml
 
 from runner.run.compare import as_text, case_row, in_any_order, in_order
+from tests.pages import table
 
 
 @pytest.mark.parametrize(
@@ -58,8 +57,8 @@ def test_a_row_of_a_case_has_nothing_that_depends_on_the_run() -> None:
     ("compare", "case"),
     [
         (compare, case)
-        for compare, table in ((in_order, "compared_in_order.yml"), (in_any_order, "compared_in_any_order.yml"))
-        for case in yaml.safe_load((Path(__file__).parent / "tables" / table).read_text())
+        for compare, name in ((in_order, "compared_in_order"), (in_any_order, "compared_in_any_order"))
+        for case in table(name)
     ],
 )
 def test_rows_beside_rows(compare: Callable[[list, list], list[str]], case: dict[str, list]) -> None:

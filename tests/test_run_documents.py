@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from runner.run.documents import split_messages
+from tests.pages import table
 
-CASES = yaml.safe_load((Path(__file__).parent / "tables/documents.yml").read_text())
+CASES = table("documents")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-import yaml
 
 from tests.durations import SOAK
-from tests.pages import ROOT
+from tests.pages import ROOT, table
 
-LISTED = yaml.safe_load((ROOT / "tests/tables/soak.yml").read_text())
+LISTED = table("soak")
 
 
 def test_what_only_the_soak_runs_is_listed(request: pytest.FixtureRequest) -> None:

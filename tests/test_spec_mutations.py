@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import yaml
 
 from runner.contract import COLUMNS
 from runner.run.compare import NOT_IN_CASES
-from tests.pages import ROOT
+from tests.pages import ROOT, table
 
 FORMATS = ROOT / "formats"
 # The columns of a row, which stand in lines of their own; reading all cases as YAML takes long.
@@ -32,7 +31,7 @@ class Mutation(NamedTuple):
 # Format -> lists of mutations of its spec that are made together.
 MUTATIONS = {
     name: [[Mutation(**one) for one in together] for together in lists]
-    for name, lists in yaml.safe_load((ROOT / "tests/tables/spec_mutations.yml").read_text(encoding="utf-8")).items()
+    for name, lists in table("spec_mutations").items()
 }
 ALL = [(name, one) for name, lists in MUTATIONS.items() for mutations in lists for one in mutations]
 

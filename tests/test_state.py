@@ -15,8 +15,9 @@ import yaml
 from runner.cli import main
 from runner.commands import retry
 from runner.commands.arguments import RunArguments, Selection
+from tests.pages import table
 
-WRITTEN = yaml.load((Path(__file__).parent / "tables/state.yml").read_text(), yaml.BaseLoader)
+WRITTEN = table("state", yaml.CBaseLoader)
 FILES, CHANGES = WRITTEN["files"], WRITTEN["changes"]
 VIEWS = ("changelog", "control_events", "ddl_events", "dead_letters", "freshness", "freshness_by_table")
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import base64
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.functions.mongo_shell import NOTHING, ShellDocument, shell_document, shell_patch
 from runner.functions.udfs import DOCUMENT, TEXT_MAP, java_bytes, java_bytes_of, shell_documents, shell_patches
+from tests.pages import table
 
 IDENTIFIER = "64650cf67dc36a464e76e583"
-TABLES = yaml.load((Path(__file__).parent / "tables/mongo_shell.yml").read_text("utf-8"), yaml.CSafeLoader)
+TABLES = table("mongo_shell")
 
 
 # --- bytes as lists of numbers
