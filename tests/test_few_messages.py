@@ -17,8 +17,16 @@ from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.project.inputs import Messages
 from runner.run.source_files import SourceFiles
-from tests.test_source_files import MESSAGE, PROJECT
+from tests.small_format import SMALL, message
 
+PROJECT = """
+name: p
+target: local
+targets: {local: {storage: parquet, path: warehouse}}
+sources:
+  - {name: app, format: small, files: "in/*.jsonl"}
+"""
+FORMAT = {"formats/small.yml": SMALL}
 # A project whose own settings say that everything is compiled.
 COMPILED = PROJECT.replace("path: warehouse", "path: warehouse, spark: {spark.sql.codegen.wholeStage: true}")
 
@@ -27,7 +35,7 @@ COMPILED = PROJECT.replace("path: warehouse", "path: warehouse, spark: {spark.sq
 def test_only_streams_of_few_messages_are_interpreted(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing else of the same run: models that read what has landed are compiled. What a target sets stays."""
     text = "{{ config(materialized='table') }} select count(*) as n from {{ ref('app_to_changelog') }}"
-    folder = project({"project.yml": PROJECT, "models/counted.sql": text})
+    folder = project({**FORMAT, "project.yml": PROJECT, "models/counted.sql": text})
     seen: list[str] = []
 
     def noting(method: Callable[..., object]) -> Callable[..., object]:
@@ -48,7 +56,7 @@ def test_only_streams_of_few_messages_are_interpreted(project, runner, monkeypat
     ):
         project({"project.yml": settings})
         (folder / f"in/{name}.jsonl").parent.mkdir(exist_ok=True)
-        (folder / f"in/{name}.jsonl").write_text(f"{json.dumps(MESSAGE)}\n" * lines)
+        (folder / f"in/{name}.jsonl").write_text(f"{message(1)}\n" * lines)
         ran = runner("run", "-s", "app_to_changelog", "counted")
         assert ran.code == 0, ran.err
         assert seen == [f"start {str(not interpreted).lower()}", "replace true"]
@@ -68,8 +76,8 @@ def test_only_few_messages_are_parsed_without_being_compiled(project, runner, mo
 
     monkeypatch.setattr(Spark, "rows_counted", noting)
     for lines in (3, 5_000):
-        project({"in/a.jsonl": f"{json.dumps(MESSAGE)}\n" * lines})
-        ran = runner("parse", "canal", "in/a.jsonl")
+        project({**FORMAT, "in/a.jsonl": f"{message(1)}\n" * lines})
+        ran = runner("parse", "small", "in/a.jsonl")
         assert ran.code == 0 and len(ran.out.splitlines()) == lines, ran.err
     assert seen == ["false", "true"]
 

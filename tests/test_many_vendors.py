@@ -78,7 +78,7 @@ def by_vendor(rows: Rows, sent: Mapping[tuple[str, str], Sent]) -> dict[str, Row
 
 
 @pytest.fixture(scope="module")
-def landed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Landed:
+def landed(spark: object, interpreted: None, tmp_path_factory: pytest.TempPathFactory) -> Landed:
     folder = tmp_path_factory.mktemp("many_vendors")
     project = {"name": "many_vendors", "sources": [source_of(source) for source in sources()]}
     (folder / "project.yml").write_text(yaml.safe_dump(project, allow_unicode=True, sort_keys=False))
