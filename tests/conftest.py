@@ -65,54 +65,41 @@ def compiled_once() -> Iterator[None]:
     into making the same parser.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jinja2.Environment, "compile", _remembered(jinja2.Environment.compile))
-        patch.setattr(jinja2.Environment, "parse", _remembered(jinja2.Environment.parse))
-        patch.setattr("runner.commands.formats.compile_format", _remembered_format(compile_format))
-        patch.setattr("runner.cli._parser", _remembered_parser(cli._parser))
+        for name in ("compile", "parse"):
+            patch.setattr(jinja2.Environment, name, _once(getattr(jinja2.Environment, name), _template))
+        patch.setattr("runner.commands.formats.compile_format", _once(compile_format, _built_in_format))
+        patch.setattr("runner.cli._parser", _once(cli._parser, _defaults_of_flags))
         yield
 
 
-def _remembered(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, called once for each set of arguments; all environments are alike, except those that trace."""
+def _once(function: Callable[..., Any], key_of: Callable[..., object]) -> Callable[..., Any]:
+    """The function, called once for each key that its arguments have, and always where they have none."""
     results: dict[object, Any] = {}
 
-    def call(environment: jinja2.Environment, *arguments: Any, **named: Any) -> Any:
-        if isinstance(environment, TracingSandbox):
-            return method(environment, *arguments, **named)
-        key = (arguments, tuple(sorted(named.items())))
+    def call(*arguments: Any, **named: Any) -> Any:
+        key = key_of(*arguments, **named)
+        if key is None:
+            return function(*arguments, **named)
         if key not in results:
-            results[key] = method(environment, *arguments, **named)
+            results[key] = function(*arguments, **named)
         return results[key]
 
     return call
 
 
-def _remembered_format(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, called once for each spec that only built-in macros print."""
-    results: dict[str, Any] = {}
-
-    def call(macro: Any, spec: Any, name: str, zone: None) -> Any:
-        if len(macro.__self__.folders) > 1:
-            return method(macro, spec, name, zone)
-        key = f"{macro.__self__.folders} {name} {spec}"
-        if key not in results:
-            results[key] = method(macro, spec, name, zone)
-        return results[key]
-
-    return call
+def _template(environment: jinja2.Environment, *arguments: Any, **named: Any) -> object:
+    """All environments are alike, except those that trace."""
+    return None if isinstance(environment, TracingSandbox) else (arguments, tuple(sorted(named.items())))
 
 
-def _remembered_parser(method: Callable[[], Any]) -> Callable[[], Any]:
-    """The method, called once for each environment that defaults of flags come from."""
-    results: dict[object, Any] = {}
+def _built_in_format(macro: Any, spec: Any, name: str, zone: None) -> object:
+    """Macros of a project may print something else."""
+    folders = macro.__self__.folders
+    return f"{folders} {name} {spec}" if len(folders) == 1 else None
 
-    def call() -> Any:
-        key = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("RUNNER_")))
-        if key not in results:
-            results[key] = method()
-        return results[key]
 
-    return call
+def _defaults_of_flags() -> object:
+    return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("RUNNER_")))
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,17 @@ from typing import Any, NamedTuple, TypeVar
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+# Where its mirrors may be stored.
+PROJECT = """
+name: mirrored
+target: {storage}
+targets:
+  parquet: {{path: lake/parquet}}
+  delta: {{storage: delta, path: lake/delta}}
+  iceberg: {{storage: iceberg, path: lake/iceberg, catalog: {{type: hadoop}}}}
+sources:
+  - {{name: shop, format: everything, files: in/*}}
+"""
 # A format of our own, which can tell all that a changelog can hold.
 FORMAT = """\
 about: A dialect that tells everything

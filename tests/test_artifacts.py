@@ -4,8 +4,6 @@ refuse. The keys are those of dbt's published schemas.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,11 @@ from typing import Any
 import pytest
 
 from runner import artifacts
-from runner.cli import main
 from runner.commands.arguments import ProjectArguments
 from runner.commands.workspace import Workspace
 from runner.project.state import landed_in, statuses_in, target_in
 from runner.run.results import Result
+from tests.landed import Project
 
 FILES = {
     "project.yml": """
@@ -87,13 +85,9 @@ KEYS = {
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project, compiled."""
-    root = tmp_path_factory.mktemp("shop")
-    for name, text in FILES.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert main(["compile", "--project-dir", str(root)]) == 0
-    return root
+    project = Project(tmp_path_factory.mktemp("shop"), FILES)
+    project.ok("compile")
+    return project.folder
 
 
 def manifest(root: Path) -> dict[str, Any]:

@@ -26,16 +26,6 @@ from tests.engines import ConnectServer, jars
 from tests.spark_fixtures import rows
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
-PROJECT = """
-name: mirrored
-target: {storage}
-targets:
-  parquet: {{path: lake/parquet}}
-  delta: {{storage: delta, path: lake/delta}}
-  iceberg: {{storage: iceberg, path: lake/iceberg, catalog: {{type: hadoop}}}}
-sources:
-  - {{name: shop, format: everything, files: in/*}}
-"""
 # What is told of `orderly` comes in its own order, of the others in any. Of `whole` no change tells parts of a row.
 TABLES = {
     "many": {},
@@ -103,7 +93,7 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number
     mirrors = "".join(lives.MIRROR.format(name=name) for name in TABLES) + "    where: c <> 'p'\n"
     folder = project(
         {
-            "project.yml": PROJECT.format(storage=storage),
+            "project.yml": lives.PROJECT.format(storage=storage),
             "formats/everything.yml": lives.FORMAT,
             "models/mirrors/tables.yml": f"mirrors:{mirrors}",
         }

@@ -17,22 +17,15 @@ from tests import lives, pages
 from tests.landed import Project
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
-PROJECT = """
-name: mirrored
-target: {storage}
-targets:
-  parquet: {{path: lake/parquet}}
-  delta: {{storage: delta, path: lake/delta}}
-  iceberg: {{storage: iceberg, path: lake/iceberg, catalog: {{type: hadoop}}}}
-sources:
-  - {{name: shop, format: everything, files: in/*}}
-"""
 BY_HAND = Path(__file__).parent / "mirrors"
 EXCEPT_OWN = "select * except (_changed_at, _seq, _source, _in_parts, _unfit) from {}"
 
 
 def told_by_hand(folder: Path, what: str, storage: str, sources: str = "", more: str = "") -> Project:
-    settings = {"project.yml": PROJECT.format(storage=storage) + sources, "formats/everything.yml": lives.FORMAT + more}
+    settings = {
+        "project.yml": lives.PROJECT.format(storage=storage) + sources,
+        "formats/everything.yml": lives.FORMAT + more,
+    }
     return Project(folder, {**settings, "models/mirrors.yml": (BY_HAND / what / "models/mirrors.yml").read_bytes()})
 
 
@@ -54,7 +47,7 @@ def test_what_runs_take_in(tmp_path: Path) -> None:
     for run in range(4):
         if run == 1:
             again = loads.replace("files: loads/*", "files: loads/*, generation: 1")
-            project.write({"project.yml": PROJECT.format(storage="delta") + again + documents})
+            project.write({"project.yml": lives.PROJECT.format(storage="delta") + again + documents})
         if run == 3:
             said = project.ok("maintain", "-s", "shop_to_changelog", "--keep-days", "0")
             assert "no rows landed before" in said
@@ -78,7 +71,7 @@ def test_what_runs_take_in(tmp_path: Path) -> None:
 def test_what_becomes_of_added_columns(tmp_path: Path) -> None:
     """A mirror that no longer adds columns, or is not to have one, is built again."""
     mirror = "mirrors:\n  - {name: m, of: {source: shop, table: t}, key: [id], on_drift: add, columns: {id: int}}\n"
-    files = {"project.yml": PROJECT.format(storage="delta"), "formats/everything.yml": lives.FORMAT}
+    files = {"project.yml": lives.PROJECT.format(storage="delta"), "formats/everything.yml": lives.FORMAT}
 
     def told(op: str, n: int, **new: str) -> str:
         # Of names that differ only in their case the later one counts.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.cli import main
 from runner.commands import retry
 from runner.commands.arguments import RunArguments, Selection
+from tests.landed import Project
 from tests.pages import table
 
 WRITTEN = table("state", yaml.CBaseLoader)
@@ -31,13 +29,9 @@ def edited(replace: Mapping[str, tuple[str, str]], write: Mapping[str, str] = {}
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The target folder of a project that was compiled elsewhere, before."""
-    root = tmp_path_factory.mktemp("before")
-    for name, text in FILES.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert main(["compile", "--project-dir", str(root)]) == 0
-    return root / "target"
+    project = Project(tmp_path_factory.mktemp("before"), FILES)
+    project.ok("compile")
+    return project / "target"
 
 
 @pytest.fixture
