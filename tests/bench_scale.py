@@ -156,10 +156,10 @@ class jvm:
         from dataclasses import replace
 
         from runner.engine.session import Spark
-        from tests.spark_fixtures import EVERY_STORAGE
+        from tests.spark_fixtures import every_storage
 
         target = bench_job(self.project, []).workspace.project.target
-        self.spark = Spark(replace(target, spark={**target.spark, **EVERY_STORAGE}), self.project / "spark.log")
+        self.spark = Spark(replace(target, spark={**target.spark, **every_storage()}), self.project / "spark.log")
         return self.spark.session
 
     def __exit__(self, *_: object) -> None:

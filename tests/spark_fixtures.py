@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from runner.engine.session import Spark
 
 
-# What of all storages a JVM must know from its start; a target's own settings come on top.
-EVERY_STORAGE = {
-    "spark.jars": ",".join(map(str, jars("spark"))),
-    "spark.sql.extensions": ",".join(storage.extension for storage in STORAGES.values() if storage.extension),
-    "spark.sql.catalog.spark_catalog": Delta.session_catalog,
-}
+def every_storage() -> dict[str, str]:
+    """What of all storages a JVM must know from its start; a target's own settings come on top."""
+    return {
+        "spark.jars": ",".join(map(str, jars("spark"))),
+        "spark.sql.extensions": ",".join(storage.extension for storage in STORAGES.values() if storage.extension),
+        "spark.sql.catalog.spark_catalog": Delta.session_catalog,
+    }
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +41,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
 
     folder: Path = tmp_path_factory.mktemp("spark")
     # Two tasks and small blocks: files of some kilobytes are read in parallel, as big ones are in use.
-    target = Target("tests", str(folder), spark={"spark.master": "local[2]", **EVERY_STORAGE})
+    target = Target("tests", str(folder), spark={"spark.master": "local[2]", **every_storage()})
     with Spark(target, folder / "spark.log") as session:
         yield session
 
