@@ -164,6 +164,12 @@ select
 from keyed
 {%- endmacro -%}
 
+{#- Loaded rows may not be numbered with the changes. -#}
+{%- macro position_of_row(plan) -%}
+{%- set numbers = position(plan.order, plan.zone) -%}
+{{ "if(op = 'snapshot', cast(array() as array<decimal(38,0)>), " ~ numbers ~ ')' if plan.spec.loads == 'unnumbered' and plan.order else numbers }}
+{%- endmacro -%}
+
 {#- The columns of the contract. -#}
 {%- macro contract_columns(plan) -%}
 {%- set parts = ['kind', text(plan.source) ~ ' as source', text(plan.spec.name) ~ ' as format', 'op'] -%}
@@ -174,8 +180,8 @@ from keyed
 {%- do parts.extend([changed(plan.images) ~ ' as changed', types_of_message(plan) ~ ' as types']) -%}
 {%- for column in ('event_time', 'produced_at', 'tx_id') -%} {%- do parts.append(column_value(plan.columns[column], plan.zone) ~ ' as ' ~ column) -%} {%- endfor -%}
 {%- set order -%}
-named_struct('generation', {{ plan.generation }}, 'phase', {{ phase(plan.verdicts.snapshots) }},
-    'position', {{ position(plan.order, plan.zone) }}, 'arrival', arrival, 'row', row_index) as seq, {{ pair_id(plan) }} as pair_id
+named_struct('generation', {{ plan.generation }}, 'phase', {{ "if(op = 'snapshot', 0, 1)" if plan.spec.loads == 'late' else '1' }},
+    'position', {{ position_of_row(plan) }}, 'arrival', arrival, 'row', row_index) as seq, {{ pair_id(plan) }} as pair_id
 {%- endset -%}
 {%- do parts.extend([order, meta(plan) ~ ' as meta', 'origin']) -%}
 {%- do parts.append("case when kind = 'ddl' then " ~ column_value(plan.columns['statement'], plan.zone) ~ ' end as statement') -%}

@@ -305,10 +305,6 @@ case
         else {{ text(ddl.otherwise) if ddl.otherwise else 'op_of_statement(' ~ statement ~ ')' }} end
 {%- endmacro -%}
 
-{%- macro phase(snapshots) -%}
-{%- if snapshots -%} if(reason is null and verdict {{ one_of(snapshots) }}, 0, 1) {%- else -%} 1 {%- endif -%}
-{%- endmacro -%}
-
 {#- What was found, for each reason. -#}
 {%- macro detail(plan) -%}
 {%- set found -%} found_in_message(reason, {{ text(plan.verdicts.op_name) }}, {{ plain(plan.spec.op.by) }}, {{ plain(plan.columns['statement'].value) }}) {%- endset -%}

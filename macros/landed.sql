@@ -7,7 +7,7 @@
 {%- set parts = {
   'table_name': (change, 'table_name is not null'),
   'key': (change, 'key is not null'),
-  'event_time': (change ~ ' and seq.phase = 1', 'event_time is not null'),
+  'event_time': (change ~ " and op <> 'snapshot'", 'event_time is not null'),
   'images': (change, '(size(before) > 0 or size(after) > 0)'),
   'before': (update, 'size(before) > 0')} -%}
 to_json(named_struct(

@@ -1,9 +1,9 @@
 {#- Mirrors: a table as it is in its database, made of its changes. -#}
 
 {#- With a `share` less than 1 only some of all keys. -#}
-{%- macro mirror_state(mirror, share=1) -%}
+{%- macro mirror_state(mirror, share=1, found={}) -%}
 -- {{ mirror.name }}: {{ tables_of(mirror) }}, each row as it is now
-{{ where_begins(mirror) }}{{ known_of(mirror, share) }},
+{{ where_begins(mirror) }}{{ known_of(mirror, share, found) }},
 
 -- The rows that are there, typed.
 typed as (
@@ -18,17 +18,20 @@ from typed
 {{- where_ends(mirror) }}
 {%- endmacro -%}
 
-{#- With `found`, the findings of new changes, without what none of them needs: until a change tells parts of a row, the newest one tells all of it. -#}
+{#- `found` are the findings of these changes: the query is without what none of them needs. Until a change tells parts of a row, the newest one tells all
+    of it. -#}
 {%- macro known_of(mirror, share=1, found={}) -%}
 with
-{{ changes_of(mirror, share, found.never_emptied if found else false) }},
+{{ changes_of(mirror, share, found) }},
 
 -- What is known of each row that was ever there.
 known as (
   select
     row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
-    {%- if found and not found.has_parts %}
+    min_by(place, arrived) as first_arrived,
+    min(if(numbered_in is null, changed_at, null)) as goes_back_to,
+    {%- if found and not found.has_parts and not found.statements %}
     max_by(told, place) as told,
     false as in_parts
     {%- else %}
@@ -37,27 +40,34 @@ known as (
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
+    {%- if has_statements(found) %}
+    {{ told_and_rewritten('max_by(struct(told, later), place) filter (where is_whole)', 'max(place) filter (where is_whole)', 'collect_list(struct(place, told, later)) filter (where not is_whole)', 'any_value(effects)') }} as told
+    {%- else %}
     known_columns(
       max_by(told, place) filter (where is_whole),
       max(place) filter (where is_whole),
       collect_list(struct(place, told)) filter (where not is_whole)) as told
     {%- endif %}
+    {%- endif %}
   from changes
-  {%- if mirror.on_truncate == 'delete' %}
-  where size(emptied) = 0
+  {%- if has_statements(found) %}
+  where emptied_nth is null
   {%- endif %}
   group by row_key
 )
 {%- endmacro -%}
 
+{#- Whether statements may change rows: nobody knows, or the findings say so. -#}
+{%- macro has_statements(found) -%} {{ 'yes' if not found or found.statements }} {%- endmacro -%}
+
 {%- macro shown_state(mirror, over='') -%}
-{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place.seq as _seq', 'newest.source as _source', 'in_parts as _in_parts', unfit(mirror, over) ~ ' as _unfit']) }}
+{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place as _seq', 'newest.source as _source', 'in_parts as _in_parts', unfit(mirror, over) ~ ' as _unfit']) }}
 {%- endmacro -%}
 
 {#- What must be looked at before a mirror is built: one row with the columns that it does not have, whatever the case of their letters, how many changes do
-    not tell the key, and whether some tell only parts of a row. Of new changes, which `table` is to take in, also whether the table was emptied, which matters
-    only to the rows that it has, or never was, how many changes tell the key, and the first and the last value of each of its columns. -#}
-{%- macro mirror_findings(mirror, table='') -%}
+    not tell the key, whether some tell only parts of a row, and in which log they are numbered, if all are in one. Of new changes, which a table `is_to_take_in`,
+    also how many tell the key, and the first and the last value of each of its columns. -#}
+{%- macro mirror_findings(mirror, is_to_take_in=false) -%}
 {%- set known = (mirror.columns | map(attribute='name') | list) + (mirror.left_out | list) -%}
 with
 {{ told_of(mirror) }},
@@ -69,10 +79,9 @@ select
     (c, i) -> not array_contains(array({{ known | map('lower') | map('sql_text') | join(', ') }}), lower(c))
       and not exists(slice(columns, 1, i), d -> lower(d) = lower(c))) as unknown_columns,
   without_key,
-  tells_parts
-  {%- if table %},
-  {{ is_emptied(mirror, table) if mirror.on_truncate == 'delete' else 'false' }} as is_emptied,
-  {{ was_never_emptied(mirror) }} as never_emptied,
+  tells_parts,
+  if(without_numbers = 0 and first_log = last_log, first_log, null) as numbered_in
+  {%- if is_to_take_in %},
   with_key
   {%- for column in mirror.key %},
   cast(first_{{ loop.index0 }} as string) as first_{{ loop.index0 }},
@@ -83,8 +92,9 @@ from (
   select
     array_sort(array_distinct(flatten(collect_set(map_keys(coalesce(after, before)))))) as columns,
     {% if mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key,
-    coalesce(bool_or(not ({{ tells_whole_row() }})), false) as tells_parts
-    {%- if table %},
+    coalesce(bool_or(not ({{ tells_whole_row() }})), false) as tells_parts,
+    count_if(numbered_in is null) as without_numbers, min(numbered_in) as first_log, max(numbered_in) as last_log
+    {%- if is_to_take_in %},
     count_if({{ tells_key(mirror) }} or {{ tells_key(mirror, 'key_before') }}) as with_key
     {%- for column in mirror.key %},
     least(min(key_before.{{ name(column) }}), min(key_after.{{ name(column) }})) as first_{{ loop.index0 }},
@@ -95,36 +105,56 @@ from (
 )
 {%- endmacro -%}
 
-{%- macro is_emptied(mirror, table) -%}
-(select count(*) from ({{ times_emptied(mirror, 'new') }}
-  )) > 0
-  {%- if mirror.tables | selectattr('source.generation') | list %} or coalesce(
-    (select max(struct(rank, seq.generation)) from sent where op = 'snapshot' and seq.generation > 0)
-      > (select min(struct({{ rank_of(mirror, '_source') }} as rank, _seq.generation)) from {{ table }}), false)
-  {%- endif -%}
-{%- endmacro -%}
-
-{#- Of a table that is loaded anew nobody asks: each load ends what was before it. -#}
-{%- macro was_never_emptied(mirror) -%}
-{%- if mirror.on_truncate != 'delete' or mirror.tables | selectattr('source.generation') | list -%} false
-{%- else -%}
-(select count(*) from ({{ times_emptied(mirror, 'all') }}
-  )) = 0
-{%- endif -%}
-{%- endmacro -%}
-
-{#- When the table was emptied by a statement: among `all` changes, or only those that are to be read. -#}
-{%- macro times_emptied(mirror, among) -%}
-{%- for table in mirror.tables %}
-    select
-      {{ loop.index0 }} as rank, {{ sources_before(mirror, table) }} as earlier, seq.generation, seq.phase, event_time, {{ log_of_origin() }} as log, origin.timestamp as sent_at, seq.arrival,
-      {{ known_time() }} as at
-    from {{ name(table.source.model if among == 'all' else table.rows) }}
-    where kind = 'ddl' and op in ('truncate', 'drop') and {{ is_of_table(table.name) }}
-    {%- if not loop.last %}
-    union all
-    {%- endif %}
+{#- The statements that may have changed what rows tables have, or what is in them. -#}
+{%- macro statements_told(models) -%}
+{%- for model in models %}
+select
+  source, batch, op, statement, tenant, db_name, schema_name, table_name, meta, seq.generation, transform(seq.position, n -> cast(n as string)) as position,
+  {{ numbered_in() }} as numbered_in, unix_micros({{ written_at() }}) as sent_at, {{ log_of_origin() }} as log, seq.arrival, unix_micros({{ known_time() }}) as at, unix_micros(event_time) as happened_at
+from {{ name(model) }}
+where kind = 'ddl' and op in ('create', 'alter', 'drop', 'truncate', 'rename', 'other')
+{%- if not loop.last %}
+union all
+{%- endif %}
 {%- endfor %}
+{%- endmacro -%}
+
+{#- Loads of the table after the first one, each of which ends what was before it, as statements. -#}
+{%- macro loads_told(mirror) -%}
+with
+{{ told_of(mirror) }}
+select
+  rank, source, 'load' as op, cast(null as string) as statement, cast(null as string) as tenant, cast(null as string) as db_name, cast(null as string) as schema_name, cast(null as string) as table_name,
+  min(batch) as batch, seq.generation, cast(array() as array<string>) as position, cast(null as string) as numbered_in, cast(null as bigint) as sent_at, cast(null as string) as log,
+  cast(array() as array<bigint>) as arrival, unix_micros(min(valid_from)) as at, cast(null as bigint) as happened_at
+from sent
+where op = 'snapshot' and seq.generation > 0
+group by rank, source, seq.generation
+{%- endmacro -%}
+
+{%- macro some_change_of(table) -%}
+select 1 as one from {{ name(table.source.model) }} where kind = 'row' and {{ is_of_table(table.name) }} limit 1
+{%- endmacro -%}
+
+{#- What statements did to the table of a mirror, in their order: a view. -#}
+{%- macro statement_effects(effects) -%}
+{%- for one in effects %}
+select
+  {{ loop.index }} as nth, {{ one.rank }} as rank, {{ one.called }} as called, {{ one.earlier }} as earlier, {{ one.generation }} as generation, {{ numbers(one.position) }} as position, {{ given_text(one.numbered_in) }} as numbered_in,
+  {{ given_instant(one.sent_at) }} as sent_at, {{ given_text(one.log) }} as log, cast(array({{ one.arrival | join(', ') }}) as array<bigint>) as arrival, {{ given_instant(one.at) }} as at, {{ given_instant(one.happened_at) }} as happened_at,
+  {{ 'true' if one.empties else 'false' }} as empties, {{ given_map(one.told) }} as told, {{ given_map(one.renamed) }} as renamed
+{%- if not loop.last %}
+union all
+{%- endif %}
+{%- else %}
+{{ no_rows({'nth': 'int', 'rank': 'int', 'called': 'int', 'earlier': 'int', 'generation': 'int', 'position': 'array<decimal(38,0)>', 'numbered_in': 'string', 'sent_at': 'timestamp', 'log': 'string', 'arrival': 'array<bigint>', 'at': 'timestamp', 'happened_at': 'timestamp', 'empties': 'boolean', 'told': 'map<string,string>', 'renamed': 'map<string,string>'}) }}
+{%- endfor %}
+{%- endmacro -%}
+{%- macro numbers(position) -%} cast(array({{ position | join(', ') }}) as array<decimal(38,0)>) {%- endmacro -%}
+{%- macro given_text(value) -%} {{ 'cast(null as string)' if value is none else text(value) }} {%- endmacro -%}
+{%- macro given_instant(value) -%} {{ 'cast(null as timestamp)' if value is none else 'timestamp_micros(' ~ value ~ ')' }} {%- endmacro -%}
+{%- macro given_map(entries) -%}
+cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(value) }}{{ ', ' if not loop.last }}{% endfor %}) as map<string,string>)
 {%- endmacro -%}
 
 {#- How many entries are before those of a table's source: several tables of one source are parts of one, of which each is emptied by itself. -#}
@@ -132,8 +162,11 @@ from (
 {{- (mirror.tables | map(attribute='source.name') | list).index(table.source.name) -}}
 {%- endmacro -%}
 
-{#- What has messages in the order in which they were sent; null for files, of which all are in one order. -#}
-{%- macro log_of_origin() -%} concat(origin.topic, '/', origin.partition) {%- endmacro -%}
+{#- What has messages in one order: a partition of a topic, or a file. -#}
+{%- macro log_of_origin() -%} coalesce(concat(origin.topic, '/', origin.partition), origin.file) {%- endmacro -%}
+{%- macro written_at() -%} coalesce(produced_at, origin.timestamp) {%- endmacro -%}
+{#- In which log the numbers of a message count; null if it has none. -#}
+{%- macro numbered_in(format={}) -%} if(size(seq.position) = 0, null, {{ "coalesce(meta['log'], '')" if not format or 'log' in format.meta else "''" }}) {%- endmacro -%}
 
 {%- macro tells_key(mirror, row_key='key_after') -%}
 {% for column in mirror.key %}{{ row_key }}.{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
@@ -151,19 +184,24 @@ from (
 {%- macro told_of(mirror) -%}
 -- The changes of the table, with the names that its columns have here.
 sent as (
-  select rank, source, op, seq, origin, event_time, valid_from, after_image,
+  select rank, source, batch, op, seq, numbered_in, sent_at, log{{ ', called, called_since, called_until' if mirror.was_renamed }}, event_time, produced_at, valid_from, after_image,
     transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     {% for image in ['key', 'old_key', 'before', 'after'] %}named_as({{ image }}, names) as {{ image }}{{ ', ' if not loop.last }}{% endfor %}
   from (
     {%- for table in mirror.tables %}
-    select {{ loop.index0 }} as rank, *, {{ known_time() }} as valid_from,
+    {%- set rank = loop.index0 %}
+    {%- set is_last_table = loop.last %}
+    {%- for called in table.called %}
+    select {{ rank }} as rank, *, {{ numbered_in(table.source.format) }} as numbered_in, {{ written_at() }} as sent_at, {{ log_of_origin() }} as log, {{ known_time() }} as valid_from,
       map({{ names_of(mirror) }}) as names
+      {%- if table.names %}, {{ loop.index0 }} as called, {{ called.since }} as called_since, {{ called.until }} as called_until{% elif mirror.was_renamed %}, 0 as called, 0 as called_since, 0 as called_until{% endif %}
     from {{ rows_of_table(table) }}
-    where kind = 'row' and {{ is_of_table(table.name) }}
+    where kind = 'row' and {{ is_of_table(called.name) }}
       and not (op = 'update' and after_image = 'none')
-    {%- if not loop.last %}
+    {%- if not (loop.last and is_last_table) %}
     union all
     {%- endif %}
+    {%- endfor %}
     {%- endfor %}
   )
 )
@@ -177,51 +215,149 @@ keyed as (
 )
 {%- endmacro -%}
 
-{%- macro changes_of(mirror, share=1, never_emptied=false) -%}
-{%- set anew = mirror.tables | selectattr('source.generation') | list -%}
-{%- set looks_for_ends = mirror.on_truncate == 'delete' and not never_emptied -%}
+{%- macro changes_of(mirror, share=1, found={}) -%}
 {{ told_of(mirror) }},
-{%- if looks_for_ends %}
-
--- When the table was emptied{{ ', or loaded anew' if anew }}.
-emptied as (
-  select collect_list(struct(rank, earlier, generation, phase, event_time, log, sent_at, arrival, at)) as times
-  from (
-    {{- times_emptied(mirror, 'all') }}
-    {%- if anew %}
-    union all
-    select rank, case rank {% for table in mirror.tables %}when {{ loop.index0 }} then {{ sources_before(mirror, table) }} {% endfor %}end, seq.generation, -1, null, null, null, null, min(valid_from) from sent
-    where op = 'snapshot' and seq.generation > 0
-    group by rank, seq.generation
-    {%- endif %}
-  )
-),
-{%- endif %}
 
 {{ keyed_of(mirror) }},
 
 -- What each change does to a row: it removes it, or tells all of its columns, or some.
-changes as (
+told_changes as (
   select
     source, op, event_time as changed_at, valid_from, removes,
-    named_struct('rank', rank, 'seq', seq) as place,
     if(removes, key_before, key_after) as row_key,
     removes or {{ tells_whole_row() }} as is_whole,
     case
       when removes then map()
       when moved then map_concat(coalesce(before, map()), after)
       when after_image = 'patch' then told_columns(after, changed)
-      else coalesce(after, map()) end as told
-    {%- if mirror.on_truncate == 'delete' %},
-    {{ 'emptied_after(times, rank, seq, event_time, ' ~ log_of_origin() ~ ', origin.timestamp)' if looks_for_ends else 'cast(array() as array<timestamp>)' }} as emptied
-    {%- endif %}
-  from keyed{{ ' cross join emptied' if looks_for_ends }}
+      else coalesce(after, map()) end as told,
+    rank, seq.generation, seq.phase, load_text(rank, seq.generation, seq.phase) as load, numbered_in, seq.position,
+    sent_at, produced_at, log, seq.arrival, seq.row as row_index{{ ', called, called_since, called_until' if mirror.was_renamed }}
+  from keyed
   lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
   where {{ has_key(mirror) }}
   {%- if mirror.key and share != 1 %}
     and {{ is_sampled('if(removes, key_before, key_after)', share) }}
   {%- endif %}
+),
+
+{{ ordered_changes(mirror, 'told_changes', found) }}
+{%- if has_statements(found) %},
+
+-- What statements did to the table after each change, in their order.
+effects as (
+  select array_sort(
+    collect_list(struct(nth, rank, called, earlier, generation, position, numbered_in, sent_at, log, arrival, at, happened_at, empties, told, renamed)),
+    (a, b) -> a.nth - b.nth) as effects
+  from {{ name(mirror.name ~ '__statements') }}
+),
+changes as (
+  select * except (emptied, later), emptied.at as emptied_at,
+    -- Those that it lived to see.
+    filter(later, n -> coalesce(n < emptied.nth, true)) as later, emptied.nth as emptied_nth
+  from (
+    select *, get(filter(effects, e -> e.empties and array_contains(later, e.nth)), 0) as emptied
+    from (
+      select *, effects_after(effects, rank, {{ 'called' if mirror.was_renamed else '0' }}, generation, phase, numbered_in, position, stretch, begins, struct(told_at, arrival, log), changed_at) as later
+      from ordered cross join effects
+    )
+    {%- if mirror.was_renamed %}
+    where (called_since = 0 or not array_contains(later, called_since)) and (called_until = 0 or array_contains(later, called_until))
+    {%- endif %}
+  )
 )
+{%- else %},
+changes as (
+  select *, cast(array() as array<int>) as later from ordered
+)
+{%- endif %}
+{%- endmacro -%}
+
+{#- The order of the changes of each row (docs/changelog.md): what was told last wins. Each has a `place`, which sorts as they follow each other, and `arrived`,
+    which sorts as they came.
+
+    Where all changes are numbered in one log the numbers alone say it. Else the changes of a row, as they came, are cut into stretches where the log that
+    numbers them changes; changes without numbers are stretches of their own. What came before is told again if it is the same change, and is left out. -#}
+{%- macro ordered_changes(mirror, changes, found) -%}
+{%- set formats = mirror.tables | map(attribute='source.format') | list -%}
+{%- set may_be_numbered = formats | selectattr('seq') | list -%}
+{%- set names_logs = [] -%}
+{%- for format in formats if 'log' in format.meta -%} {%- do names_logs.append(format) -%} {%- endfor -%}
+{%- if found.numbered_in is defined and found.numbered_in is not none -%}
+-- In the order of their numbers.
+ordered as (
+  select *, place_text(load, 0, numbered_in, position, op = 'snapshot', arrived) as place
+    {%- if has_statements(found) %},
+    sent_at as told_at, 0 as stretch, cast(array() as array<struct<told_at timestamp, arrival array<bigint>, log string>>) as begins
+    {%- endif %}
+  from (select *, arrival_text(sent_at, arrival, row_index, log) as arrived from {{ changes }})
+)
+{%- else -%}
+-- As they came: within a log in its order, between logs by when they were sent.
+came as (
+  select *, arrival_text(told_at, arrival, row_index, log) as arrived, op = 'snapshot' and numbered_in is null and produced_at is not null as is_load_of_time
+  from (
+    select *, max(sent_at) over (partition by row_key, load, log order by arrival, row_index rows between unbounded preceding and current row) as told_at from {{ changes }}
+  )
+),
+
+-- Without those that are told again: numbers show it, or a time that goes back, or of a loaded row when it was sent.
+told_once as (
+  select * from (
+    select *,
+      row_number() over (
+        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)), if(is_load_of_time, produced_at, null) order by arrived) as times_told,
+      changed_at < max(changed_at) over (partition by row_key, load order by arrived rows between unbounded preceding and 1 preceding) as goes_back
+    from came
+  )
+  where times_told = 1 or not coalesce(numbered_in is not null or is_load_of_time or goes_back, false)
+),
+
+{%- if names_logs %}
+-- A change whose log is not named is numbered in the one before it.
+named as (
+  select * except (numbered_in),
+    if(numbered_in is null, null, coalesce(nullif(numbered_in, ''), last_value(nullif(numbered_in, ''), true) over (partition by row_key, load order by arrived rows between unbounded preceding and current row), '')) as numbered_in
+  from told_once
+),
+
+{% endif %}
+{%- if may_be_numbered %}
+-- Numbers are compared only where all changes between two are numbered in the same log.
+stretched as (
+  select *, cast(sum(if(is_cut, 1, 0)) over (partition by row_key, load order by arrived rows between unbounded preceding and current row) as int) as stretch
+  from (
+    select *, lag(1) over so_far is not null and not numbered_in <=> lag(numbered_in) over so_far as is_cut
+    from {{ 'named' if names_logs else 'told_once' }}
+    window so_far as (partition by row_key, load order by arrived)
+  )
+),
+{% endif %}
+ordered as (
+  select *, place_text(load, {{ 'stretch' if may_be_numbered else '0' }}, numbered_in, position, op = 'snapshot', arrived) as place
+    {%- if has_statements(found) %},
+    {{ 'collect_list(if(is_cut, struct(told_at, arrival, log), null)) over (partition by row_key, load)' if may_be_numbered else '0 as stretch, cast(array() as array<struct<told_at timestamp, arrival array<bigint>, log string>>)' }} as begins
+    {%- endif %}
+  from {{ 'stretched' if may_be_numbered else 'told_once' }}
+)
+{%- endif %}
+{%- endmacro -%}
+
+{#- What is known of a row after the changes that tell all of it and parts of it, and after statements that changed its columns. -#}
+{%- macro told_and_rewritten(whole, since, parts, effects) -%}
+aggregate(
+      array_sort(
+        filter({{ parts }}, p -> coalesce(p.place > {{ since }}, true)),
+        (a, b) -> case when a.place < b.place then -1 when a.place > b.place then 1 else 0 end),
+      coalesce({{ whole }}, struct(cast(map() as map<string,string>) as told, cast(array() as array<int>) as later)),
+      (known, p) -> struct(map_concat({{ rewritten('known.told', 'array_except(known.later, p.later)', effects) }}, p.told) as told, p.later as later),
+      known -> {{ rewritten('known.told', 'known.later', effects) }})
+{%- endmacro -%}
+
+{#- An image after some of the statements: columns have other names, or other values. -#}
+{%- macro rewritten(image, nths, effects) -%}
+aggregate(filter({{ effects }}, e -> array_contains({{ nths }}, e.nth) and not e.empties), {{ image }}, (image, e) -> map_concat(
+        map_from_entries(transform(filter(map_entries(image), c -> not map_contains_key(e.told, c.key)), c -> struct(coalesce(e.renamed[c.key], c.key) as key, c.value as value))), e.told))
 {%- endmacro -%}
 
 {#- Around a mirror's query: only the rows that it is to have. -#}
@@ -354,44 +490,47 @@ if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ scale }}}0*)?$', try_cast({{ va
     are known. A row that comes back stays there: what the mirror has of it counts. -#}
 
 {#- Each row that was ever there, as all changes make it. -#}
-{%- macro state_whole(mirror) -%}
-{{ known_of(mirror) }}
+{%- macro state_whole(mirror, found) -%}
+{{ known_of(mirror, found=found) }}
 
 {{ with_fate(mirror, 'known') }}
 {%- endmacro -%}
 
 {%- macro state_beside(mirror, whole) -%}
-select {{ key_columns_of(mirror, '_row_key') }}, _newest.place as _known_until, _in_parts from {{ name(whole) }} where _is_gone
+select {{ key_columns_of(mirror, '_row_key') }}, _seq as _known_until, _changed_at as _known_at, _in_parts from {{ name(whole) }} where _is_gone
 {%- endmacro -%}
 
 {%- macro state_rows(mirror, whole) -%}
 select {{ mirror.state_columns | map('name') | join(', ') }} from {{ name(whole) }} where not _is_gone
 {%- endmacro -%}
 
-{#- The rows that the mirror has now. -#}
-{%- macro state_now(table) -%} {{ table }} {%- endmacro -%}
-
 {#- The rows that new changes tell of, typed, each with what is to be done with it: `take` it as they say, since they tell all of it and come after what is
-    known; lay the columns that they tell `over` it; or look at all of its changes `again`, since they tell columns of a row that is gone, or come before others
-    that do. Those that come before what is known are not there. `new` is the mirror as it reads only the new changes.
+    known; lay the columns that they tell `over` it; or look at all of its changes `again`, since they tell columns of a row that is gone, or nobody knows
+    without them what comes first. Those that come before what is known are not there. `new` is the mirror as it reads only the new changes.
 
-    While no change has told parts of a row, the rows of the table need not be looked up: the newest change counts, which the merge sees. -#}
+    While all changes are numbered in one log, and none has told parts of a row, the rows of the table need not be looked up: the newest change counts, which
+    the merge sees. -#}
 {%- macro state_decided(mirror, new, table, gone, found) -%}
+{%- set looks_up = found.has_parts or found.numbered_in is none -%}
 {{ known_of(new, found=found) }},
 
 looked_up as (
-  select one.*, gone._known_until as gone_until
-    {%- if found.has_parts %},
+  select one.* except (newest), gone._known_until as gone_until
+    {%- if looks_up %},
     if(own._source is null, null, struct(own.*)) as own_row,
-    coalesce(if(own._source is null, null, {{ place_of(mirror, 'own') }}), gone._known_until) as known_until,
-    coalesce(own._in_parts, gone._in_parts, false) as known_in_parts
+    coalesce(own._seq, gone._known_until) as known_until,
+    coalesce(own._in_parts, gone._in_parts, false) as known_in_parts,
+    is_in_doubt(one.first_arrived, one.newest.place, one.goes_back_to, coalesce(own._seq, gone._known_until), if(own._source is null, gone._known_at, own._changed_at)) as is_in_doubt,
+    struct({{ place_after('one.newest.place', 'one.first_arrived') }} as place, one.newest.source, one.newest.changed_at, one.newest.removes) as newest
+    {%- else %},
+    one.newest
     {%- endif %}
   from known as one
-  {%- if found.has_parts %}
+  {%- if looks_up %}
   left join {{ table }} as own on {{ key_matches(mirror, 'own', found, 'one.row_key') }}
   {%- endif %}
   left join (
-    select {{ key_columns_of(mirror, 'gone') }}, max(_known_until) as _known_until, max_by(_in_parts, _known_until) as _in_parts
+    select {{ key_columns_of(mirror, 'gone') }}, max(_known_until) as _known_until, max_by(_in_parts, _known_until) as _in_parts, max_by(_known_at, _known_until) as _known_at
     from {{ gone }} as gone
     where {{ in_bounds(mirror, 'gone', found) }}
     group by {{ key_columns_of(mirror, 'gone') }}
@@ -401,10 +540,14 @@ decided as (
   select *,
     {% if found.has_parts -%}
     case
-      when newest_whole > known_until or (known_until is null and newest_whole is not null) then 'take'
-      when own_row is not null and newest_whole is null and first_part > known_until then 'over'
+      when is_in_doubt then 'again'
+      when known_until is null and newest_whole is not null then 'take'
+      when {{ place_after('newest_whole', 'first_arrived', 'known_until') }} > known_until then 'take'
+      when own_row is not null and newest_whole is null and {{ place_after('first_part', 'first_arrived', 'known_until') }} > known_until then 'over'
       when newest.place <= known_until and not known_in_parts then 'leave'
       else 'again' end
+    {%- elif looks_up -%}
+    case when is_in_doubt then 'again' when newest.place <= known_until then 'leave' else 'take' end
     {%- else -%}
     if(newest.place < gone_until, 'leave', 'take')
     {%- endif %} as decision
@@ -414,21 +557,17 @@ decided as (
 {{ with_fate(mirror, "(select * from decided where decision <> 'leave')", "decision = 'over'" if found.has_parts else '', 'decision') }}
 {%- endmacro -%}
 
+{#- The place of a new change, whose stretches are counted from the first of them, among all changes. -#}
+{%- macro place_after(place, first_arrived, known='coalesce(own._seq, gone._known_until)') -%} place_after({{ place }}, {{ first_arrived }}, {{ known }}) {%- endmacro -%}
+
 {#- `beside`: how many of the rows are, or may be, to be remembered as gone. -#}
 {%- macro state_decisions(decided) -%}
 select count(*) as changed, count_if(_decision = 'again') as again, count_if(_is_gone or _decision = 'again') as beside from {{ name(decided) }}
 {%- endmacro -%}
 
-{#- The place of the change that a row of the mirror comes from. -#}
-{%- macro place_of(mirror, own) -%} named_struct('rank', {{ rank_of(mirror, own ~ '._source') }}, 'seq', {{ own }}._seq) {%- endmacro -%}
-
-{%- macro rank_of(mirror, source) -%}
-case {{ source }} {% for table in mirror.tables %}when {{ text(table.source.name) }} then {{ loop.index0 }} {% endfor %}end
-{%- endmacro -%}
-
 {#- The rows that change, typed, where some must be looked at again. -#}
-{%- macro state_changed(mirror, decided) -%}
-{{ known_of(mirror) }}
+{%- macro state_changed(mirror, decided, found) -%}
+{{ known_of(mirror, found=found) }}
 
 select * from {{ name(decided) }} where _decision <> 'again'
 union all
@@ -469,13 +608,13 @@ true
 
 {#- Of a key that is there already the newest place counts. -#}
 {%- macro state_beside_written(mirror, gone, changed, bounds) -%}
-insert into {{ gone }} ({{ mirror.key | map('name') | join(', ') }}, _known_until, _in_parts)
-select {{ key_columns_of(mirror, '_row_key') }}, _newest.place, _in_parts from {{ name(changed) }} where _is_gone
+insert into {{ gone }} ({{ mirror.key | map('name') | join(', ') }}, _known_until, _known_at, _in_parts)
+select {{ key_columns_of(mirror, '_row_key') }}, _seq, _changed_at, _in_parts from {{ name(changed) }} where _is_gone
 {%- endmacro -%}
 
 {%- macro state_merged(mirror, table, changed, bounds) -%}
 {%- set columns = mirror.state_columns -%}
-{%- set is_not_older = 'new._newest.place >= ' ~ place_of(mirror, 'own') -%}
+{%- set is_not_older = 'new._seq >= own._seq' -%}
 merge into {{ table }} as own using {{ name(changed) }} as new
 on {{ key_matches(mirror, 'own', bounds, 'new._row_key') }}
 when matched and new._is_gone and {{ is_not_older }} then delete

@@ -145,7 +145,7 @@ order by {% for column in mirror.columns if column.name in mirror.key %}{{ name(
 {#- The columns of a mirror, in a form in which rows can be compared. -#}
 {%- macro columns_compared(query) -%}
 {%- set own = ['valid_from', 'valid_to', 'is_current', 'op'] if query.shows == 'history' else ['_in_parts'] -%}
-{{ ((query.mirror.columns | map(attribute='name') | list) + own + ['_changed_at', '_seq', '_source']) | map('name') | join(', ') }}, array_sort(map_entries(_unfit)) as _unfit
+{{ ((query.mirror.columns | map(attribute='name') | list) + own + ['_changed_at', '_source']) | map('name') | join(', ') }}, array_sort(map_entries(_unfit)) as _unfit
 {%- endmacro -%}
 
 {#- Messages read = messages landed. The view `<source>_read_again` has the places that were read, with a new count of their messages; `<source>_gone`

@@ -29,6 +29,8 @@ targets:
 sources:
   - {{name: shop, format: everything, files: in/*}}
 """
+# Another source, whose tables are loaded again and whose servers fail over.
+LOGGED_SOURCE = "  - {name: logged, format: logged, files: logged/*}\n"
 # A format of our own, which can tell all that a changelog can hold.
 FORMAT = """\
 about: A dialect that tells everything
@@ -49,10 +51,17 @@ types: {at: types, table: mysql}
 event_time: {at: at, as: epoch_ms}
 seq: [n]
 """
+# The same, but loaded rows have no numbers, and each server numbers its own log.
+LOGGED = """\
+extends: everything
+loads: unnumbered
+produced_at: {at: sent, as: epoch_ms}
+meta: {log: server}
+"""
 # A mirror of one of its tables, with all that may become of a row.
 MIRROR = """
   - name: {name}
-    of: {{source: shop, table: {name}}}
+    of: {{source: {source}, table: {name}}}
     key: [life, id]
     columns: {{life: int, id: bigint, a: string, b: "decimal(10,2)", c: string}}
     history: true
@@ -67,22 +76,25 @@ Sent = TypeVar("Sent")
 
 
 class Message(NamedTuple):
-    """What is told of one change, and its place: snapshots come before everything else."""
+    """What is told of one change, and its number, which gives the order of all that one server tells."""
 
     op: str
     n: int
     at: int
     old: Row | None = None
     new: Row | None = None
-
-    @property
-    def place(self) -> tuple[int, int]:
-        return (0 if self.op == "S" else 1, self.n)
+    server: int = 0
+    sent: int = 0
 
     def text(self, table: str) -> str:
         """The message as it is sent."""
         told = {"op": self.op, "n": self.n, "at": self.at, "table": table, "key": list(KEY), "types": TYPES}
         return json.dumps({**told, "old": self.old, "new": self.new})
+
+    def logged(self, table: str) -> str:
+        """The same with the server that numbers it, and when it was sent; a loaded row has no time of its own."""
+        told = json.loads(self.text(table)) | {"server": str(self.server), "sent": self.sent}
+        return json.dumps(told | ({"at": None} if self.op == "S" else {}))
 
 
 # --- what is drawn
@@ -100,6 +112,7 @@ class Step(NamedTuple):
 
 
 CHANGES = ("insert", "update", "update", "delete", "move", "swap", "load")
+LOGGED_CHANGES = (*(kind for kind in CHANGES if kind != "load"), "unseen", "reload", "failover")
 # The clock of a database is set back now and then.
 PAUSES = (0, 0, 1, 7, 1000, -3)
 # Of a change: both rows, the new one, and of an update what has changed, as a row or as a patch.
@@ -115,11 +128,11 @@ NUMBERS = st.integers(0, 99)
 def steps(
     most: int, least: int = 0, kinds: Iterable[str] = CHANGES, told: Iterable[str] = TOLD
 ) -> st.SearchStrategy[list[Step]]:
-    """The steps of a life. Where a table may be emptied no clock is set back: times would not say what came before."""
-    kinds, told = list(kinds), list(told)
-    pauses = [pause for pause in PAUSES if pause >= 0 or "empty" not in kinds]
+    """The steps of a life."""
     values = st.fixed_dictionaries({}, optional=VALUES)
-    one = st.builds(Step, *map(st.sampled_from, (kinds, pauses)), NUMBERS, NUMBERS, values, st.sampled_from(told))
+    one = st.builds(
+        Step, *map(st.sampled_from, (list(kinds), PAUSES)), NUMBERS, NUMBERS, values, st.sampled_from(list(told))
+    )
     return st.lists(one, min_size=least, max_size=most)
 
 
@@ -155,6 +168,9 @@ class Life:
     now: int = FIRST_MOMENT
     rows: dict[str, Row] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
+    server: int = 0
+    numbers: int = 0
+    has_unseen: bool = False
 
     def live(self, steps: Iterable[Step]) -> Life:
         for step in steps:
@@ -174,6 +190,16 @@ class Life:
                     self.load(self._one(step.row))
                 case "empty":
                     self.empty()
+                case "unseen":
+                    # A change that nobody tells, until the table is loaded again.
+                    id_, self.has_unseen = self._one(step.row), True
+                    self.rows[id_] = {**self.rows[id_], **step.values}
+                case "reload":
+                    self.reload()
+                case "failover":
+                    self.server, self.numbers = self.server + 1, step.to % 5
+        if self.has_unseen:
+            self.reload()
         return self
 
     def insert(self, to: int, values: Row) -> None:
@@ -216,12 +242,15 @@ class Life:
         """A row as a full load tells it."""
         self._tell("S", new=self.rows[id_])
 
+    def reload(self) -> None:
+        """All rows as a full load tells them."""
+        for id_ in self.rows:
+            self.load(id_)
+        self.has_unseen = False
+
     def empty(self) -> None:
-        """Nothing else happens at that moment."""
-        self.now += 1
         self.rows.clear()
         self._tell("T")
-        self.now += 1
 
     def _one(self, number: int) -> str:
         return list(self.rows)[number % len(self.rows)]
@@ -233,7 +262,9 @@ class Life:
         return {"life": str(self.number), "id": id_}
 
     def _tell(self, op: str, old: Row | None = None, new: Row | None = None) -> None:
-        self.messages.append(Message(op, len(self.messages) + 1, self.now, old, new))
+        self.numbers += 1
+        sent = FIRST_MOMENT + 60_000 + len(self.messages)
+        self.messages.append(Message(op, self.numbers, self.now, old, new, self.server, sent))
 
 
 # --- what a mirror makes of messages: they are sorted and applied one after the other
@@ -249,7 +280,7 @@ class Version(NamedTuple):
 class Effect(NamedTuple):
     """What a message does to the row of one key."""
 
-    place: tuple[int, int]
+    n: int
     at: int
     key: tuple[str, ...]
     is_whole: bool
@@ -258,23 +289,39 @@ class Effect(NamedTuple):
 
 def versions(messages: Iterable[Message]) -> Iterator[Version]:
     """The history of all rows, in any order."""
-    ordered = sorted(messages, key=lambda one: one.place)
+    return history(sorted(set_of(messages), key=lambda one: one.n))
+
+
+def versions_logged(messages: Iterable[Message]) -> Iterator[Version]:
+    """The same of messages in the order in which they were told, of which loaded rows have no time of their own."""
+    told = [one._replace(at=one.sent) if one.op == "S" else one for one in messages]
+    return history([one._replace(n=number) for number, one in enumerate(told)])
+
+
+def history(ordered: list[Message]) -> Iterator[Version]:
+    """The history of all rows, whose messages are numbered in their order."""
     emptied = [one for one in ordered if one.op == "T"]
-    lives: dict[tuple[Any, int], list[Effect]] = {}
+    keys: dict[tuple[str, ...], list[Effect]] = {}
     for effect in (effect for one in ordered if one.op != "T" for effect in _effects(one)):
-        times = sum(_is_before(one, effect) for one in emptied)
-        lives.setdefault((effect.key, times), []).append(effect)
-    for (_, times), effects in lives.items():
-        yield from _life(effects, emptied[times].at if times < len(emptied) else None)
+        keys.setdefault(effect.key, []).append(effect)
+    for effects in keys.values():
+        begins = 0
+        for times in range(len(emptied) + 1):
+            begins = max([begins, *(one.at for one in emptied[:times])])
+            life = [one for one in effects if sum(empty.n < one.n for empty in emptied) == times]
+            for version in _life(life, begins, emptied[times].at if times < len(emptied) else None):
+                begins = max(begins, version.valid_from)
+                yield version
 
 
-def _is_before(emptied: Message, effect: Effect) -> bool:
-    return effect.place[0] == 1 and emptied.at < effect.at
+def set_of(messages: Iterable[Message]) -> list[Message]:
+    """Each message once."""
+    return list({one.n: one for one in messages}.values())
 
 
 def _effects(message: Message) -> Iterator[Effect]:
     old, new = message.old, message.new
-    where = (message.place, message.at)
+    where = (message.n, message.at)
     if message.op == "D":
         yield Effect(*where, _key_of(old), True, None)
         return
@@ -289,8 +336,8 @@ def _key_of(row: Row | None) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in KEY)
 
 
-def _life(effects: list[Effect], end: int | None) -> Iterator[Version]:
-    """The versions of one row until its table is emptied."""
+def _life(effects: list[Effect], begins: int, end: int | None) -> Iterator[Version]:
+    """The versions of one row until its table is emptied. None begins before the one before it."""
     states: list[tuple[int, dict[str, str | None] | None]] = []
     now: dict[str, str | None] | None = None
     for effect in effects:
@@ -301,12 +348,13 @@ def _life(effects: list[Effect], end: int | None) -> Iterator[Version]:
         else:
             now = {**dict.fromkeys(TYPES), **dict(zip(KEY, effect.key)), **(now or {}), **effect.told}
         if not states or states[-1][1] != now:
-            states.append((effect.at, now))
+            begins = max(begins, effect.at)
+            states.append((begins, now))
     for index, (at, row) in enumerate(states):
-        later = [begins for begins, _ in states[index + 1 :]] + ([end] if end is not None else [])
+        is_last = index == len(states) - 1
+        ends = (None if end is None else max(end, at)) if is_last else states[index + 1][0]
         if row is not None:
-            is_last = index == len(states) - 1 and end is None
-            yield Version(tuple(row.items()), at, min(later, default=None), is_last)
+            yield Version(tuple(row.items()), at, ends, is_last and end is None)
 
 
 # --- what a mirror holds, as queries show it
@@ -315,7 +363,13 @@ ROWS = "select life, id, a, b, c from {}"
 VERSIONS = "select life, id, a, b, c, valid_from, valid_to, is_current from {}_history"
 
 
-def check(lived: Iterable[Life], rows: list[dict], history: list[dict] | None = None, left_out: Any = ()) -> None:
+def check(
+    lived: Iterable[Life],
+    rows: list[dict],
+    history: list[dict] | None = None,
+    left_out: Any = (),
+    versions: Callable[[list[Message]], Iterator[Version]] = versions,
+) -> None:
     """That a mirror and its history are right, but for rows whose `c` is left out. Of the lives that are not, the one
     with the fewest messages is shown.
     """

@@ -283,7 +283,7 @@ def hidden_row_id(data: dict, old: dict | None) -> str | None:
 def landed(header: dict, kind: str, op: str | None, row: int = 0, meta: dict | None = None, **given) -> dict:
     """A row of the changelog: what every kind takes from the header, and what was given; the rest is None."""
     nothing = dict.fromkeys(NOT_GIVEN)
-    seq = {"generation": 0, "phase": 0 if op == "snapshot" else 1, "position": [], "row": row}
+    seq = {"generation": 0, "phase": 1, "position": [], "row": row}
     extras = {"gtid": text_at(header, "gtid"), "message_id": text_at(header, "id")} | (meta or {})
     return (
         nothing

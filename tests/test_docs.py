@@ -243,7 +243,7 @@ def test_every_word_of_a_spec_is_documented() -> None:
         "has",
         "lacks",
         "holds",
-        "phase",
+        "loads",
         "over",
         "unknown",
     ):

@@ -58,7 +58,7 @@ def test_mirrors_are_right_after_killed_runs(project, runner, spark: object, cap
                 "target: calm", f"target: {storage}"
             ),
             "formats/everything.yml": lives.FORMAT,
-            "models/mirrors/tables.yml": f"mirrors:{lives.MIRROR.format(name='many')}",
+            "models/mirrors/tables.yml": f"mirrors:{lives.MIRROR.format(name='many', source='shop')}",
         }
     )
     (folder / "in").mkdir()

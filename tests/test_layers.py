@@ -154,8 +154,8 @@ def importers(package: str) -> list[str]:
     return [named(path) for path in MODULES if any(module.split(".")[0] == package for module in imports(path))]
 
 
-def test_only_lineage_imports_sqlglot() -> None:
-    assert importers("sqlglot") == ["runner/project/lineage.py"]
+def test_what_reads_sql_imports_sqlglot() -> None:
+    assert importers("sqlglot") == ["runner/project/ddl.py", "runner/project/lineage.py"]
 
 
 def test_only_the_engine_imports_pyspark() -> None:

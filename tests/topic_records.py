@@ -29,7 +29,7 @@ def _json_bytes(part: Any) -> bytes | None:
     return None if part is None else json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def write_topic(records: Iterable[Record], path: Path) -> None:
+def write_topic(records: Iterable[Record], path: Path, first: int = 95) -> None:
     """A dump of a partition of each topic as a Parquet file. Old records are gone: offsets do not begin at 0."""
     told = list(records)
     written = datetime(2024, 5, 1, 3, tzinfo=timezone.utc)
@@ -38,7 +38,7 @@ def write_topic(records: Iterable[Record], path: Path) -> None:
         "value": pyarrow.array([one.value for one in told], pyarrow.binary()),
         "topic": pyarrow.array([one.topic for one in told], pyarrow.string()),
         "partition": pyarrow.array([0] * len(told), pyarrow.int32()),
-        "offset": pyarrow.array([number + 95 for number in range(len(told))], pyarrow.int64()),
+        "offset": pyarrow.array([number + first for number in range(len(told))], pyarrow.int64()),
         "timestamp": pyarrow.array([written] * len(told), pyarrow.timestamp("us", tz="UTC")),
     }
     pyarrow.parquet.write_table(pyarrow.table(columns), path)

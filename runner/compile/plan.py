@@ -68,7 +68,7 @@ class Values:
 class Verdicts:
     """Groups of verdicts: `dead_letters` are the lines that refuse messages, `ddl` is verdict -> how the op of its DDL
     is chosen, `by_statement` says whether the op of others is taken from a statement, `halves` are updates that come as
-    two messages, `snapshots` belong to the first load. `op_name` is the field of the op, as details of errors name it.
+    two messages. `op_name` is the field of the op, as details of errors name it.
     """
 
     op_name: str
@@ -76,7 +76,6 @@ class Verdicts:
     ddl: Mapping[str, DdlSwitch]
     by_statement: bool
     halves: tuple[str, ...]
-    snapshots: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -213,7 +212,6 @@ def _verdicts(spec: Format) -> Verdicts:
         {line.verdict: line.ddl for line in lines if line.ddl},
         any(line.op is None and not line.ddl for line in lines),
         tuple(dict.fromkeys(line.verdict for line in lines if line.kind == "row" and line.half)),
-        tuple(dict.fromkeys(line.verdict for line in lines if line.phase == 0)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from runner.project.inputs import Source
 from runner.storage.data import Layout
@@ -11,15 +12,36 @@ from runner.storage.data import Layout
 HISTORY = "_history"
 
 
+def statements_view(mirror: str) -> str:
+    """The view of what statements did to the table of a mirror."""
+    return f"{mirror}__statements"
+
+
+class Called(NamedTuple):
+    """A name of a table, which it has from the statement with the number `since` until that with the number `until`; 0
+    if there is none.
+    """
+
+    name: tuple[str, ...]
+    since: int = 0
+    until: int = 0
+
+
 @dataclass(frozen=True)
 class MirroredTable:
     """A table whose changes a source tells. `name` are the parts of its name, of which the first may be missing. `rows`
-    is the view of the changes that are to be read; if it is empty, all are.
+    is the view of the changes that are to be read; if it is empty, all are. `names` are all names that it ever had, if
+    statements have changed them.
     """
 
     source: Source
     name: tuple[str, ...]
     rows: str = ""
+    names: tuple[Called, ...] = ()
+
+    @property
+    def called(self) -> tuple[Called, ...]:
+        return self.names or (Called(self.name),)
 
 
 @dataclass(frozen=True)
@@ -58,6 +80,11 @@ class Mirror:
         """
         has_halves = any(table.source.format.has_halves for table in self.tables)
         return bool(self.key) and not has_halves and len(self.models) == len(self.tables)
+
+    @property
+    def was_renamed(self) -> bool:
+        """Whether one of its tables had another name."""
+        return any(table.names for table in self.tables)
 
     @property
     def drift(self) -> str:

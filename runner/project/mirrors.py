@@ -61,6 +61,7 @@ MOST_DIGITS = 38
 # Columns of the tables beside those of mirrors, and of steps on the way to a mirror.
 STEPS = {
     "_known_until",
+    "_known_at",
     "_row_key",
     "_decision",
     "_newest",

@@ -15,14 +15,15 @@ from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import Schemas, read_registry, schemas_at, with_schemas
-from runner.spec.values import read_path
+from runner.spec.values import one_of, read_path
+from runner.spec.vocabulary import LOADS
 from runner.spec.words import Format
 from runner.yaml_text import Yaml, whole_number
 from runner.zones import read_zone
 
 MESSAGE_KEYS = ("files", "table", "kafka")
 SOURCE_KEYS = (
-    *("name", "description", "format", "schema", "registry", "zone", "generation", "tables", "freshness"),
+    *("name", "description", "format", "schema", "registry", "zone", "generation", "loads", "tables", "freshness"),
     *MESSAGE_KEYS,
 )
 MOST_GENERATIONS = 2**31 - 1
@@ -56,6 +57,8 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
             "use only letters, digits and _: the name becomes part of table names",
         )
     chosen = read_source_format(yaml["format"], formats, name, _schemas(yaml, root, filler))
+    if loads := yaml.get("loads"):
+        chosen = replace(chosen, loads=one_of(loads, LOADS, "source-loads", "loads"))
     return Source(
         name,
         chosen,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
@@ -16,13 +17,31 @@ from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQue
 from runner.project.mirrors import taken_columns
 from runner.project.templates import new_rows_view
 from runner.run.landing import finishes
-from runner.run.reading import Reading, landed_again, reading_until
+from runner.run.reading import NOTHING, Reading, landed_again, reading_until
+from runner.run.statements import Effect, Statements
 
 Built = tuple[int, tuple[str, ...]]
 """The number of a table's rows, and notes for the user."""
 
-# In the mark of a table of which no change has told parts of a row.
-WHOLE_ROWS = " whole rows"
+
+class Mark(NamedTuple):
+    """What is remembered of a table, as JSON; of another text nothing: what it is `made_by`, whether changes
+    `told_parts` of a row, and the log in which all of them are numbered, None if there is no such log.
+    """
+
+    made_by: str
+    told_parts: bool
+    numbered_in: str | None
+
+    def text(self) -> str:
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def read(cls, text: str) -> Mark:
+        try:
+            return cls(**json.loads(text))
+        except (TypeError, ValueError):
+            return cls("", True, None)
 
 
 @dataclass(frozen=True)
@@ -32,6 +51,7 @@ class Mirrors:
     reading: Reading
     compiled: Compiled
     tables: Tables
+    statements: Statements
     run_id: str
 
     def build(self, query: MirrorQuery) -> Built:
@@ -54,26 +74,43 @@ class Mirrors:
         self.tables.refresh(name, query.layout)
         if until == since:
             return self.tables.count(name), ()
-        self.reading.show_new_rows(name, query.mirror.models, since, until)
-        new = replace(query.mirror, tables=tuple(_with_rows(name, one) for one in query.mirror.tables))
-        now = self.tables.macro(f"{query.shows}_now", self.tables.storage.table(name))
-        found = _row(self.tables, "mirror_findings", new, now)
-        found_mirror, notes = _after_findings(new, query.shows, found)
-        if found_mirror is not new or found["is_emptied"]:
+        statements = self.statements.show(query.mirror)
+        query = replace(query, mirror=statements.mirror)
+        if any(self._is_new(query.mirror, one, since) for one in statements.effects):
             self._check_whole(query)
             return self._built(query, until, (), progress)
-        found["has_parts"] = self._has_parts(query, found["tells_parts"])
-        with progress.writing(until):
-            Increment(self.tables, query, new, found, lambda: self._check_whole(query)).apply()
-        return self.tables.count(name), notes if query.shows == "state" else ()
+        self.reading.show_new_rows(name, query.mirror.models, since, until)
+        new = replace(query.mirror, tables=tuple(_with_rows(name, one) for one in query.mirror.tables))
+        found = _row(self.tables, "mirror_findings", new, True)
+        found_mirror, notes = _after_findings(new, query.shows, found)
+        if found_mirror is not new:
+            self._check_whole(query)
+            return self._built(query, until, (), progress)
+        if found["with_key"]:
+            found |= self._remembered(query, found)
+            found["statements"] = bool(statements.effects)
+            with progress.writing(until):
+                Increment(self.tables, query, new, found, lambda: self._check_whole(query)).apply()
+        else:
+            with progress.writing(until):
+                pass
+        return self.tables.count(name), (*notes, *statements.notes) if query.shows == "state" else ()
 
-    def _has_parts(self, query: MirrorQuery, tells_parts: bool) -> bool:
-        """Whether changes of the table have told parts of a row, those that it is to take in among them."""
-        had_parts = self.tables.mark(query.model) != self._mark(query, has_parts=False)
-        if tells_parts and not had_parts:
+    def _is_new(self, mirror: Mirror, effect: Effect, since: Positions) -> bool:
+        (model,) = {table.source.model for table in mirror.tables if table.source.name == effect.source}
+        return effect.batch > since.get(model, NOTHING).batch
+
+    def _remembered(self, query: MirrorQuery, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether changes of the table have told parts of a row, those that it is to take in among them, and in which
+        log all of them are numbered.
+        """
+        had = Mark.read(self.tables.mark(query.model))
+        numbered_in = had.numbered_in if had.numbered_in == found["numbered_in"] else None
+        now = Mark(had.made_by, had.told_parts or found["tells_parts"], numbered_in)
+        if now != had:
             # Before the table: a run that dies in between must not hide it.
-            self.tables.write_mark(query.model, self._mark(query, has_parts=True))
-        return tells_parts or had_parts
+            self.tables.write_mark(query.model, now.text())
+        return {"has_parts": now.told_parts, "numbered_in": _looked_for(query, now.numbered_in)}
 
     def _check_whole(self, query: MirrorQuery) -> None:
         """Raises QueryFailed if changes that made a table are no longer there."""
@@ -98,53 +135,54 @@ class Mirrors:
         if not all(self.tables.storage.has_table(name) for name in (query.model, query.beside)):
             return None
         since = progress.read()
-        is_this = self.tables.mark(query.model) in (
-            self._mark(query, has_parts=True),
-            self._mark(query, has_parts=False),
-        )
+        is_this = Mark.read(self.tables.mark(query.model)).made_by == self._made_by(query)
         return since if is_this and since is not None and not landed_again(since, seen) else None
 
     def _built(self, query: MirrorQuery, until: Positions, notes: tuple[str, ...], progress: Progress) -> Built:
         """Builds the table from all changes and, where it is to take in new ones, that which is beside it."""
-        name, (mirror, more, has_parts) = query.model, self._looked_at(query)
+        name, (mirror, more, found) = query.model, self._looked_at(query)
         with progress.writing(until):
             if self._takes_increments(query):
-                count = self._written_with_beside(query, mirror)
-                self.tables.write_mark(name, self._mark(query, has_parts))
+                count = self._written_with_beside(query, mirror, found)
+                mark = Mark(self._made_by(query), found["has_parts"], found["numbered_in"])
+                self.tables.write_mark(name, mark.text())
             else:
-                count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", mirror), query.layout)
+                sql = self.tables.macro(f"mirror_{query.shows}", mirror, 1, found)
+                count = self.tables.replace(name, sql, query.layout)
         self.tables.refreshes.done(name)
         return count, (*notes, *(more if query.shows == "state" else ()))
 
-    def _written_with_beside(self, query: MirrorQuery, mirror: Mirror) -> int:
+    def _written_with_beside(self, query: MirrorQuery, mirror: Mirror, found: Mapping[str, Any]) -> int:
         name, macro, shows = query.model, self.tables.macro, query.shows
         rows = f"{name}__whole"
         # A table without a mark is built again.
         self.tables.write_mark(name, "")
-        with self.tables.spark.computed_view(rows, macro(f"{shows}_whole", mirror)):
+        with self.tables.spark.computed_view(rows, macro(f"{shows}_whole", mirror, found)):
             self.tables.storage.replace(query.beside, macro(f"{shows}_beside", mirror, rows), is_changed_often=True)
             return self.tables.replace(name, macro(f"{shows}_rows", mirror, rows), query.layout, is_changed_often=True)
 
     def _takes_increments(self, query: MirrorQuery) -> bool:
         return self.tables.storage.changes_rows and query.mirror.takes_increments
 
-    def _mark(self, query: MirrorQuery, has_parts: bool) -> str:
-        """What a table is made by, and that no change has told parts of a row, where it is so. Its SQL says nothing of
-        columns that were added to it.
-        """
+    def _made_by(self, query: MirrorQuery) -> str:
+        """What a table is made by. Its SQL says nothing of columns that were added to it."""
         order = f"\n{query.layout.order}" if query.layout.order else ""
         meaning = f"{self.compiled.nodes[query.model].meaning}\n{query.mirror.drift}{order}"
-        return f"{hashlib.sha256(meaning.encode()).hexdigest()}{'' if has_parts else WHOLE_ROWS}"
+        return hashlib.sha256(meaning.encode()).hexdigest()
 
-    def _looked_at(self, query: MirrorQuery) -> tuple[Mirror, tuple[str, ...], bool]:
-        """The mirror, with columns that were added to it, notes on what it is without, and whether changes may tell
-        parts of a row; raises QueryFailed.
+    def _looked_at(self, query: MirrorQuery) -> tuple[Mirror, tuple[str, ...], dict[str, Any]]:
+        """The mirror, with columns that were added to it, notes on what it is without, and what is found in all its
+        changes; raises QueryFailed.
         """
+        statements = self.statements.show(query.mirror)
+        has_statements = {"statements": bool(statements.effects)}
         # The notes are those of its rows as they are; looking for them reads all changes.
         if query.shows == "history" and query.mirror.on_drift == "warn":
-            return query.mirror, (), True
-        found = _row(self.tables, "mirror_findings", query.mirror)
-        return *_after_findings(query.mirror, query.shows, found), found["tells_parts"]
+            return statements.mirror, (), {"has_parts": True, "numbered_in": None, **has_statements}
+        found = _row(self.tables, "mirror_findings", statements.mirror)
+        mirror, notes = _after_findings(statements.mirror, query.shows, found)
+        found |= {"has_parts": found["tells_parts"], "numbered_in": _looked_for(query, found["numbered_in"])}
+        return mirror, (*notes, *statements.notes), {**found, **has_statements}
 
 
 @dataclass(frozen=True)
@@ -161,10 +199,9 @@ class Increment:
     check_whole: Callable[[], None]
 
     def apply(self) -> None:
-        if self.found["with_key"]:
-            own = map(self.tables.storage.table, (self.query.model, self.query.beside))
-            with self._computed("decided", self.query.mirror, self.new, *own, self.found) as decided:
-                self._merge(decided)
+        own = map(self.tables.storage.table, (self.query.model, self.query.beside))
+        with self._computed("decided", self.query.mirror, self.new, *own, self.found) as decided:
+            self._merge(decided)
 
     def _merge(self, decided: str) -> None:
         counts = _row(self.tables, f"{self.query.shows}_decisions", decided)
@@ -180,8 +217,10 @@ class Increment:
     def _changed(self, decided: str, looks_again: bool) -> AbstractContextManager[str]:
         """A view of the rows that change."""
         if self.query.shows == "history":
-            return self._computed("changed", self.query.mirror, decided, looks_again)
-        return self._computed("changed", self.query.mirror, decided) if looks_again else nullcontext(decided)
+            return self._computed("changed", self.query.mirror, decided, looks_again, self.found)
+        return (
+            self._computed("changed", self.query.mirror, decided, self.found) if looks_again else nullcontext(decided)
+        )
 
     def _write(self, step: str, table: str, changed: str) -> None:
         macro, storage = f"{self.query.shows}_{step}", self.tables.storage
@@ -193,6 +232,11 @@ class Increment:
         view = f"{self.query.model}__{step}"
         with self.tables.spark.computed_view(view, self.tables.macro(f"{self.query.shows}_{step}", *arguments)):
             yield view
+
+
+def _looked_for(query: MirrorQuery, numbered_in: str | None) -> str | None:
+    """Numbers alone give the newest change of a row; a history has to know too which are told again."""
+    return numbered_in if query.shows == "state" else None
 
 
 def _row(tables: Tables, macro: str, *arguments: Any) -> dict[str, Any]:

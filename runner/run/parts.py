@@ -28,6 +28,7 @@ from runner.run.recount import Recount
 from runner.run.results import Result
 from runner.run.seeds import Seeds
 from runner.run.signals import StopSignals
+from runner.run.statements import Statements
 from runner.run.tests import TestRuns
 from runner.run.views import Views
 
@@ -101,11 +102,12 @@ class Parts:
         recount = Recount(self.spark, self.tables, self.reads)
         reading = Reading(self.graph, self.tables)
         increments = Increments(reading, self.compiled, self.tables, self.run_id)
-        mirrors = Mirrors(reading, self.compiled, self.tables, self.run_id)
+        statements = Statements(self.tables)
+        mirrors = Mirrors(reading, self.compiled, self.tables, statements, self.run_id)
         built = (self.landing, increments, mirrors, self.seeds)
         models = Models(self.spark, self.compiled, self.tables, self.views, *built, self.publisher)
         read = (self.views, lambda: self.shapes, recount, reading)
-        tests = TestRuns(self.compiled, self.spark, *read, self.tables, self.macro)
+        tests = TestRuns(self.compiled, self.spark, *read, statements, self.tables, self.macro)
         return Execution(models, tests, place_of)
 
     def continuous(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,16 @@ from runner.engine.session import Spark
 from runner.engine.tables import Tables
 from runner.functions.avro.files import FileMessage
 from runner.project.data_test_config import TestConfig
+from runner.project.mirror import Mirror
 from runner.project.nodes import DataTest, Node, UnitTest
-from runner.project.templates import new_rows_view
+from runner.project.templates import new_rows_view, read_rows_view
 from runner.render import name as quoted
 from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order
 from runner.run.documents import messages_of
 from runner.run.reading import Reading
 from runner.run.recount import Recount
 from runner.run.results import Result
+from runner.run.statements import Statements
 from runner.run.views import Views
 
 SHOWN_FAILURES = 10
@@ -45,6 +47,7 @@ class TestRuns:
     shapes: Callable[[], Views]
     recount: Recount
     reading: Reading
+    statements: Statements
     tables: Tables
     macro: Callable[..., str]
     verdicts: dict[str, Row] = field(default_factory=dict)
@@ -57,6 +60,7 @@ class TestRuns:
             return self._data_test(node, test)
 
     def _data_test(self, node: Node, test: DataTest) -> Result:
+        sql = self.compiled.nodes[node.name].sql
         notes = self.views.prepare(node.name)
         notes += self.recount.views(test.source) if test.source else ()
         if test.mirror:
@@ -64,9 +68,12 @@ class TestRuns:
                 note = f'old rows of "{removed[0]}" were removed: the mirror cannot be made again of what is left'
                 return Result(node.name, "test", "warn", "", (*notes, note), 0)
             self.reading.show_read_rows(test.model, test.mirror.models)
+            views = {one: read_rows_view(test.model, one) for one in test.mirror.models}
+            followed = self.statements.show(test.mirror, views)
+            if followed.mirror.was_renamed:
+                sql = self._with_names(test, followed.mirror)
         if self._has_passed(node.name):
             return Result(node.name, "test", "warn" if notes else "pass", "", notes, 0)
-        sql = self.compiled.nodes[node.name].sql
         if test.config.store_failures:
             self.tables.replace(node.name, sql)
             sql = self.macro("all_rows", quoted(node.name))
@@ -82,6 +89,11 @@ class TestRuns:
         if test.config.store_failures:
             message += f', kept in the table "{node.name}"'
         return Result(node.name, "test", status, message, (*notes, *shown), failures)
+
+    def _with_names(self, test: DataTest, mirror: Mirror) -> str:
+        """The query of a test that makes a mirror again, of a table that had other names too."""
+        query = replace(test.arguments["query"], mirror=mirror)
+        return self.macro("test_mirrored", quoted(self._relation(test.model)), query, test.arguments.get("share", 1))
 
     def _has_passed(self, name: str) -> bool:
         """Whether a query has told of a test, together with others, that no row fails."""

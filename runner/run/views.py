@@ -16,6 +16,7 @@ from runner.project.inputs import Source
 from runner.project.nodes import DataTest, Model, Node, SeedFile
 from runner.project.templates import new_rows_view
 from runner.render import name as quoted
+from runner.run.statements import Statements
 
 
 @dataclass
@@ -120,6 +121,8 @@ class Views:
             for read in node.model.new_rows:
                 whole = self.tables.macro("all_rows", quoted(self.graph.nodes[read].relation))
                 self.tables.view(new_rows_view(node.name, read), whole)
+            if node.model.mirror:
+                Statements(self.tables).show_none(node.model.mirror)
             self.tables.view(node.relation, self.compiled.nodes[node.name].sql)
         else:
             self.make(node)

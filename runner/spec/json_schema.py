@@ -20,6 +20,7 @@ from runner.spec.vocabulary import (
     IMAGE_TEXTS,
     KEY_TEXTS,
     LENGTHS,
+    LOADS,
     META,
     NUMBERS,
     ORDER_READERS,
@@ -85,6 +86,7 @@ def _properties() -> Schema:
         "drop": _or_nothing(_one_or_list(dropped)),
         "not_sent": _or_nothing(TEXTS),
         "seq": _or_nothing({"type": "array", "items": _value(ORDER_READERS)}),
+        "loads": {"enum": list(LOADS)},
         "meta": _or_nothing(_object({name: _ref("value") for name in META})),
         "zone": _or_nothing(TEXT),
     }
@@ -173,7 +175,6 @@ def _line(columns: Schema) -> Schema:
         "before": _ref("image"),
         "after": _ref("image"),
         "half": {"enum": ["before", "after"]},
-        "phase": {"enum": ["snapshot", "stream"]},
     }
     assert set(keys) == set(LINE_KEYS)
     return {"anyOf": [{"enum": list(BARE_OPS)}, _object({**kinds, **keys, **columns})]}

@@ -11,8 +11,7 @@ from runner.spec.vocabulary import BARE_OPS, BY_STATEMENT, DDL_OPS, OPS, TEXT_CO
 from runner.spec.words import DdlSwitch, FieldPath, Format, Image, Line, Op, Value
 from runner.yaml_text import Yaml
 
-LINE_KEYS = ("if", "before", "after", "half", "phase")
-PHASES = ("snapshot", "stream")
+LINE_KEYS = ("if", "before", "after", "half")
 
 
 def read_op(yaml: Yaml) -> Op:
@@ -43,7 +42,7 @@ def _lines(yaml: Yaml) -> tuple[Line, ...]:
 def _line(yaml: Yaml) -> Line:
     if not isinstance(yaml.value, dict):
         text = one_of(yaml, tuple(BARE_OPS), "spec-op", "op")
-        return _by_phase(Line(BARE_OPS[text], text))
+        return Line(BARE_OPS[text], text)
     yaml.only([*OPS, "dead_letter", *LINE_KEYS, *TEXT_COLUMNS, *TIME_COLUMNS])
     kinds = [kind for kind in (*OPS, "dead_letter") if yaml.get(kind)]
     if len(kinds) != 1:
@@ -59,11 +58,7 @@ def _line(yaml: Yaml) -> Line:
         raise yaml["half"].error("spec-line", "only an update has halves", "for instance {row: update, half: before}")
     conditions = read_conditions(yaml.get("if"))
     before, after = read_image(yaml.get("before")), read_image(yaml.get("after"))
-    line = Line(kind, op, conditions, before=before, after=after, half=half, ddl=ddl, columns=read_columns(yaml))
-    phase = yaml.get("phase")
-    if phase:
-        return replace(line, phase=PHASES.index(one_of(phase, PHASES, "spec-word", "phase")))
-    return _by_phase(line)
+    return Line(kind, op, conditions, before=before, after=after, half=half, ddl=ddl, columns=read_columns(yaml))
 
 
 def _op_of_line(yaml: Yaml, kind: str) -> tuple[str | None, DdlSwitch | None]:
@@ -81,10 +76,6 @@ def _op_of_line(yaml: Yaml, kind: str) -> tuple[str | None, DdlSwitch | None]:
 def _ddl_op(yaml: Yaml) -> str | None:
     op = one_of(yaml, (*DDL_OPS, BY_STATEMENT), "spec-op", "ddl op")
     return None if op == BY_STATEMENT else op
-
-
-def _by_phase(line: Line) -> Line:
-    return replace(line, phase=0) if line.op == "snapshot" else line
 
 
 def read_columns(yaml: Yaml) -> dict[str, Value]:
@@ -131,7 +122,7 @@ def _with_default_images(line: Line, before: Image | None, after: Image | None) 
 def _labelled(line: Line, labels: dict[tuple[object, ...], str]) -> Line:
     """The line with a number as its label, if an earlier one has the same words and does something else."""
     words = (line.kind, line.op, line.half)
-    effect = (line.phase, line.before, line.after, repr(line.ddl), repr(line.columns))
+    effect = (line.before, line.after, repr(line.ddl), repr(line.columns))
     same_words = sum(key[:3] == words for key in labels)
     return replace(line, label=labels.setdefault((*words, *effect), str(same_words + 1) if same_words else ""))
 

@@ -23,6 +23,7 @@ from runner.spec.vocabulary import (
     CLASSES,
     IMAGE_TEXTS,
     KEY_TEXTS,
+    LOADS,
     META,
     ORDER_READERS,
     TEXT_COLUMNS,
@@ -35,7 +36,7 @@ from runner.zones import read_zone
 
 KEYS = (
     "about", "docs", "extends", "message", "each", "op", "before", "after", "key", "types", "values", "records", "drop",
-    "not_sent", "seq", "meta", "zone",
+    "not_sent", "seq", "loads", "meta", "zone",
 )  # fmt: skip
 KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text", "members", "name", "flag")
 
@@ -87,6 +88,7 @@ def _readers(yaml: Yaml, type_table: TableOf) -> dict[str, Callable[[], Any]]:
         "types": lambda: _types(yaml.get("types"), type_table, _is_avro(yaml)),
         "readers": lambda: _value_readers(yaml.get("values")),
         "seq": lambda: _order(yaml.get("seq")),
+        "loads": lambda: one_of(yaml["loads"], LOADS, "spec-word", "loads") if given(yaml.get("loads")) else LOADS[0],
         "meta": lambda: _meta(yaml.get("meta")),
         "drop": lambda: tuple(_dropped(one) for one in yaml["drop"].as_list()) if given(yaml.get("drop")) else (),
         "not_sent": lambda: texts(yaml.get("not_sent")),

@@ -22,10 +22,12 @@ VALUE_READERS = (
 )  # fmt: skip
 TIME_READERS = ("epoch_s", "epoch_ms", "epoch_us", "epoch_ns", "zoned", "local")
 ORDER_READERS = ("numbers", "last_numbers", "lsn", "second", "within_second", *TIME_READERS)
+# Whether loaded rows are numbered with the changes, have no numbers, or come late.
+LOADS = ("numbered", "unnumbered", "late")
 META = (
     "db_type", "db_version", "protocol_version", "message_id", "gtid", "scn", "rowid", "checkpoint",
     "source_identity", "source_system", "cluster", "thread", "sequence", "transaction_position", "transaction_sequence",
-    "transaction_size", "log_position", "unique_keys", "clustertime",
+    "transaction_size", "log", "log_position", "unique_keys", "clustertime",
     "previous_commit_time", "connector", "server", "prefix", "content", "tags", "record_type", "extra",
     "old_rowid", "ddl_meta",
 )  # fmt: skip

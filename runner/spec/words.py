@@ -170,7 +170,6 @@ class Line:
     kind: str
     op: str | None
     conditions: tuple[Condition, ...] = ()
-    phase: int = 1
     before: Image | None = None
     after: Image | None = None
     half: str | None = None
@@ -373,7 +372,7 @@ class Dropped:
 @dataclass(frozen=True)
 class Format:
     """A spec, resolved and checked. `columns` are the plain columns of the contract that it fills; `readers`: class ->
-    the readers to try in turn; `each` are the lists whose elements are rows.
+    the readers to try in turn; `each` are the lists whose elements are rows; `loads`: how loaded rows are numbered.
     """
 
     name: str
@@ -391,6 +390,7 @@ class Format:
     meta: Mapping[str, Value]
     drop: tuple[Dropped, ...]
     not_sent: tuple[str, ...]
+    loads: str
     zone: str | None
     origin: Yaml = field(repr=False, compare=False)
 

@@ -120,7 +120,7 @@ select
   case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   instant_with_offset(m.`metadata`.`commit-timestamp`) as event_time, instant_with_offset(m.`metadata`.`timestamp`) as produced_at,
   nullif(m.`metadata`.`transaction-id`, '') as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('log_position', m.`metadata`.`stream-position`, 'transaction_position', m.`metadata`.`transaction-record-id`,
     'record_type', m.`metadata`.`record-type`, 'other_image', other_image, 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as

@@ -152,10 +152,10 @@ select
   if(m.`payload`.`timestamp`.`eventTime` in ('-1', '0'), null, instant_of_milliseconds(m.`payload`.`timestamp`.`eventTime`)) as event_time,
   if(m.`payload`.`timestamp`.`systemTime` = '0', null, instant_of_milliseconds(m.`payload`.`timestamp`.`systemTime`)) as produced_at,
   cast(null as string) as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
-    'position', order_position(array(nullif(m.`payload`.`sequenceId`, '-1'))), 'arrival', arrival, 'row', row_index) as seq, case
-      when kind = 'row' and verdict in ('row update before', 'row update after') then nullif(nullif(m.`payload`.`sequenceId`, '-1'), '')
-      end as pair_id,
+  named_struct('generation', 0, 'phase', 1,
+    'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>), order_position(array(nullif(m.`payload`.`sequenceId`, '-1')))),
+      'arrival', arrival, 'row', row_index) as seq, case when kind = 'row' and verdict in ('row update before', 'row update after')
+      then nullif(nullif(m.`payload`.`sequenceId`, '-1'), '') end as pair_id,
   known_entries(map('scn', m.`payload`.`scn`,
     'rowid',
       coalesce(nullif(m.`payload`.`after`.`dataColumn`.`#alibaba_rds_row_id#`, ''),

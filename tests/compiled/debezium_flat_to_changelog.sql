@@ -15,7 +15,8 @@ decoded as (
           `__source_lsn` string, `__lsn` string, `__source_pos` string, `__pos` string, `__source_change_lsn` string,
           `__change_lsn` string, `__source_scn` string, `__scn` string, `__source_row` string, `__row` string,
           `__source_event_serial_no` string, `__event_serial_no` string, `__source_connector` string, `__connector` string,
-          `__source_name` string, `__name` string, `__deleted` string, `.` map<string,string>>,
+          `__source_name` string, `__name` string, `__source_server_id` string, `__server_id` string, `__deleted` string,
+          `.` map<string,string>>,
         `__op` string, `__db` string, `__source_db` string, `__schema` string, `__source_schema` string, `__table` string,
         `__source_table` string, `__transaction_id` string, `__source_gtid` string, `__gtid` string, `__source_txId` string,
         `__txId` string, `__source_ts_ms` string, `__ts_ms` string, `__source_file` string, `__file` string,
@@ -23,7 +24,8 @@ decoded as (
         `__source_lsn` string, `__lsn` string, `__source_pos` string, `__pos` string, `__source_change_lsn` string,
         `__change_lsn` string, `__source_scn` string, `__scn` string, `__source_row` string, `__row` string,
         `__source_event_serial_no` string, `__event_serial_no` string, `__source_connector` string, `__connector` string,
-        `__source_name` string, `__name` string, `__deleted` string, `.` map<string,string>,
+        `__source_name` string, `__name` string, `__source_server_id` string, `__server_id` string, `__deleted` string,
+        `.` map<string,string>,
         `schema` struct<
           `fields` array<struct<
             `field`:string,`name`:string,`type`:string,`parameters`:struct<`scale`:string>>>>,
@@ -48,7 +50,7 @@ placed as (
     m.`__source_commit_lsn`, m.`__commit_lsn`, m.`__source_commit_scn`, m.`__commit_scn`, m.`__source_lsn`, m.`__lsn`, m.`__source_pos`,
     m.`__pos`, m.`__source_change_lsn`, m.`__change_lsn`, m.`__source_scn`, m.`__scn`, m.`__source_row`, m.`__row`,
     m.`__source_event_serial_no`, m.`__event_serial_no`, m.`__source_connector`, m.`__connector`, m.`__source_name`, m.`__name`,
-    m.`__deleted`, m.`.`)) as found from parsed)
+    m.`__source_server_id`, m.`__server_id`, m.`__deleted`, m.`.`)) as found from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -166,7 +168,7 @@ select
   instant_of_milliseconds(m.`__ts_ms`) as produced_at,
   coalesce(nullif(m.`__transaction_id`, ''), nullif(m.`__source_gtid`, ''), nullif(m.`__gtid`, ''), nullif(m.`__source_txId`, ''),
     nullif(m.`__txId`, '')) as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position',
       order_position(array(coalesce(get(slice(regexp_extract_all(m.`__source_file`, '[0-9]+', 0), -1, 1), 0),
       get(slice(regexp_extract_all(m.`__file`, '[0-9]+', 0), -1, 1), 0), number_of_lsn(m.`__source_commit_lsn`),
@@ -178,6 +180,7 @@ select
     'server', coalesce(nullif(m.`__source_name`, ''), nullif(m.`__name`, '')),
     'gtid', coalesce(nullif(m.`__source_gtid`, ''), nullif(m.`__gtid`, '')),
     'scn', coalesce(nullif(m.`__source_scn`, ''), nullif(m.`__scn`, '')),
+    'log', coalesce(nullif(nullif(m.`__source_server_id`, '0'), ''), nullif(nullif(m.`__server_id`, '0'), '')),
     'log_position',
       coalesce(nullif(m.`__source_file`, ''), nullif(m.`__file`, ''), nullif(m.`__source_lsn`, ''), nullif(m.`__lsn`, ''),
       nullif(m.`__source_change_lsn`, ''), nullif(m.`__change_lsn`, '')),

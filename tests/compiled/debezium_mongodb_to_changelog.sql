@@ -12,7 +12,7 @@ decoded as (
           `op` string,
           `source` struct<
             `db` string, `schema` string, `collection` string, `txnNumber` string, `ts_us` string, `ts_ms` string, `ord` string,
-            `connector` string, `name` string, `version` string, `snapshot` string>,
+            `connector` string, `name` string, `version` string, `server_id` string>,
           `transaction` struct<`id` string>, `ts_us` string, `ts_ms` string, `id` string,
           `updateDescription` struct<
             `truncatedArrays` string, `updatedFields` string, `removedFields` array<string>>,
@@ -20,7 +20,7 @@ decoded as (
         `op` string,
         `source` struct<
           `db` string, `schema` string, `collection` string, `txnNumber` string, `ts_us` string, `ts_ms` string, `ord` string,
-          `connector` string, `name` string, `version` string, `snapshot` string>,
+          `connector` string, `name` string, `version` string, `server_id` string>,
         `transaction` struct<`id` string>, `ts_us` string, `ts_ms` string, `id` string,
         `updateDescription` struct<
           `truncatedArrays` string, `updatedFields` string, `removedFields` array<string>>,
@@ -53,8 +53,7 @@ classified as (
     case
       when raw is null then 'control tombstone'
       when m.`op` = 'c' then 'row insert'
-      when m.`op` = 'r' and m.`source`.`snapshot` = 'incremental' then 'row snapshot'
-      when m.`op` = 'r' then 'row snapshot 2'
+      when m.`op` = 'r' then 'row snapshot'
       when m.`op` = 'u' and m.`after` is not null then 'row update'
       when m.`op` = 'u' and not coalesce(m.`updateDescription`.`truncatedArrays` = '[]', false)
         and m.`updateDescription`.`truncatedArrays` is not null then 'dead_letter truncated-arrays'
@@ -70,10 +69,8 @@ classified as (
 -- Documents that came as texts in another language than JSON.  [text]
 parsed_texts as (
   select *,
-    extended_document(if(verdict in ('row insert', 'row snapshot', 'row snapshot 2', 'row update'), m.`after`, null)) as
-      `extended_document_after`,
-    extended_document(if(verdict in
-      ('row insert', 'row snapshot', 'row snapshot 2', 'row update', 'row update 2', 'row delete', 'row delete 2'),
+    extended_document(if(verdict in ('row insert', 'row snapshot', 'row update'), m.`after`, null)) as `extended_document_after`,
+    extended_document(if(verdict in ('row insert', 'row snapshot', 'row update', 'row update 2', 'row delete', 'row delete 2'),
       concat('{"_id":', m.`$key`.`id`, '}'), null)) as `extended_document_$key_id`,
     extended_document(if(verdict in ('row update', 'row update 2', 'row delete'), m.`before`, null)) as `extended_document_before`,
     extended_document(if(verdict = 'row update 2',
@@ -89,8 +86,8 @@ message_images as (
     case verdict when 'row update 2' then m.`updateDescription`.`removedFields` end as removed,
     case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.values when verdict = 'row delete 2'
       then `extended_document_$key_id__id`.values end as found_before,
-    case when verdict in ('row insert', 'row snapshot', 'row snapshot 2', 'row update') then `extended_document_after`.values
-      when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.values end as found_after
+    case when verdict in ('row insert', 'row snapshot', 'row update') then `extended_document_after`.values when verdict = 'row update 2'
+      then `extended_document_updateDescription_updatedFields_patch`.values end as found_after
   from parsed_texts
 ),
 
@@ -101,8 +98,8 @@ checked as (
       array_intersect(`extended_document_$key_id`.as_sent, array('_id')),
       case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.as_sent
         when verdict = 'row delete 2' then `extended_document_$key_id__id`.as_sent end,
-      case when verdict in ('row insert', 'row snapshot', 'row snapshot 2', 'row update') then `extended_document_after`.as_sent
-        when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.as_sent end))) as unfit_columns,
+      case when verdict in ('row insert', 'row snapshot', 'row update') then `extended_document_after`.as_sent when verdict = 'row update 2'
+        then `extended_document_updateDescription_updatedFields_patch`.as_sent end))) as unfit_columns,
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
@@ -110,7 +107,6 @@ checked as (
       when verdict not like 'row %' then null
       when verdict = 'row insert' and `extended_document_after`.reason is not null then `extended_document_after`.reason
       when verdict = 'row snapshot' and `extended_document_after`.reason is not null then `extended_document_after`.reason
-      when verdict = 'row snapshot 2' and `extended_document_after`.reason is not null then `extended_document_after`.reason
       when verdict = 'row update' and `extended_document_after`.reason is not null then `extended_document_after`.reason
       when verdict = 'row update 2' and `extended_document_updateDescription_updatedFields_patch`.reason is not null
         then `extended_document_updateDescription_updatedFields_patch`.reason
@@ -126,7 +122,7 @@ checked as (
     map_concat(coalesce(columns_of(`extended_document_$key_id`.types, null, array('_id')), map()),
       coalesce(case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.types
       when verdict = 'row delete 2' then `extended_document_$key_id__id`.types end, map()),
-      coalesce(case when verdict in ('row insert', 'row snapshot', 'row snapshot 2', 'row update') then `extended_document_after`.types
+      coalesce(case when verdict in ('row insert', 'row snapshot', 'row update') then `extended_document_after`.types
       when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.types end, map())) as types
   from message_images
 ),
@@ -179,10 +175,13 @@ select
   coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at,
   case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`txnNumber`, '')) end as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot 2', 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`source`.`ts_ms`, m.`source`.`ord`)), 'arrival', arrival, 'row', row_index) as seq,
       cast(null as string) as pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
+    'log', case
+    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
+    else cast(null as string) end,
     'where', if(kind = 'row', more_than_key, null),
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

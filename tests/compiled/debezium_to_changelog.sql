@@ -13,7 +13,7 @@ decoded as (
             `db` string, `schema` string, `table` string, `gtid` string, `txId` string, `ts_us` string, `ts_ms` string,
             `connector` string, `file` string, `sequence` string, `commit_scn` string, `scn` string, `commit_lsn` string,
             `pos` string, `lsn` string, `change_lsn` string, `row` string, `event_serial_no` string, `name` string, `version` string,
-            `thread` string, `snapshot` string>,
+            `thread` string, `server_id` string>,
           `transaction` struct<`id` string, `total_order` string>, `ddl` string, `ts_us` string, `ts_ms` string,
           `message` struct<`prefix` string, `content` string>, `id` string, `databaseName` string, `schemaName` string,
           `status` string, `after` map<string,string>, `before` map<string,string>, `tableChanges` string>,
@@ -22,7 +22,7 @@ decoded as (
           `db` string, `schema` string, `table` string, `gtid` string, `txId` string, `ts_us` string, `ts_ms` string,
           `connector` string, `file` string, `sequence` string, `commit_scn` string, `scn` string, `commit_lsn` string, `pos` string,
           `lsn` string, `change_lsn` string, `row` string, `event_serial_no` string, `name` string, `version` string,
-          `thread` string, `snapshot` string>,
+          `thread` string, `server_id` string>,
         `transaction` struct<`id` string, `total_order` string>, `ddl` string, `ts_us` string, `ts_ms` string,
         `message` struct<`prefix` string, `content` string>, `id` string, `databaseName` string, `schemaName` string,
         `status` string, `after` map<string,string>, `before` map<string,string>,
@@ -52,20 +52,16 @@ placed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
-      when m.`op` = 'c' then 'row insert'
-      when m.`op` = 'r' and m.`source`.`snapshot` = 'incremental' then 'row snapshot'
-      when m.`op` = 'r' then 'row snapshot 2'
-      when m.`op` = 'u' then 'row update'
-      when m.`op` = 'd' then 'row delete'
-      when m.`op` = 't' then 'ddl truncate'
-      when m.`op` = 'm' then 'control other'
-      when m.`op` is null and m.`status` = 'BEGIN' then 'control begin'
+    coalesce(
+      case when raw is null then 'control tombstone' end,
+      case m.`op`
+        when 'c' then 'row insert' when 'r' then 'row snapshot' when 'u' then 'row update' when 'd' then 'row delete'
+        when 't' then 'ddl truncate' when 'm' then 'control other' end,
+      case when m.`op` is null and m.`status` = 'BEGIN' then 'control begin'
       when m.`op` is null and m.`status` = 'END' then 'control commit'
       when m.`op` is null and m.`ddl` is not null then 'ddl by_statement'
       when m.`op` is null and m.`tableChanges` is not null then 'ddl other'
-      when m.`op` is null and m.`ts_ms` is not null and m.`source` is null then 'control heartbeat' end as verdict
+      when m.`op` is null and m.`ts_ms` is not null and m.`source` is null then 'control heartbeat' end) as verdict
   from placed
 ),
 
@@ -73,7 +69,7 @@ classified as (
 message_images as (
   select *,
     case when verdict in ('row update', 'row delete') then m.`before` end as found_before,
-    case when verdict in ('row insert', 'row snapshot', 'row snapshot 2', 'row update') then m.`after` end as found_after
+    case when verdict in ('row insert', 'row snapshot', 'row update') then m.`after` end as found_after
   from classified
 ),
 
@@ -84,7 +80,7 @@ checked as (
       when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
-      when verdict in ('row insert', 'row snapshot', 'row snapshot 2') and array_contains(misfits, 'after') then 'row-not-an-object'
+      when verdict in ('row insert', 'row snapshot') and array_contains(misfits, 'after') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'after') or array_contains(misfits, 'before')) then 'row-not-an-object'
       when verdict = 'row delete' and array_contains(misfits, 'before') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
@@ -118,7 +114,7 @@ exploded as (
       map_concat(coalesce(table_columns(found_before, null, array()), map()), coalesce(table_columns(found_after, null, array()), map()),
       coalesce(types, map())), null) as named_columns,
     `debezium_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
-    case when reason is null and verdict in ('row insert', 'row snapshot', 'row snapshot 2')
+    case when reason is null and verdict in ('row insert', 'row snapshot')
       then other_image(m.`before`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
       then other_image(m.`after`, coalesce(found_before, found_after), array()) end as other_image
   from checked
@@ -169,7 +165,7 @@ select
   coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at,
   case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`gtid`, ''), nullif(m.`source`.`txId`, '')) end as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot 2', 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(case
     when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then get(slice(regexp_extract_all(m.`source`.`file`, '[0-9]+', 0), -1, 1), 0)
     when lower(m.`source`.`connector`) = 'postgresql' then get(regexp_extract_all(m.`source`.`sequence`, '[0-9]+', 0), 0)
@@ -186,6 +182,9 @@ select
     else cast(null as string) end)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
     'gtid', m.`source`.`gtid`, 'scn', m.`source`.`scn`, 'thread', m.`source`.`thread`,
+    'log', case
+    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
+    else cast(null as string) end,
     'log_position', coalesce(nullif(m.`source`.`file`, ''), nullif(m.`source`.`lsn`, ''), nullif(m.`source`.`change_lsn`, '')),
     'transaction_position', m.`transaction`.`total_order`, 'prefix', m.`message`.`prefix`, 'content', m.`message`.`content`,
     'other_image', other_image, 'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),

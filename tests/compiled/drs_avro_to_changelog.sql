@@ -40,7 +40,7 @@ classified as (
         when 'TRUNCATE' then 'ddl truncate' when 'RENAME' then 'ddl rename' when 'CINDEX' then 'ddl index'
         when 'DINDEX' then 'ddl index' when 'QUERY' then 'ddl by_statement' when 'XACOMMIT' then 'control commit'
         when 'XAROLLBACK' then 'control rollback' when 'MHEARTBEAT' then 'control heartbeat' when 'GTID' then 'control other'
-        when 'INIT_DDL' then 'ddl by_statement 2' when 'DDL' then 'ddl by_statement' end,
+        when 'INIT_DDL' then 'ddl by_statement' when 'DDL' then 'ddl by_statement' end,
       case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
     table_columns(coalesce(m.`columnType`, m.`mysqlType`), null, hidden) as types, `drs_avro_readers`(types, m.`dbType`) as readers,
     case when verdict = 'row delete' then if(exists(m.`old`.`texts`, r -> size(r) > 0), m.`old`.`texts`, m.`data`.`texts`)
@@ -153,8 +153,9 @@ select
     when startswith(lower(m.`dbType`), 'postgres') then cast(null as timestamp)
     else if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) end as event_time,
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement 2'), 0, 1),
-    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+  named_struct('generation', 0, 'phase', 1,
+    'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>), order_position(array(m.`id`))), 'arrival', arrival, 'row',
+      row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'db_type', m.`dbType`,
     'previous_commit_time', case
     when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')

@@ -36,7 +36,7 @@ classified as (
         when 'ERASE' then 'ddl drop' when 'TRUNCATE' then 'ddl truncate' when 'RENAME' then 'ddl rename'
         when 'CINDEX' then 'ddl index' when 'DINDEX' then 'ddl index' when 'QUERY' then 'ddl by_statement'
         when 'XACOMMIT' then 'control commit' when 'XAROLLBACK' then 'control rollback' when 'MHEARTBEAT' then 'control heartbeat'
-        when 'GTID' then 'control other' when 'INIT_DDL' then 'ddl by_statement 2' when 'DDL' then 'ddl by_statement' end,
+        when 'GTID' then 'control other' when 'INIT_DDL' then 'ddl by_statement' when 'DDL' then 'ddl by_statement' end,
       case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
     table_columns(m.`mysqlType`, null, hidden) as types, `drs_json_readers`(types) as readers,
     case when verdict = 'row delete' then if(exists(m.`old`, r -> size(r) > 0), m.`old`, m.`data`) else m.`data` end as rows,
@@ -131,8 +131,9 @@ select
   case when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types, if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) as event_time,
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement 2'), 0, 1),
-    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+  named_struct('generation', 0, 'phase', 1,
+    'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>), order_position(array(m.`id`))), 'arrival', arrival, 'row',
+      row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

@@ -124,7 +124,8 @@ select
     else if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) end as event_time,
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>), order_position(array(m.`id`))), 'arrival', arrival, 'row',
+      row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'db_type', m.`dbType`,
     'previous_commit_time', case
     when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')

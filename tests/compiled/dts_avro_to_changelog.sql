@@ -174,7 +174,7 @@ select
   if(kind in ('row', 'ddl'), types, null) as types,
   if(m.`sourceTimestamp` = '0', null, instant_of_seconds(m.`sourceTimestamp`)) as event_time, cast(null as timestamp) as produced_at,
   nullif(m.`sourceTxid`, '') as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'log_position', m.`sourcePosition`, 'checkpoint', m.`safeSourcePosition`,
     'unique_keys', m.`tags`.`pk_uk_info`, 'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`,

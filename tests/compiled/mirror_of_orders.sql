@@ -2,28 +2,17 @@
 with
 -- The changes of the table, with the names that its columns have here.
 sent as (
-  select rank, source, op, seq, origin, event_time, valid_from, after_image,
+  select rank, source, batch, op, seq, numbered_in, sent_at, log, event_time, produced_at, valid_from, after_image,
     transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     named_as(key, names) as key, named_as(old_key, names) as old_key, named_as(before, names) as before, named_as(after, names) as after
   from (
-    select 0 as rank, *, coalesce(event_time, produced_at, origin.timestamp) as valid_from,
+    select 0 as rank, *, if(size(seq.position) = 0, null, '') as numbered_in, coalesce(produced_at, origin.timestamp) as sent_at,
+      coalesce(concat(origin.topic, '/', origin.partition), origin.file) as log, coalesce(event_time, produced_at, origin.timestamp) as
+      valid_from,
       map('id', 'id', 'status', 'status', 'amount', 'amount', 'paid_at', 'paid_at', 'paid', 'paid_at') as names
     from `canal_to_changelog`
     where kind = 'row' and table_name = 'orders' and coalesce(schema_name, db_name) = 'shop'
       and not (op = 'update' and after_image = 'none')
-  )
-),
-
--- When the table was emptied.
-emptied as (
-  select collect_list(struct(rank, earlier, generation, phase, event_time, log, sent_at, arrival, at)) as times
-  from (
-    select
-      0 as rank, 0 as earlier, seq.generation, seq.phase, event_time, concat(origin.topic, '/', origin.partition) as log, origin.timestamp
-        as sent_at, seq.arrival,
-      coalesce(event_time, produced_at, origin.timestamp) as at
-    from `canal_to_changelog`
-    where kind = 'ddl' and op in ('truncate', 'drop') and table_name = 'orders' and coalesce(schema_name, db_name) = 'shop'
   )
 ),
 
@@ -36,10 +25,9 @@ keyed as (
 ),
 
 -- What each change does to a row: it removes it, or tells all of its columns, or some.
-changes as (
+told_changes as (
   select
     source, op, event_time as changed_at, valid_from, removes,
-    named_struct('rank', rank, 'seq', seq) as place,
     if(removes, key_before, key_after) as row_key,
     removes or op <> 'update' or after_image = 'full' or moved as is_whole,
     case
@@ -47,10 +35,62 @@ changes as (
       when moved then map_concat(coalesce(before, map()), after)
       when after_image = 'patch' then told_columns(after, changed)
       else coalesce(after, map()) end as told,
-    emptied_after(times, rank, seq, event_time, concat(origin.topic, '/', origin.partition), origin.timestamp) as emptied
-  from keyed cross join emptied
+    rank, seq.generation, seq.phase, load_text(rank, seq.generation, seq.phase) as load, numbered_in, seq.position,
+    sent_at, produced_at, log, seq.arrival, seq.row as row_index
+  from keyed
   lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
   where if(removes, key_before, key_after).`id` is not null
+),
+
+-- As they came: within a log in its order, between logs by when they were sent.
+came as (
+  select *, arrival_text(told_at, arrival, row_index, log) as arrived, op = 'snapshot' and numbered_in is null
+    and produced_at is not null as is_load_of_time
+  from (
+    select *, max(sent_at) over (partition by row_key, load, log order by arrival, row_index rows between unbounded preceding
+      and current row) as told_at from told_changes
+  )
+),
+
+-- Without those that are told again: numbers show it, or a time that goes back, or of a loaded row when it was sent.
+told_once as (
+  select * from (
+    select *,
+      row_number() over (
+        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)),
+          if(is_load_of_time, produced_at, null) order by arrived) as times_told,
+      changed_at < max(changed_at) over (partition by row_key, load order by arrived rows between unbounded preceding and 1 preceding) as
+        goes_back
+    from came
+  )
+  where times_told = 1 or not coalesce(numbered_in is not null or is_load_of_time or goes_back, false)
+),
+ordered as (
+  select *, place_text(load, 0, numbered_in, position, op = 'snapshot', arrived) as place,
+    0 as stretch, cast(array() as array<struct<told_at timestamp, arrival array<bigint>, log string>>) as begins
+  from told_once
+),
+
+-- What statements did to the table after each change, in their order.
+effects as (
+  select array_sort(
+    collect_list(struct(nth, rank, called, earlier, generation, position, numbered_in, sent_at, log, arrival, at, happened_at, empties,
+      told, renamed)),
+    (a, b) -> a.nth - b.nth) as effects
+  from `mirror_of_orders__statements`
+),
+changes as (
+  select * except (emptied, later), emptied.at as emptied_at,
+    -- Those that it lived to see.
+    filter(later, n -> coalesce(n < emptied.nth, true)) as later, emptied.nth as emptied_nth
+  from (
+    select *, get(filter(effects, e -> e.empties and array_contains(later, e.nth)), 0) as emptied
+    from (
+      select *, effects_after(effects, rank, 0, generation, phase, numbered_in, position, stretch, begins, struct(told_at, arrival, log),
+        changed_at) as later
+      from ordered cross join effects
+    )
+  )
 ),
 
 -- What is known of each row that was ever there.
@@ -58,17 +98,32 @@ known as (
   select
     row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
+    min_by(place, arrived) as first_arrived,
+    min(if(numbered_in is null, changed_at, null)) as goes_back_to,
     max(place) filter (where is_whole) as newest_whole,
     min(place) filter (where not is_whole) as first_part,
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
-    known_columns(
-      max_by(told, place) filter (where is_whole),
-      max(place) filter (where is_whole),
-      collect_list(struct(place, told)) filter (where not is_whole)) as told
+    aggregate(
+      array_sort(
+        filter(collect_list(struct(place, told, later)) filter (where not is_whole), p ->
+          coalesce(p.place > max(place) filter (where is_whole), true)),
+        (a, b) -> case when a.place < b.place then -1 when a.place > b.place then 1 else 0 end),
+      coalesce(max_by(struct(told, later), place) filter (where is_whole),
+        struct(cast(map() as map<string,string>) as told, cast(array() as array<int>) as later)),
+      (known, p) ->
+        struct(map_concat(aggregate(filter(any_value(effects), e -> array_contains(array_except(known.later, p.later), e.nth)
+        and not e.empties), known.told, (image, e) -> map_concat(
+        map_from_entries(transform(filter(map_entries(image), c -> not map_contains_key(e.told, c.key)), c ->
+          struct(coalesce(e.renamed[c.key], c.key) as key, c.value as value))), e.told)), p.told) as told, p.later as later),
+      known ->
+        aggregate(filter(any_value(effects), e -> array_contains(known.later, e.nth) and not e.empties), known.told, (image, e) ->
+        map_concat(
+        map_from_entries(transform(filter(map_entries(image), c -> not map_contains_key(e.told, c.key)), c ->
+          struct(coalesce(e.renamed[c.key], c.key) as key, c.value as value))), e.told))) as told
   from changes
-  where size(emptied) = 0
+  where emptied_nth is null
   group by row_key
 ),
 
@@ -83,7 +138,7 @@ typed as (
 )
 
 select
-  row.`id`, row.`status`, row.`amount`, row.`paid_at`, newest.changed_at as _changed_at, newest.place.seq as _seq,
+  row.`id`, row.`status`, row.`amount`, row.`paid_at`, newest.changed_at as _changed_at, newest.place as _seq,
   newest.source as _source, in_parts as _in_parts,
   unfit_columns(told, array(
     if(row.`amount` is null, 'amount', null), if(row.`paid_at` is null, 'paid_at', null))) as _unfit

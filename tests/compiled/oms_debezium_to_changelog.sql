@@ -10,11 +10,13 @@ decoded as (
       'struct<`payload` struct<
           `op` string,
           `source` struct<
-            `db` string, `table` string, `ts_ms` string, `pos` string, `connector` string, `name` string, `version` string>,
+            `db` string, `table` string, `ts_ms` string, `pos` string, `connector` string, `name` string, `version` string,
+            `server_id` string>,
           `ddl` string, `ts_us` string, `ts_ms` string, `after` map<string,string>, `before` map<string,string>>,
         `op` string,
         `source` struct<
-          `db` string, `table` string, `ts_ms` string, `pos` string, `connector` string, `name` string, `version` string>,
+          `db` string, `table` string, `ts_ms` string, `pos` string, `connector` string, `name` string, `version` string,
+          `server_id` string>,
         `ddl` string, `ts_us` string, `ts_ms` string, `after` map<string,string>, `before` map<string,string>,
         `schema` struct<
           `fields` array<struct<
@@ -133,12 +135,15 @@ select
   coalesce(if(m.`source`.`ts_ms` = '0', null, instant_of_seconds(m.`source`.`ts_ms`)),
     if(m.`source`.`ts_ms` = '0', null, instant_of_milliseconds(m.`source`.`ts_ms`))) as event_time,
   coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at, cast(null as string) as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position',
       order_position(array(get(slice(regexp_extract_all(m.`source`.`pos`, '[0-9]+', 0), -1, 1), 0),
       get(regexp_extract_all(m.`source`.`pos`, '[0-9]+', 0), 0))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
       pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
+    'log', case
+    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
+    else cast(null as string) end,
     'log_position', m.`source`.`pos`, 'other_image', other_image,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
     'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

@@ -139,11 +139,11 @@ select
     else if(m.`allMetaData`.`timestamp` = '0', null, instant_of_seconds(m.`allMetaData`.`timestamp`)) end as event_time,
   cast(null as timestamp) as produced_at,
   coalesce(nullif(m.`allMetaData`.`transId`, ''), nullif(m.`allMetaData`.`uniqueId`, '')) as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
-    'position',
+  named_struct('generation', 0, 'phase', 1,
+    'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>),
       order_position(array(coalesce(second_of_number(m.`allMetaData`.`storeDataSequence`),
       cast(unix_seconds(if(m.`allMetaData`.`timestamp` = '0', null, instant_of_seconds(m.`allMetaData`.`timestamp`))) as string)),
-      number_within_second(m.`allMetaData`.`storeDataSequence`))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
+      number_within_second(m.`allMetaData`.`storeDataSequence`)))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
       pair_id,
   known_entries(map('db_type', m.`allMetaData`.`dbType`, 'cluster', m.`allMetaData`.`clusterId`, 'sequence',
     m.`allMetaData`.`storeDataSequence`,

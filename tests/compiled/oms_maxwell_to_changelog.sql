@@ -111,7 +111,7 @@ select
   coalesce(if(m.`ts` in ('1600000000', '0'), null, instant_of_seconds(m.`ts`)),
     if(m.`ts` = '1600000000', null, instant_of_milliseconds(m.`ts`))) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`uuid`, 'checkpoint', m.`position`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),

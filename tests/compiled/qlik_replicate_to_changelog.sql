@@ -141,7 +141,7 @@ select
   case when verdict = 'ddl other' then instant_in_utc(m.`lineage`.`timestamp`) else instant_in_utc(m.`headers`.`timestamp`)
     end as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`headers`.`transactionId`, '') as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`headers`.`changeSequence`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
       pair_id,
   known_entries(map('record_type', m.`$message`.`type`, 'sequence', m.`headers`.`changeSequence`, 'log_position',

@@ -32,7 +32,7 @@ classified as (
       case when raw is null then 'control tombstone' end,
       case m.`messageType`
         when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
-        when 'INIT_INSERT' then 'row snapshot' when 'INIT_DDL' then 'ddl by_statement' when 'DDL' then 'ddl by_statement 2'
+        when 'INIT_INSERT' then 'row snapshot' when 'INIT_DDL' then 'ddl by_statement' when 'DDL' then 'ddl by_statement'
         when 'BEGIN' then 'control begin' when 'COMMIT' then 'control commit' when 'ROLLBACK' then 'control rollback'
         when 'HEARTBEAT' then 'control heartbeat' when 'CHECKPOINT' then 'control watermark' end) as verdict
   from parsed
@@ -130,7 +130,7 @@ select
   case when verdict = 'control heartbeat' then if(m.`heartbeatTimestamp` = '0', null, instant_of_seconds(m.`heartbeatTimestamp`))
     else if(m.`timestamp` = '0', null, instant_of_seconds(m.`timestamp`)) end as event_time,
   if(m.`readerTimestamp` = '0', null, instant_of_milliseconds(m.`readerTimestamp`)) as produced_at, nullif(m.`gtid`, '') as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict in ('row snapshot', 'ddl by_statement'), 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'gtid', m.`gtid`, 'log_position', m.`position`, 'checkpoint', m.`safePosition`, 'server',
     m.`serverId`,

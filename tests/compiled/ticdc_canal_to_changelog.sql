@@ -137,7 +137,7 @@ select
   case when op = 'update' then changed_among(columns_before, before, after) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types, if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) as event_time,
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, nullif(m.`_tidb`.`commitTs`, '') as tx_id,
-  named_struct('generation', 0, 'phase', if(reason is null and verdict = 'row snapshot', 0, 1),
+  named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`_tidb`.`commitTs`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
   known_entries(map('checkpoint', m.`_tidb`.`watermarkTs`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),

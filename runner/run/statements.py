@@ -1,0 +1,293 @@
+"""What statements did to the table of a mirror, in their order (docs/mirrors.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+from runner.engine.tables import Tables
+from runner.project.ddl import Action, Unreadable, actions
+from runner.project.mirror import Called, Mirror, MirroredTable, statements_view
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a statement did to the rows of a table: it `empties` it, or columns are `renamed`, or all rows have what is
+    `told`; without any of these it gives it another name. `rank` is the table's number in the mirror, `called` that of
+    the name under which it is meant, -1 for all, `earlier` how many tables before it are of other sources; what follows
+    is the statement's place, with instants in microseconds: `at` is the best that is known of when it `happened_at`.
+    `batch` is that in which it landed in `source`.
+    """
+
+    source: str
+    batch: int
+    rank: int
+    earlier: int
+    generation: int
+    position: tuple[int, ...]
+    numbered_in: str | None
+    sent_at: int | None
+    log: str | None
+    arrival: tuple[int, ...]
+    at: int | None
+    happened_at: int | None
+    called: int = -1
+    empties: bool = False
+    told: Mapping[str, str | None] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The effects of all statements in their order, the mirror with all names that its tables had, and notes on what
+    cannot be followed.
+    """
+
+    effects: tuple[Effect, ...]
+    mirror: Mirror
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Statements:
+    """Reads the statements of sources, those of a source once for all mirrors of it, as long as nothing lands."""
+
+    tables: Tables
+    told: dict[Any, list[Row]] = field(default_factory=dict)
+
+    def show(self, mirror: Mirror, views: Mapping[str, str] | None = None) -> Followed:
+        """Creates the view of what statements did to the table of a mirror. `views`: the models of its sources ->
+        the views to read in place of them.
+        """
+        told = self._rows("statements_told", [views[model] for model in mirror.models]) if views else self._told(mirror)
+        if any(table.source.generation for table in mirror.tables):
+            told = [*told, *self._rows("loads_told", mirror)]
+        statements = followed(mirror, told, self._has_rows)
+        self.tables.view(statements_view(mirror.name), self.tables.macro("statement_effects", statements.effects))
+        return statements
+
+    def show_none(self, mirror: Mirror) -> None:
+        """Creates the view as it is if there were none."""
+        self.tables.view(statements_view(mirror.name), self.tables.macro("statement_effects", ()))
+
+    def _told(self, mirror: Mirror) -> list[Row]:
+        seen = tuple((model, self.tables.position(model)) for model in mirror.models)
+        if seen not in self.told:
+            self.told[seen] = self._rows("statements_told", mirror.models)
+        return self.told[seen]
+
+    def _has_rows(self, table: MirroredTable) -> bool:
+        """Whether anything was told of a table."""
+        return bool(self._rows("some_change_of", table))
+
+    def _rows(self, macro: str, *arguments: Any) -> list[Row]:
+        return list(self.tables.spark.rows(self.tables.macro(macro, *arguments))[1])
+
+
+HasRows = Callable[[MirroredTable], bool]
+
+
+def followed(mirror: Mirror, rows: Iterable[Row], has_rows: HasRows) -> Followed:
+    """What statements, as the macro `statements_told` selects them, did to the table of a mirror."""
+    told = _in_order(_each_once(rows))
+    sources = [table.source.name for table in mirror.tables]
+    effects: list[Effect] = []
+    tables: list[MirroredTable] = []
+    notes: list[str] = []
+    for rank, table in enumerate(mirror.tables):
+        reader = _Reader(mirror, table, rank, sources.index(table.source.name), has_rows)
+        own = reader.effects(
+            [row for row in told if row["source"] == table.source.name and row.get("rank", rank) == rank]
+        )
+        first = len(effects)
+        effects += own
+        names = [
+            Called(one.name, one.since and one.since + first, one.until and one.until + first) for one in reader.names
+        ]
+        tables.append(replace(table, names=tuple(names) if len(names) > 1 else ()))
+        notes += reader.notes
+    return Followed(tuple(effects), replace(mirror, tables=tuple(tables)), tuple(dict.fromkeys(notes)))
+
+
+class _Reader:
+    """Reads statements backward: the name that a table has now tells which it had before."""
+
+    def __init__(self, mirror: Mirror, table: MirroredTable, rank: int, earlier: int, has_rows: HasRows) -> None:
+        self.mirror, self.table, self.rank, self.earlier, self.has_rows = mirror, table, rank, earlier, has_rows
+        # The names and the effects are numbered from the last one, until all are known.
+        self.names = [Called(table.name)]
+        self.found: list[Effect] = []
+        self.notes: list[str] = []
+
+    def effects(self, rows: list[Row]) -> list[Effect]:
+        for row in reversed(rows):
+            if row["op"] == "load":
+                self._add(row, called=-1, empties=True)
+                continue
+            told = _actions(row)
+            self._renamed(row, told)
+            for action in reversed(told):
+                self._does(row, action)
+        number = len(self.found)
+        self.names = [
+            Called(one.name, *(nth and number + 1 - nth for nth in (one.since, one.until))) for one in self.names
+        ]
+        self.notes.reverse()
+        return self.found[::-1]
+
+    def _add(self, row: Row, **does: Any) -> None:
+        effect = Effect(
+            row["source"], row["batch"], self.rank, self.earlier, row["generation"], _position(row), row["numbered_in"],
+            row["sent_at"], row["log"], tuple(row["arrival"]), row["at"], row["happened_at"],
+            **{"called": len(self.names) - 1, **does},
+        )  # fmt: skip
+        if not effect.empties or self.mirror.on_truncate == "delete":
+            self.found.append(effect)
+
+    def _renamed(self, row: Row, told: tuple[Action, ...]) -> None:
+        """Takes the name that the table had before a statement."""
+        now = self.names[-1].name
+        moves = [(_whole(one.name, row), _whole(one.to, row)) for one in told if one.kind == "rename_table"]
+        before = _name_before(now, moves)
+        if before is None:
+            if any(_is_same_name(old, now) for old, _ in moves):
+                self._add(row, empties=True)
+            return
+        name = before[-len(self.table.name) :]
+        if not self.has_rows(replace(self.table, name=name)):
+            self.notes.append(_note(row, f"nothing was told of {'.'.join(name)}, which has its name now"))
+            return
+        self._add(row, called=-1)
+        nth = len(self.found)
+        self.names[-1] = self.names[-1]._replace(since=nth)
+        self.names.append(Called(name, until=nth))
+
+    def _does(self, row: Row, action: Action) -> None:
+        name = self.names[-1].name
+        if action.kind == "empty_database":
+            # Where the name of a table is not told with its database, its rows tell whether it was there.
+            whole = (*action.name, name[-1])
+            if _is_same_name(whole, name) and (len(name) > 1 or self.has_rows(replace(self.table, name=whole))):
+                self._add(row, empties=True)
+        elif action.kind != "rename_table" and _is_same_name(_whole(action.name, row), name):
+            match action.kind:
+                case "empty":
+                    self._add(row, empties=True)
+                case "add" | "drop":
+                    self._add(row, told={_column(self.mirror, action.column): action.default})
+                case "rename":
+                    column, to = _column(self.mirror, action.column), _column(self.mirror, action.to[0])
+                    if column != to:
+                        self._add(row, renamed={column: to})
+                case "lost":
+                    self.notes.append(_note(row, action.why))
+
+
+def _name_before(now: tuple[str, ...], moves: list[tuple[tuple[str, ...], tuple[str, ...]]]) -> tuple[str, ...] | None:
+    """The name that a table had before names were changed, one after the other; None if it had this one, or was not
+    there.
+
+    >>> _name_before(("a",), [(("a",), ("old",)), (("new",), ("a",))])
+    ('new',)
+    """
+    name = now
+    for old, new in reversed(moves):
+        if _is_same_name(new, name):
+            name = old
+    return name if not _is_same_name(name, now) else None
+
+
+def _each_once(rows: Iterable[Row]) -> Iterator[Row]:
+    """The statements as they came, without those that are told again: with the same numbers, or the same time."""
+    seen: set[tuple[Any, ...]] = set()
+    for row in _as_they_came(rows):
+        words = tuple(
+            row[name] for name in ("source", "op", "statement", "tenant", "db_name", "schema_name", "table_name")
+        )
+        when = (row["generation"], row["numbered_in"], _position(row) or row["at"])
+        if row["op"] == "load" or when[-1] is None or (words, when) not in seen:
+            yield row
+        seen.add((words, when))
+
+
+def _as_they_came(rows: Iterable[Row]) -> list[Row]:
+    """Within a log in its order, between logs by when they were sent."""
+    out: list[Row] = []
+    logs = sorted(rows, key=lambda row: (row["source"], row["log"] or "", row["arrival"]))
+    for _, of_log in groupby(logs, key=lambda row: (row["source"], row["log"])):
+        latest = -1
+        for row in of_log:
+            latest = max(latest, -1 if row["sent_at"] is None else row["sent_at"])
+            out.append({**row, "told_at": latest})
+    return sorted(out, key=lambda row: (row["told_at"], row["arrival"], row["log"] or ""))
+
+
+def _in_order(rows: Iterable[Row]) -> list[Row]:
+    """Statements, which are given as they came: where all between two are numbered in one log, by their numbers."""
+    out: list[Row] = []
+    for _, load in groupby(sorted(rows, key=_load), key=_load):
+        for _, stretch in groupby(load, key=lambda row: row["numbered_in"]):
+            out += sorted(stretch, key=_position)
+    return out
+
+
+def _load(row: Row) -> tuple[str, int]:
+    return row["source"], row["generation"]
+
+
+def _position(row: Row) -> tuple[int, ...]:
+    return tuple(int(number) for number in row["position"] or ())
+
+
+def _actions(row: Row) -> tuple[Action, ...]:
+    """What a statement does."""
+    told = _by_op(row)
+    if not row["statement"]:
+        return told
+    try:
+        return actions(row["statement"])
+    except Unreadable:
+        return told or (Action("lost", (row["table_name"] or "",), why="it cannot be read"),)
+
+
+def _by_op(row: Row) -> tuple[Action, ...]:
+    """What a message says without its statement."""
+    name = (row["table_name"],) if row["table_name"] else ()
+    if row["op"] in ("truncate", "drop"):
+        return (
+            Action("empty", name) if name else Action("empty_database", (row["schema_name"] or row["db_name"] or "",)),
+        )
+    return (Action("lost", name, why="it is told without its statement"),) if row["op"] == "rename" and name else ()
+
+
+def _whole(name: tuple[str, ...], row: Row) -> tuple[str, ...]:
+    """A name with the database that it has in its message, if it names none."""
+    others = [row[part] for part in ("tenant", "db_name", "schema_name") if row[part]]
+    return (*others[: max(0, len(others) + 1 - len(name))], *name)
+
+
+def _is_same_name(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two names are the same, as far as both tell."""
+    return all(_is_same(part, of_other) for part, of_other in zip(reversed(one), reversed(other)))
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one.strip().lower() == other.strip().lower()
+
+
+def _column(mirror: Mirror, name: str) -> str:
+    """The column of a mirror that is sent under a name; other names as they are."""
+    for column in mirror.columns:
+        if name.lower() in (column.name.lower(), *(one.lower() for one in column.sent_as)):
+            return column.name
+    return name
+
+
+def _note(row: Row, why: str) -> str:
+    text = " ".join((row["statement"] or row["op"]).split())
+    shown = f"{text[:100]}..." if len(text) > 100 else text
+    return f"a statement cannot be followed ({why}): {shown}, batch {row['batch']} of {row['source']}"

@@ -1,0 +1,115 @@
+"""What statements do (runner/project/ddl.py), and what becomes of a mirror's table by them, in their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runner.project.ddl import Unreadable, actions
+from runner.project.mirror import Called, Mirror, MirrorColumn, MirroredTable
+from runner.run.statements import Followed, followed
+from tests import pages
+
+CASES: list[dict[str, Any]] = pages.table("ddl")
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["sql"] for case in CASES])
+def test_what_a_statement_does(case: dict[str, Any]) -> None:
+    if case["does"] == "unreadable":
+        with pytest.raises(Unreadable):
+            actions(case["sql"])
+        return
+    found = []
+    for one in actions(case["sql"]):
+        what = {"rename_table": ".".join(one.to), "rename": ".".join(one.to), "add": one.default, "drop": None}
+        words = [one.kind, ".".join(one.name)]
+        words += [one.column] if one.column or one.kind == "rename_table" else []
+        found.append([*words, what[one.kind]] if one.kind in what else words)
+    assert found == case["does"]
+
+
+class Source:
+    """As much of a source as statements need."""
+
+    name, model, generation = "shop", "shop_to_changelog", 0
+
+
+def read(*told: Any, table: tuple[str, ...] = ("db", "a"), known: tuple[str, ...] = ("a", "a_new")) -> Followed:
+    """What statements of one log did; each is given as its text, or with what else its row says."""
+    rows = [
+        {
+            "source": "shop", "batch": n, "op": "other", "statement": one[0] if isinstance(one, tuple) else one,
+            "tenant": None, "db_name": "db", "schema_name": None, "table_name": "a", "generation": 0, "position": [],
+            "numbered_in": None, "sent_at": n, "log": "f", "arrival": [n], "at": n * 1000, "happened_at": n * 1000,
+            **(one[1] if isinstance(one, tuple) else {}),
+        }
+        for n, one in enumerate(told)
+    ]  # fmt: skip
+    columns = (MirrorColumn("id", "int"), MirrorColumn("s", "string", ("text",)))
+    mirror = Mirror("a", (MirroredTable(Source, table),), ("id",), columns)  # type: ignore[arg-type]
+    return followed(mirror, rows, lambda one: one.name[-1] in known)
+
+
+def shown(found: Followed) -> list[Any]:
+    """The batch of each effect, and what it does."""
+    return [
+        (one.batch, "empties" if one.empties else dict(one.told) or dict(one.renamed) or "another name")
+        for one in found.effects
+    ]
+
+
+def test_effects_are_those_on_the_table() -> None:
+    found = read(
+        "truncate b", "truncate A", "drop table x, db.a", "truncate other.a", "alter table a add s int default 1"
+    )
+    assert shown(found) == [(1, "empties"), (2, "empties"), (4, {"s": "1"})]
+    assert shown(read("drop database db", "drop database other")) == [(0, "empties")]
+    # A name without a database: the rows of the table tell where it is.
+    assert shown(read("drop database db", table=("a",))) == [(0, "empties")]
+    assert shown(read("drop database db", table=("a",), known=())) == []
+    # Columns have the names that the mirror has.
+    assert shown(read("alter table a rename column text to n")) == [(0, {"s": "n"})]
+    assert shown(read("alter table a rename column text to s")) == []
+
+
+def test_without_its_statement_the_op_of_a_message_counts() -> None:
+    emptied = (None, {"op": "truncate"})
+    database = (None, {"op": "drop", "table_name": None})
+    unreadable = ("drop table", {"op": "drop"})
+    assert shown(read(emptied, database, unreadable, (None, {"op": "alter"}))) == [(n, "empties") for n in range(3)]
+    assert "is told without its statement" in read((None, {"op": "rename"})).notes[0]
+
+
+def test_a_statement_that_comes_twice_counts_once() -> None:
+    again = {"at": 5, "batch": 7}
+    assert shown(read(("truncate a", {"at": 5}), ("truncate a", again))) == [(0, "empties")]
+    assert shown(read("truncate a", "truncate a")) == [(0, "empties"), (1, "empties")]
+    numbered = {"position": ["12"], "numbered_in": ""}
+    assert shown(read(("truncate a", numbered), ("truncate a", numbered))) == [(0, "empties")]
+
+
+def test_numbers_give_the_order_in_one_log() -> None:
+    numbers = [("truncate a", 30, "x"), ("alter table a add s int", 20, "x"), ("truncate a", 5, "y")]
+    told = [(text, {"position": [str(n)], "numbered_in": log}) for text, n, log in numbers]
+    assert shown(read(*told)) == [(1, {"s": None}), (0, "empties"), (2, "empties")]
+
+
+def test_rows_go_with_the_name() -> None:
+    found = read("truncate a_new", "truncate a", "rename table a to a_old, a_new to a", "truncate a_new", "truncate a")
+    assert shown(found) == [(0, "empties"), (2, "another name"), (4, "empties")]
+    assert [one.called for one in found.effects] == [1, -1, 0]
+    (table,) = found.mirror.tables
+    assert table.names == (Called(("db", "a"), since=2), Called(("db", "a_new"), until=2))
+    # Of the table that has its name now nothing was told.
+    found = read("rename table a to a_old, a_new to a", known=("a",))
+    assert shown(found) == [] and not found.mirror.was_renamed and "nothing was told of db.a_new" in found.notes[0]
+    # It has no name any more.
+    assert shown(read("alter table a rename to b")) == [(0, "empties")]
+
+
+def test_what_cannot_be_followed_is_said() -> None:
+    found = read("alter table a truncate partition p", "alter table b truncate partition p", "alter table a add x")
+    assert found.notes == (
+        "a statement cannot be followed (truncate partition): alter table a truncate partition p, batch 0 of shop",
+    )

@@ -1,0 +1,116 @@
+"""What people met with loads, statements and failovers (tests/mirrors/cases.yml): each mirror is the table as its
+database had it, in one run and in several.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import yaml
+
+from tests import lives
+from tests.landed import Project
+from tests.topic_records import Record, record, write_topic
+
+pytestmark = pytest.mark.usefixtures("spark", "interpreted")
+BY_HAND = Path(__file__).parent / "mirrors"
+CASES: dict[str, dict[str, Any]] = yaml.safe_load((BY_HAND / "cases.yml").read_text())
+IN_SEVERAL_RUNS = ("dbz_second_snapshot", "dbz_failover", "qlik_reload_named", "canal_drop_two")
+WITH_HISTORY = ("dbz_second_snapshot", "dms_reload")
+TARGETS = lives.PROJECT[: lives.PROJECT.index("sources:")]
+
+
+def messages_of(case: str) -> list[Any]:
+    """The messages of a case: records of a topic, or texts."""
+    lines = (BY_HAND / "cases").glob(f"{case}.*")
+    (path,) = lines
+    texts = path.read_text().splitlines()
+    if ".records." not in path.name:
+        return texts
+    told = map(json.loads, texts)
+    return [record(one["key"], one["value"], one["topic"]) for one in told]
+
+
+def name_of(case: str, table: str) -> str:
+    return f"{case}__{table.split('.')[-1]}".lower()
+
+
+def project_of(folder: Path, storage: str, cases: Sequence[str]) -> Project:
+    sources = [
+        {
+            "name": case,
+            "format": told["format"],
+            ("table" if isinstance(messages_of(case)[0], Record) else "files"): f"in/{case}",
+        }
+        for case, told in ((case, CASES[case]) for case in cases)
+    ]
+    mirrors = [
+        {
+            "name": name_of(case, table),
+            "of": {"source": case, "table": table},
+            "key": ["id"],
+            "columns": {"id": "int", "s": "string"},
+            "history": case in WITH_HISTORY,
+            "data_tests": ["mirrored"],
+        }
+        for case in cases
+        for table in CASES[case]["tables"]
+    ]
+    told = {**yaml.safe_load(TARGETS.format(storage=storage)), "sources": sources}
+    return Project(
+        folder, {"project.yml": yaml.safe_dump(told), "models/mirrors.yml": yaml.safe_dump({"mirrors": mirrors})}
+    )
+
+
+def write(project: Project, case: str, number: int, start: int, end: int) -> None:
+    """One more file of a source, with some of its messages."""
+    told = messages_of(case)
+    if isinstance(told[0], Record):
+        (project / f"in/{case}").mkdir(parents=True, exist_ok=True)
+        write_topic(told[start:end], project / f"in/{case}/{number}.parquet", 95 + start)
+    else:
+        project.write({f"in/{case}/{number}.jsonl": "\n".join(told[start:end])})
+
+
+def check(project: Project, cases: Sequence[str]) -> None:
+    found = {
+        (case, table): [
+            [*row.values()] for row in project.rows(f"select id, s from {name_of(case, table)} order by id")
+        ]
+        for case in cases
+        for table in CASES[case]["tables"]
+    }
+    assert found == {(case, table): rows for case in cases for table, rows in CASES[case]["tables"].items()}
+    project.ok("test", "--data", "-s", "mirrored_*")
+
+
+def test_in_one_run(tmp_path: Path) -> None:
+    project = project_of(tmp_path, "parquet", tuple(CASES))
+    for case in CASES:
+        write(project, case, 0, 0, len(messages_of(case)))
+    project.ok("run")
+    check(project, tuple(CASES))
+
+
+@pytest.mark.parametrize(
+    ("storage", "cases"),
+    [
+        ("delta", IN_SEVERAL_RUNS),
+        pytest.param("delta", tuple(CASES), marks=pytest.mark.soak),
+        pytest.param("iceberg", tuple(CASES), marks=pytest.mark.soak),
+    ],
+)
+def test_in_several_runs(tmp_path: Path, storage: str, cases: tuple[str, ...]) -> None:
+    project, chance, runs = project_of(tmp_path, storage, cases), Random(storage), 2
+    ends = {case: sorted(chance.randint(1, len(messages_of(case)) - 1) for _ in range(runs - 1)) for case in cases}
+    for run in range(runs):
+        for case in cases:
+            bounds = [0, *ends[case], len(messages_of(case))]
+            write(project, case, run, bounds[run], bounds[run + 1])
+        project.ok("run", "--exclude", "changelog ddl_events control_events dead_letters freshness freshness_by_table")
+    check(project, cases)
