@@ -157,11 +157,6 @@ union all
 cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(value) }}{{ ', ' if not loop.last }}{% endfor %}) as map<string,string>)
 {%- endmacro -%}
 
-{#- How many entries are before those of a table's source: several tables of one source are parts of one, of which each is emptied by itself. -#}
-{%- macro sources_before(mirror, table) -%}
-{{- (mirror.tables | map(attribute='source.name') | list).index(table.source.name) -}}
-{%- endmacro -%}
-
 {#- What has messages in one order: a partition of a topic, or a file. -#}
 {%- macro log_of_origin() -%} coalesce(concat(origin.topic, '/', origin.partition), origin.file) {%- endmacro -%}
 {%- macro written_at() -%} coalesce(produced_at, origin.timestamp) {%- endmacro -%}

@@ -87,6 +87,11 @@ class Tokenizer(tokens.Tokenizer):
     COMMANDS: ClassVar[set[TokenType]] = set()
 
 
+def _unquoted(token: Token) -> str:
+    """A word in capitals; empty for a quoted one."""
+    return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.upper()
+
+
 class Words:
     """The words of one statement, read from left to right."""
 
@@ -98,9 +103,7 @@ class Words:
     def next(self, number: int = 0) -> str:
         """The word ahead in capitals; empty for a quoted one, and at the end."""
         index = self.at + number
-        if index >= len(self.tokens) or self.tokens[index].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
-            return ""
-        return self.tokens[index].text.upper()
+        return _unquoted(self.tokens[index]) if index < len(self.tokens) else ""
 
     def takes(self, *words: str) -> bool:
         """Whether these words are ahead; then they are passed."""
@@ -145,7 +148,7 @@ class Words:
         part: list[Token] = []
         depth = 0
         for token in self.tokens[self.at :]:
-            text = token.text if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) else ""
+            text = _unquoted(token)
             depth += {"(": 1, ")": -1}.get(text, 0)
             if text == "," and depth == 0:
                 yield Words(part)
@@ -266,7 +269,7 @@ class Words:
             if self.next() in ("AS", "GENERATED", "AUTO_INCREMENT", "IDENTITY") or "SERIAL" in kind:
                 return Action("lost", name, column, why=f"the column {column} has values that the database makes")
             if self.takes("DEFAULT"):
-                return self._default(name, column, kind, definition)
+                return self._default(name, column, definition)
             if self.next() == "(":
                 self.group()
             else:
@@ -284,7 +287,7 @@ class Words:
             return Action("add", name, column, default="0")
         return Action("lost", name, column, why=f"the column {column} has a default that nothing tells")
 
-    def _default(self, name: tuple[str, ...], column: str, kind: str, definition: int) -> Action:
+    def _default(self, name: tuple[str, ...], column: str, definition: int) -> Action:
         """With a constant as its default, what all rows have then."""
         value, rest = self._constant()
         self.at = rest
