@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests import lives
 from tests.landed import Project
+from tests.storages import TARGETS
 from tests.topic_records import Record, record, write_topic
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
@@ -22,13 +22,11 @@ BY_HAND = Path(__file__).parent / "mirrors"
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((BY_HAND / "cases.yml").read_text())
 IN_SEVERAL_RUNS = ("dbz_second_snapshot", "dbz_failover", "qlik_reload_named", "canal_drop_two")
 WITH_HISTORY = ("dbz_second_snapshot", "dms_reload")
-TARGETS = lives.PROJECT[: lives.PROJECT.index("sources:")]
 
 
 def messages_of(case: str) -> list[Any]:
     """The messages of a case: records of a topic, or texts."""
-    lines = (BY_HAND / "cases").glob(f"{case}.*")
-    (path,) = lines
+    (path,) = (BY_HAND / "cases").glob(f"{case}.*")
     texts = path.read_text().splitlines()
     if ".records." not in path.name:
         return texts
@@ -44,10 +42,10 @@ def project_of(folder: Path, storage: str, cases: Sequence[str]) -> Project:
     sources = [
         {
             "name": case,
-            "format": told["format"],
+            "format": CASES[case]["format"],
             ("table" if isinstance(messages_of(case)[0], Record) else "files"): f"in/{case}",
         }
-        for case, told in ((case, CASES[case]) for case in cases)
+        for case in cases
     ]
     mirrors = [
         {
@@ -61,7 +59,7 @@ def project_of(folder: Path, storage: str, cases: Sequence[str]) -> Project:
         for case in cases
         for table in CASES[case]["tables"]
     ]
-    told = {**yaml.safe_load(TARGETS.format(storage=storage)), "sources": sources}
+    told = {**yaml.safe_load(TARGETS), "target": storage, "sources": sources}
     return Project(
         folder, {"project.yml": yaml.safe_dump(told), "models/mirrors.yml": yaml.safe_dump({"mirrors": mirrors})}
     )

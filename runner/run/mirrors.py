@@ -86,14 +86,10 @@ class Mirrors:
         if found_mirror is not new:
             self._check_whole(query)
             return self._built(query, until, (), progress)
-        if found["with_key"]:
-            found |= self._remembered(query, found)
-            found["statements"] = bool(statements.effects)
-            with progress.writing(until):
+        with progress.writing(until):
+            if found["with_key"]:
+                found |= {**self._remembered(query, found), "statements": bool(statements.effects)}
                 Increment(self.tables, query, new, found, lambda: self._check_whole(query)).apply()
-        else:
-            with progress.writing(until):
-                pass
         return self.tables.count(name), (*notes, *statements.notes) if query.shows == "state" else ()
 
     def _is_new(self, mirror: Mirror, effect: Effect, since: Positions) -> bool:
