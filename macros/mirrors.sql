@@ -7,9 +7,13 @@
 
 -- The rows that are there, typed.
 typed as (
-  select newest, in_parts, told, {{ typed_row(mirror, 'row_key') }} as row
+  select newest, in_parts, told, unlisted, {{ typed_row(mirror, 'row_key') }} as row
   from known
+  {%- if mirror.without_key == 'count' %}
+  lateral view explode(if(copies > 0, sequence(1, copies), array())) as copy
+  {%- else %}
   where not newest.removes
+  {%- endif %}
 )
 
 select
@@ -21,6 +25,7 @@ from typed
 {#- `found` are the findings of these changes: the query is without what none of them needs. Until a change tells parts of a row, the newest one tells all
     of it. -#}
 {%- macro known_of(mirror, share=1, found={}) -%}
+{%- set is_image = 'is_whole and not removes' if mirror.without_key == 'count' else 'is_whole' -%}
 with
 {{ changes_of(mirror, share, found) }},
 
@@ -31,8 +36,12 @@ known as (
     max_by(struct(place, source, changed_at, removes), place) as newest,
     min_by(place, arrived) as first_arrived,
     min(if(numbered_in is null, changed_at, null)) as goes_back_to,
+    {%- if mirror.without_key == 'count' %}
+    sum(copies) as copies,
+    {%- endif %}
     {%- if found and not found.has_parts and not found.statements %}
-    max_by(told, place) as told,
+    max_by(told, place){{ ' filter (where not removes)' if mirror.without_key == 'count' }} as told,
+    {% if mirror.lists_columns %}max_by(unlisted, place){% else %}cast(null as array<string>){% endif %} as unlisted,
     false as in_parts
     {%- else %}
     max(place) filter (where is_whole) as newest_whole,
@@ -40,12 +49,13 @@ known as (
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
+    if(bool_or(is_whole), {% if mirror.lists_columns %}max_by(unlisted, place) filter (where is_whole){% else %}null{% endif %}, {{ other_columns(mirror) }}) as unlisted,
     {%- if has_statements(found) %}
-    {{ told_and_rewritten('max_by(struct(told, later), place) filter (where is_whole)', 'max(place) filter (where is_whole)', 'collect_list(struct(place, told, later)) filter (where not is_whole)', 'any_value(effects)') }} as told
+    {{ told_and_rewritten('max_by(struct(told, later), place) filter (where ' ~ is_image ~ ')', 'max(place) filter (where ' ~ is_image ~ ')', 'collect_list(struct(place, told, later)) filter (where not is_whole)', 'any_value(effects)') }} as told
     {%- else %}
     known_columns(
-      max_by(told, place) filter (where is_whole),
-      max(place) filter (where is_whole),
+      max_by(told, place) filter (where {{ is_image }}),
+      max(place) filter (where {{ is_image }}),
       collect_list(struct(place, told)) filter (where not is_whole)) as told
     {%- endif %}
     {%- endif %}
@@ -61,7 +71,19 @@ known as (
 {%- macro has_statements(found) -%} {{ 'yes' if not found or found.statements }} {%- endmacro -%}
 
 {%- macro shown_state(mirror, over='') -%}
-{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place as _seq', 'newest.source as _source', 'in_parts as _in_parts', unfit(mirror, over) ~ ' as _unfit']) }}
+{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place as _seq', 'newest.source as _source', 'in_parts as _in_parts', untold(mirror, over) ~ ' as _untold', unfit(mirror, over) ~ ' as _unfit']) }}
+{%- endmacro -%}
+
+{#- The columns that the table has and of which nobody knows what the row has. -#}
+{%- macro untold(mirror, over='') -%}
+{%- if over -%} untold_columns(if({{ over }}, coalesce(own_row._untold, array()), unlisted), told)
+{%- else -%} untold_columns(unlisted, told)
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The columns that a row may be without: not those of the key, and not those of which a default is known. -#}
+{%- macro other_columns(mirror) -%}
+cast(array({% for column in mirror.columns if column.name not in mirror.key and not column.has_default %}{{ text(column.name) }}{{ ', ' if not loop.last }}{% endfor %}) as array<string>)
 {%- endmacro -%}
 
 {#- What must be looked at before a mirror is built: one row with the columns that it does not have, whatever the case of their letters, how many changes do
@@ -91,7 +113,7 @@ select
 from (
   select
     array_sort(array_distinct(flatten(collect_set(map_keys(coalesce(after, before)))))) as columns,
-    {% if mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key,
+    {% if rejects_all(mirror) %}count(*){% elif mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key,
     coalesce(bool_or(not ({{ tells_whole_row() }})), false) as tells_parts,
     count_if(numbered_in is null) as without_numbers, min(numbered_in) as first_log, max(numbered_in) as last_log
     {%- if is_to_take_in %},
@@ -150,6 +172,17 @@ union all
 {{ no_rows({'nth': 'int', 'rank': 'int', 'called': 'int', 'earlier': 'int', 'generation': 'int', 'position': 'array<decimal(38,0)>', 'numbered_in': 'string', 'sent_at': 'timestamp', 'log': 'string', 'arrival': 'array<bigint>', 'at': 'timestamp', 'happened_at': 'timestamp', 'empties': 'boolean', 'told': 'map<string,string>', 'renamed': 'map<string,string>'}) }}
 {%- endfor %}
 {%- endmacro -%}
+{#- The statements about the table of a mirror that cannot be followed: a view. -#}
+{%- macro lost_statements(lost) -%}
+{%- for one in lost %}
+select {{ text(one.source) }} as source, {{ one.batch }} as batch, {{ text(one.statement) }} as statement, {{ text(one.why) }} as why, {{ given_instant(one.at) }} as at
+{%- if not loop.last %}
+union all
+{%- endif %}
+{%- else %}
+{{ no_rows({'source': 'string', 'batch': 'bigint', 'statement': 'string', 'why': 'string', 'at': 'timestamp'}) }}
+{%- endfor %}
+{%- endmacro -%}
 {%- macro numbers(position) -%} cast(array({{ position | join(', ') }}) as array<decimal(38,0)>) {%- endmacro -%}
 {%- macro given_text(value) -%} {{ 'cast(null as string)' if value is none else text(value) }} {%- endmacro -%}
 {%- macro given_instant(value) -%} {{ 'cast(null as timestamp)' if value is none else 'timestamp_micros(' ~ value ~ ')' }} {%- endmacro -%}
@@ -162,6 +195,9 @@ cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(v
 {%- macro written_at() -%} coalesce(produced_at, origin.timestamp) {%- endmacro -%}
 {#- In which log the numbers of a message count; null if it has none. -#}
 {%- macro numbered_in(format={}) -%} if(size(seq.position) = 0, null, {{ "coalesce(meta['log'], '')" if not format or 'log' in format.meta else "''" }}) {%- endmacro -%}
+
+{#- Whether no change has a row, since nobody knows which. -#}
+{%- macro rejects_all(mirror) -%} {{ 'yes' if not mirror.key and mirror.without_key == 'reject' }} {%- endmacro -%}
 
 {%- macro tells_key(mirror, row_key='key_after') -%}
 {% for column in mirror.key %}{{ row_key }}.{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
@@ -180,6 +216,8 @@ cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(v
 -- The changes of the table, with the names that its columns have here.
 sent as (
   select rank, source, batch, op, seq, numbered_in, sent_at, log{{ ', called, called_since, called_until' if mirror.was_renamed }}, event_time, produced_at, valid_from, after_image,
+    {% if mirror.lists_columns %}array_except({{ other_columns(mirror) }}, map_keys(named_as(types, names))) as unlisted,
+    {% endif -%}
     transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     {% for image in ['key', 'old_key', 'before', 'after'] %}named_as({{ image }}, names) as {{ image }}{{ ', ' if not loop.last }}{% endfor %}
   from (
@@ -221,6 +259,12 @@ told_changes as (
     source, op, event_time as changed_at, valid_from, removes,
     if(removes, key_before, key_after) as row_key,
     removes or {{ tells_whole_row() }} as is_whole,
+    {%- if mirror.without_key == 'count' %}
+    case when removes then -1 when op = 'update' and not moved then 0 else 1 end as copies,
+    {%- endif %}
+    {%- if mirror.lists_columns %}
+    unlisted,
+    {%- endif %}
     case
       when removes then map()
       when moved then map_concat(coalesce(before, map()), after)
@@ -301,7 +345,7 @@ told_once as (
   select * from (
     select *,
       row_number() over (
-        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)), if(is_load_of_time, produced_at, null) order by arrived) as times_told,
+        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)){{ ', row_index' if not mirror.key }}, if(is_load_of_time, produced_at, null) order by arrived) as times_told,
       changed_at < max(changed_at) over (partition by row_key, load order by arrived rows between unbounded preceding and 1 preceding) as goes_back
     from came
   )
@@ -405,7 +449,7 @@ table_name = {{ text(parts[-1]) }}
 struct({% for column in mirror.key %}{{ typed(sent_key_after(column), type_of(mirror, column)) }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}) as key_after,
     struct({% for column in mirror.key %}coalesce({{ typed(sent_key_before(column), type_of(mirror, column)) }}, key_after.{{ name(column) }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}) as key_before,
     op = 'update' and key_before <> key_after as moved
-{%- elif mirror.without_key == 'whole_row' -%}
+{%- elif mirror.without_key in ('whole_row', 'count') -%}
 struct(key_text({{ declared_part(mirror, 'if(op = \'delete\', before, after)') }}) as row) as key_after,
     struct(key_text({{ declared_part(mirror, 'before') }}) as row) as key_before,
     op = 'update' and coalesce(key_before <> key_after, false) as moved
@@ -420,6 +464,7 @@ map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name'
 
 {%- macro has_key(mirror) -%}
 {%- if mirror.without_key == 'append' -%} op <> 'delete'
+{%- elif rejects_all(mirror) -%} false
 {%- else -%}
 {% for column in (mirror.key or ['row']) %}if(removes, key_before, key_after).{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
 {%- endif -%}
@@ -433,12 +478,18 @@ map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name'
 {%- macro typed_row(mirror, key, over='') -%}
 {%- set parts = [] -%}
 {%- for column in mirror.columns -%}
-{%- set value = key ~ '.' ~ name(column.name) if column.name in mirror.key else typed('told[' ~ text(column.name) ~ ']', column.type) -%}
+{%- set value = key ~ '.' ~ name(column.name) if column.name in mirror.key else typed(told_value(column), column.type) -%}
 {%- set value = 'if(' ~ over ~ ' and not map_contains_key(told, ' ~ text(column.name) ~ '), own_row.' ~ name(column.name) ~ ', ' ~ value ~ ')' if over and column.name not in mirror.key else value -%}
 {%- do parts.append(value ~ ' as ' ~ name(column.name)) -%}
 {%- endfor -%}
 struct(
     {{ parts | in_lines(4) }})
+{%- endmacro -%}
+
+{#- The text that is known of a column. -#}
+{%- macro told_value(column) -%}
+{%- set told -%} told[{{ text(column.name) }}] {%- endset -%}
+{%- if column.default is not none -%} if(map_contains_key(told, {{ text(column.name) }}), {{ told }}, {{ text(column.default) }}) {%- else -%} {{ told }} {%- endif -%}
 {%- endmacro -%}
 
 {#- The columns of a mirror: those of the table, then those that all mirrors have. -#}
@@ -634,7 +685,8 @@ select
   count(*) as changes,
   count_if(key is null) as without_key,
   count_if(op = 'update' and after_image in ('partial', 'key', 'patch')) as partial,
-  max_by(map_keys(key), struct(batch, seq)) filter (where key is not null) as key_columns
+  max_by(map_keys(key), struct(batch, seq)) filter (where key is not null) as key_columns,
+  max_by(map_keys(types), struct(batch, seq)) filter (where types is not null) as listed
 from {{ name(changelog) }}
 where {{ changes_seen(source, table) }}
 group by all

@@ -101,7 +101,15 @@ select * from {{ model }} where not coalesce({{ expression }}, false)
 {%- macro test_fits(model, mirror) -%}
 {%- set keys = mirror.key | map('name') | list -%}
 select {% for column in keys %}{{ column }}, {% endfor %}unfit_column, unfit_value from {{ model }} lateral view explode(_unfit) as unfit_column, unfit_value
-{%- if keys %}
+{%- if rejects_all(mirror) %}
+union all
+select 'no key', 'of ' || count(*) || ' changes' from (
+  with
+  {{ told_of(mirror) | indent(2) }}
+  select * from sent
+)
+having count(*) > 0
+{%- elif keys %}
 union all
 select {% for column in keys %}key_after.{{ column }}, {% endfor %}part.column, part.value
 from (
@@ -116,6 +124,21 @@ lateral view explode(filter(array(
   struct({{ text(column) }} as column, {{ sent_key_after(column) }} as value, key_after.{{ name(column) }} is null as is_unfit){{ ',' if not loop.last }}
   {%- endfor %}), one -> one.is_unfit)) as part
 {%- endif %}
+{%- endmacro -%}
+
+{#- What a mirror may be wrong in, since it cannot be known: statements that cannot be followed, with the number of rows that were told before them, and columns
+    of which no change tells what some rows have. -#}
+{%- macro test_followed(model, mirror) -%}
+select 'statement' as lost, lost.statement as what, lost.why, lost.source, lost.batch, count(*) as rows
+from {{ name(mirror.name ~ '__lost') }} as lost
+join {{ model }} as own on lost.at is null or own._changed_at is null or own._changed_at <= lost.at or own._in_parts
+group by all
+union all
+select 'column', untold, 'no change tells what these rows have', null, null, rows
+from (select untold, count(*) as rows from {{ model }} lateral view explode(_untold) as untold group by untold)
+-- Not columns that the table has no more: the newest row does not have them either.
+where not array_contains((select coalesce(max_by(_untold, _seq), array()) from {{ model }}), untold)
+order by all
 {%- endmacro -%}
 
 {#- The rows of a mirror that its changes do not make, and those that they make and it does not have. Of a mirror with a key, `share` is the part of all keys
@@ -144,7 +167,7 @@ order by {% for column in mirror.columns if column.name in mirror.key %}{{ name(
 
 {#- The columns of a mirror, in a form in which rows can be compared. -#}
 {%- macro columns_compared(query) -%}
-{%- set own = ['valid_from', 'valid_to', 'is_current', 'op'] if query.shows == 'history' else ['_in_parts'] -%}
+{%- set own = ['valid_from', 'valid_to', 'is_current', 'op'] if query.shows == 'history' else ['_in_parts', '_untold'] -%}
 {{ ((query.mirror.columns | map(attribute='name') | list) + own + ['_changed_at', '_source']) | map('name') | join(', ') }}, array_sort(map_entries(_unfit)) as _unfit
 {%- endmacro -%}
 

@@ -55,7 +55,7 @@ map_from_entries(transform(filter({{ list }}, t -> {% if plan.spec.drop %}not co
 
 {%- macro type_in_object(place) -%}
 {%- set type -%} {%- call(one) first_of(place.members) -%} t.{{ name(one) }} {%- endcall -%} {%- endset -%}
-{%- if place.params -%} concat({{ type }}, coalesce(concat('(', t{{ member(place.params) }}, ')'), ''))
+{%- if place.params -%} concat({{ type }}, {% if place.params | length == 1 %}coalesce(concat('(', t{{ member(place.params[0]) }}, ')'), ''){% else %}if({% for path in place.params %}t{{ member(path) }} is null{{ ' and ' if not loop.last }}{% endfor %}, '', concat('(', concat_ws(',', {% for path in place.params %}t{{ member(path) }}{{ ', ' if not loop.last }}{% endfor %}), ')')){% endif %})
 {%- elif place.flags -%}
 concat({{ type }}{% for bit, word in place.flags %}, if(getbit(try_cast(t.{{ name(place.flag) }} as bigint), {{ bit }}) = 1, {{ text(' ' ~ word) }}, ''){% endfor %})
 {%- else -%} {{ type }} {%- endif -%}

@@ -313,7 +313,7 @@ def _source(args: Namespace, report: Report) -> int:
 def _mirrors(args: Namespace, report: Report) -> int:
     from runner.commands.mirrors import suggest
 
-    return suggest(MirrorsArguments(_project(args), args.source, args.table), report)
+    return suggest(MirrorsArguments(_project(args), args.source, args.table, args.apply), report)
 
 
 def _init(args: Namespace, report: Report) -> int:

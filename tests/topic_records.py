@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,16 +29,18 @@ def _json_bytes(part: Any) -> bytes | None:
     return None if part is None else json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def write_topic(records: Iterable[Record], path: Path, first: int = 95) -> None:
-    """A dump of a partition of each topic as a Parquet file. Old records are gone: offsets do not begin at 0."""
+def write_topic(records: Iterable[Record], path: Path, first: int = 95, times: Sequence[datetime] = ()) -> None:
+    """A dump of a partition of each topic as a Parquet file. Old records are gone: offsets do not begin at 0. Without
+    `times`, all records were written at one moment.
+    """
     told = list(records)
-    written = datetime(2024, 5, 1, 3, tzinfo=timezone.utc)
+    written = [datetime(2024, 5, 1, 3, tzinfo=timezone.utc)] * len(told)
     columns = {
         "key": pyarrow.array([one.key for one in told], pyarrow.binary()),
         "value": pyarrow.array([one.value for one in told], pyarrow.binary()),
         "topic": pyarrow.array([one.topic for one in told], pyarrow.string()),
         "partition": pyarrow.array([0] * len(told), pyarrow.int32()),
         "offset": pyarrow.array([number + first for number in range(len(told))], pyarrow.int64()),
-        "timestamp": pyarrow.array([written] * len(told), pyarrow.timestamp("us", tz="UTC")),
+        "timestamp": pyarrow.array(times or written, pyarrow.timestamp("us", tz="UTC")),
     }
     pyarrow.parquet.write_table(pyarrow.table(columns), path)

@@ -57,6 +57,13 @@ returns map<string,string>
 comment 'The texts of those of these columns that are not null: values that do not fit the types of their columns; null if there are none.'
 return if(exists(missing, c -> told[c] is not null), map_filter(told, (c, v) -> v is not null and coalesce(array_contains(missing, c), false)), null);
 
+create function untold_columns(
+  unlisted array<string> comment 'columns that the message with the newest image of a row does not name, or null',
+  told map<string,string> comment 'what is known of the row')
+returns array<string>
+comment 'Those of these columns of which nothing is known; null if there are none.'
+return get(filter(array(array_except(unlisted, coalesce(map_keys(told), array()))), c -> size(c) > 0), 0);
+
 create function effects_after(
   effects array<{{ effect }}> comment 'what statements did to a table',
   rank int comment 'the number of the table that a change is of, among those of a mirror',

@@ -178,11 +178,14 @@ class InferArguments:
 
 @dataclass(frozen=True)
 class MirrorsArguments:
-    """The source and the name of the tables to look at; None for all."""
+    """The source and the name of the tables to look at; None for all. `apply`: whether mirrors that are there become as
+    the data is.
+    """
 
     project: ProjectArguments
     source: str | None = None
     table: str | None = None
+    apply: bool = False
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,8 @@ def of_mirrors(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=("suggest",), help="write mirrors of the tables that have landed, for review")
     parser.add_argument("--source", metavar="NAME", help="only tables of this source (default: all)")
     parser.add_argument("--table", metavar="TABLE", help=table)
+    changes = "change mirrors that are there to what the data has"
+    parser.add_argument("--apply", action="store_true", help=changes)
 
 
 def of_completion(parser: ArgumentParser) -> None:

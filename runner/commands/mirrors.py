@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.commands.arguments import MirrorsArguments
@@ -15,12 +16,16 @@ from runner.compile.suggested_mirrors import (
     differences,
     free_name,
     suggested_yaml,
+    with_differences,
 )
 from runner.errors import RunnerError, RunnerWarning, nearest_or_all
+from runner.files import read_text
 from runner.project.inputs import Source
-from runner.project.mirror import Mirror
+from runner.project.mirror import HISTORY, Mirror
+from runner.project.mirrors import mirror_nodes
 from runner.project.nodes import Node
 from runner.report import Report
+from runner.yaml_text import yaml_of
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
@@ -43,31 +48,52 @@ def suggest(arguments: MirrorsArguments, report: Report) -> int:
     if not seen:
         hint = "runner run lands messages, and runner show -s freshness_by_table shows the tables"
         raise RunnerError("mirror-nothing", "no change of such a table has landed", hint=hint)
-    taken = set(workspace.graph.nodes)
+    taken = {name.lower() for name in workspace.graph.nodes}
     for table in seen:
-        for line in _suggested(workspace, table, sources[table.source], taken):
+        for line in _suggested(workspace, table, sources[table.source], taken, arguments.apply):
             report.payload(line)
     return 0
 
 
-def _suggested(workspace: Workspace, table: TableSeen, source: Source, taken: set[str]) -> Iterator[str]:
+def _suggested(
+    workspace: Workspace, table: TableSeen, source: Source, taken: set[str], is_to_apply: bool
+) -> Iterator[str]:
     """Writes the file of a mirror, or says what its data has that it lacks; returns the lines to print."""
-    types = source.format.types
-    mirrors = [(node.name, mirror) for node in workspace.graph.nodes.values() if (mirror := _mirror_of(node, table))]
-    for name, mirror in mirrors[:1]:
-        lines = list(differences(table, mirror, types))
-        yield f"{workspace.graph.nodes[name].path}: {'as the data is' if not lines else 'the data has'}"
-        yield from (f"  {line}" for line in lines)
+    types, root = source.format.types, workspace.project.root
+    mirrors = [(node, mirror) for node in workspace.graph.nodes.values() if (mirror := _mirror_of(node, table))]
+    for node, mirror in mirrors[:1]:
+        found = list(differences(table, mirror, types))
+        state = "as the data is" if not found else "changed to what the data has" if is_to_apply else "the data has"
+        yield f"{node.path}: {state}"
+        yield from (f"  {line}" for one in found for line in one.lines())
+        if found and is_to_apply:
+            path = root / node.path
+            _write(workspace, path, with_differences(read_text(path), mirror.name, found), mirror.name)
     if mirrors:
         return
     name = free_name(table, taken)
-    taken.add(name)
-    path = workspace.project.root / "models" / "mirrors" / f"{name}.yml"
+    path = root / "models" / "mirrors" / f"{name}.yml"
     if path.exists():
         raise RunnerError("mirror-exists", f'"{path}" exists, and has no mirror of {".".join(table.names)}')
+    try:
+        _write(workspace, path, suggested_yaml(table, name, types), name)
+    except RunnerError as error:
+        yield f"no mirror of {'.'.join(table.names)} of source {table.source}: {error.message}"
+        return
+    taken |= {name.lower(), f"{name.lower()}{HISTORY}"}
+    yield f"wrote {path.relative_to(root)}: runner build -s {name}"
+    if not table.key:
+        what = "no change of this table tells a key, and the mirror has no rows (without_key: reject)"
+        yield f"  {what}: name its key, or choose count, whole_row or append"
+
+
+def _write(workspace: Workspace, path: Path, text: str, name: str) -> None:
+    """Writes a property file, if it can be read: a mistake in it would stop every other command."""
+    for entry in yaml_of(text, path)["mirrors"].elements():
+        if entry["name"].value == name:
+            list(mirror_nodes(entry, workspace.project, str(path.relative_to(workspace.project.root))))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(suggested_yaml(table, name, types), encoding="utf-8")
-    yield f"wrote {path.relative_to(workspace.project.root)}: runner build -s {name}"
+    path.write_text(text, encoding="utf-8")
 
 
 def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:
@@ -103,9 +129,13 @@ def _tables(spark: Spark, tables: str, columns: str) -> Iterator[TableSeen]:
         by_table.setdefault((row["source"], *row["names"]), []).append(_column(row))
     for row in spark.rows(tables)[1]:
         source, names = row["source"], tuple(row["names"])
-        key, found = tuple(row["key_columns"] or ()), tuple(by_table.get((source, *names), ()))
+        key, listed = tuple(row["key_columns"] or ()), row["listed"]
+        # Not those that the table had and has no more.
+        seen = by_table.get((source, *names), ())
+        found = tuple(one for one in seen if listed is None or one.name in listed)
+        gone = tuple(one.name for one in seen if one not in found)
         if names:
-            yield TableSeen(source, names, row["changes"], key, row["without_key"], row["partial"], found)
+            yield TableSeen(source, names, row["changes"], key, row["without_key"], row["partial"], found, gone)
 
 
 def _column(row: dict[str, Any]) -> ColumnSeen:

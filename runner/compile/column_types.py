@@ -24,7 +24,7 @@ class TypesPlace:
     form: str
     name: str | None
     members: tuple[str, ...]
-    params: FieldPath | None
+    params: tuple[FieldPath, ...]
     names: FieldPath | None
     chosen: ChosenList | None
     flag: str | None

@@ -102,8 +102,8 @@ def _column_object(path: FieldPath, spec: Format) -> Tree:
 def _entry(types: Types) -> Tree:
     """What is read of an object that names the type of a column."""
     tree: Tree = {member: TEXT for member in (types.name, *types.value, types.flag) if member}
-    if types.params:
-        plant(tree, types.params, TEXT)
+    for path in types.params:
+        plant(tree, path, TEXT)
     return tree
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
+from typing import Any
+
+import yaml
 
 from runner.compile.readers import bare_type
-from runner.project.mirror import Mirror
-from runner.project.mirrors import MOST_DIGITS
-from runner.spec.words import Types
+from runner.project.mirror import HISTORY, Mirror, MirrorColumn
+from runner.project.mirrors import MOST_DIGITS, taken_columns
+from runner.spec.words import Types, TypeTable
 
 # Class of a column's type in its database -> the types to try, the first that takes all values wins. Any takes texts.
 TYPES_OF_CLASSES = {
@@ -29,11 +33,43 @@ TYPES_OF_CLASSES = {
 }
 # The types of which it is counted how many values do not fit.
 TRIED = ("bigint", "double", "boolean", "date", "timestamp_ntz", "timestamp", "binary")
+# The digits of decimal types without any in brackets, by their names; of others nobody knows them.
+DIGITS_OF_NAMES = {
+    "integer": (38, 0),
+    "int": (38, 0),
+    "smallint": (38, 0),
+    "money": (19, 4),
+    "smallmoney": (10, 4),
+}
+# Numbers of bits, not of digits, stand in brackets behind these.
+OF_BITS = ("float", "real", "double precision")
+# 64 bits without a sign have more digits than 64 bits with one.
+UNSIGNED = "decimal(20,0)"
+LARGE_INTEGERS = ("bigint", "int8", "uint8")
+# What a decimal has behind its point if nobody knows how many digits it has.
+SCALE = 18
 PLAIN = re.compile(r"[^\W\d]\w*")
 PLAIN_TEXT = re.compile(r"[^\W\d][\w.]*(?: [\w.]+)*")
 # What YAML may take for something else than a text.
 NOT_TEXTS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
-DIGITS = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
+DIGITS = re.compile(r"\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a mirror is to have: at the name of a column, or at `key`, the value `after`, as YAML writes it. `before` is
+    what the mirror has for its `column`, or as its key; it is empty if a column is missing.
+    """
+
+    name: str
+    after: str
+    column: str = ""
+    before: str = ""
+
+    def lines(self) -> list[str]:
+        """The lines of a diff."""
+        removed = [f"- {self.name}: {self.before}"] if self.before else []
+        return [*removed, f"+ {self.name}: {self.after}"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +89,7 @@ class ColumnSeen:
 @dataclass(frozen=True)
 class TableSeen:
     """A table of which changes have landed. `without_key` is the number of changes that do not tell the key, `partial`
-    that of updates whose image after the change lacks columns.
+    that of updates whose image after the change lacks columns. `gone` are columns that it had and has no more.
     """
 
     source: str
@@ -63,6 +99,7 @@ class TableSeen:
     without_key: int
     partial: int
     columns: tuple[ColumnSeen, ...]
+    gone: tuple[str, ...] = ()
 
 
 def column_type(column: ColumnSeen, types: Types | None) -> str:
@@ -71,27 +108,67 @@ def column_type(column: ColumnSeen, types: Types | None) -> str:
     >>> column_type(ColumnSeen("a", None, {}, 3, 0), None)
     'string'
     """
-    tables = types.all_tables() if types and column.type else []
-    bare = bare_type(column.type or "")
-    class_name = next((table.classes[bare] for table in tables if bare in table.classes), "")
-    for tried in TYPES_OF_CLASSES.get(class_name, ()):
+    table = _table_of(column, types)
+    for tried in TYPES_OF_CLASSES.get(table.classes[_bare(column)] if table else "", ()):
         if tried == "decimal":
-            if found := _decimal(column):
+            if found := _decimal(column, table):
                 return found
+        elif tried == "bigint" and _is_unsigned(column):
+            if _fits(column, UNSIGNED):
+                return UNSIGNED
         elif not column.unfit[tried]:
             return tried
     return "string"
 
 
-def _decimal(column: ColumnSeen) -> str | None:
-    """The decimal type that all values fit, with the digits of the type in the database if they are enough."""
-    if column.integer_digits is None or column.fraction_digits is None:
+def _bare(column: ColumnSeen) -> str:
+    return bare_type(column.type or "")
+
+
+def _table_of(column: ColumnSeen, types: Types | None) -> TypeTable | None:
+    """The table of types that has a column's type."""
+    tables = types.all_tables() if types and column.type else []
+    return next((table for table in tables if _bare(column) in table.classes), None)
+
+
+def _is_unsigned(column: ColumnSeen) -> bool:
+    """Whether a column has whole numbers of 64 bits without a sign."""
+    words = (column.type or "").lower().split()
+    return _bare(column) in LARGE_INTEGERS and ("unsigned" in words or _bare(column) == "uint8")
+
+
+def _decimal(column: ColumnSeen, table: TypeTable | None) -> str | None:
+    """The decimal type with the digits of the type in the database; where nobody knows how many stand before the point,
+    with as many as there can be. Never those of the values: the next one may have more.
+    """
+    declared = _declared_digits(column, table)
+    digits, scale = declared or (MOST_DIGITS, SCALE)
+    seen = column.fraction_digits or 0
+    wider = [(MOST_DIGITS, scale), (MOST_DIGITS, max(scale, seen)), (MOST_DIGITS, seen)]
+    tried = (f"decimal({max(p, s)},{s})" for p, s in [(digits, scale), *wider] if max(p, s) <= MOST_DIGITS)
+    return next((one for one in tried if _fits(column, one)), None)
+
+
+def _declared_digits(column: ColumnSeen, table: TypeTable | None) -> tuple[int, int] | None:
+    """The digits that a type in the database has, and how many of them stand behind the point; None if nobody knows."""
+    bare = _bare(column)
+    if bare in OF_BITS:
         return None
-    declared = DIGITS.search(column.type or "")
-    digits, scale = (int(part or 0) for part in declared.groups()) if declared else (0, 0)
-    scale = max(scale, column.fraction_digits)
-    digits = max(digits, column.integer_digits + scale, 1)
-    return f"decimal({digits},{scale})" if digits <= MOST_DIGITS else None
+    if not (found := DIGITS.search(column.type or "")):
+        # Of whole numbers that do not fit into 64 bits.
+        return (MOST_DIGITS, 0) if table and table.classes[bare] == "integer" else DIGITS_OF_NAMES.get(bare)
+    first, second = int(found[1]), int(found[2] or 0)
+    if table and table.readers.get(bare) == "unscaled" and not found[2]:
+        return MOST_DIGITS, first
+    return (first, second) if second >= 0 else (first - second, 0)
+
+
+def _fits(column: ColumnSeen, decimal: str) -> bool:
+    """Whether all values of a column fit a decimal type."""
+    if column.integer_digits is None or column.fraction_digits is None:
+        return False
+    digits, scale = (int(part) for part in re.findall(r"\d+", decimal))
+    return column.fraction_digits <= scale and column.integer_digits <= digits - scale
 
 
 def suggested_yaml(table: TableSeen, name: str, types: Types | None) -> str:
@@ -104,6 +181,7 @@ def suggested_yaml(table: TableSeen, name: str, types: Types | None) -> str:
         *_key_lines(table),
         "    columns:",
         *(f"      {line}" for column in table.columns for line in _column_lines(column, table, types)),
+        *([f"    left_out: [{', '.join(map(_scalar, table.gone))}]"] if table.gone else []),
         "    history: false",
     ]
     return "\n".join(lines) + "\n"
@@ -111,56 +189,137 @@ def suggested_yaml(table: TableSeen, name: str, types: Types | None) -> str:
 
 def _key_lines(table: TableSeen) -> Iterator[str]:
     if table.key:
-        yield f"    key: [{', '.join(_scalar(column) for column in table.key)}]"
+        yield f"    key: [{', '.join(_scalar(_own_name(column)) for column in table.key)}]"
         if table.without_key:
-            yield f"    # {table.without_key} of {table.changes} changes do not tell the key: a mirror is without them."
+            yield f"    # {table.without_key} of {table.changes} changes do not tell the key: the mirror lacks them."
     else:
-        yield "    # No change tells a key. If the table has one, name it: key: [id]. If it has none, whole_row takes"
-        yield "    # rows with the same values for one; append makes a row of each insert and update, and removes none."
-        yield "    without_key: whole_row"
+        yield "    # No change tells a key, and the mirror has no rows. If the table has one, name it: key: [id]. If it"
+        yield "    # has none, count has each row as often as it was inserted and not deleted; whole_row takes rows of"
+        yield "    # the same values for one; append makes a row of each insert and update, and removes none."
+        yield "    without_key: reject"
     if table.partial:
         yield f"    # {table.partial} of {table.changes} changes tell only some columns; others are null until told."
 
 
 def _column_lines(column: ColumnSeen, table: TableSeen, types: Types | None) -> Iterator[str]:
-    kind, comment = column_type(column, types), f"  # {_one_line(column.type)}" if column.type else ""
+    kind, comment = column_type(column, types), _type_comment(column)
+    first = next(one.name for one in table.columns if one.name.lower() == column.name.lower())
+    if column.name != first:
+        yield f"# {_scalar(column.name)} differs from {_scalar(first)} only in the case of letters: they are one column"
+        return
+    settings = {"type": _scalar(kind)}
+    name = _own_name(column.name)
+    if name != column.name:
+        settings["sent_as"] = f"[{_scalar(column.name)}]"
     if [column.name] == list(table.key):
-        yield f"{_scalar(column.name)}: {{type: {_scalar(kind)}, data_tests: [not_null, unique]}}{comment}"
+        settings["data_tests"] = "[not_null, unique]"
     elif column.name in table.key:
-        yield f"{_scalar(column.name)}: {{type: {_scalar(kind)}, data_tests: [not_null]}}{comment}"
-    else:
-        yield f"{_scalar(column.name)}: {_scalar(kind)}{comment}"
+        settings["data_tests"] = "[not_null]"
+    told = ", ".join(f"{key}: {value}" for key, value in settings.items())
+    yield f"{_scalar(name)}: {_scalar(kind) if len(settings) == 1 else f'{{{told}}}'}{comment}"
 
 
-def differences(table: TableSeen, mirror: Mirror, types: Types | None) -> Iterator[str]:
-    """What the data has and a mirror of the table does not, as lines of a diff."""
+def _own_name(column: str) -> str:
+    """The name that a column has in a mirror, which has columns of its own.
+
+    >>> _own_name("_seq"), _own_name("amount")
+    ('_seq_of_table', 'amount')
+    """
+    return f"{column}_of_table" if column.lower() in taken_columns(with_history=False) else column
+
+
+def _type_comment(column: ColumnSeen) -> str:
+    """The type that a column has in its database, behind its line."""
+    return f"  # {_one_line(column.type)}" if column.type else ""
+
+
+def differences(table: TableSeen, mirror: Mirror, types: Types | None) -> Iterator[Difference]:
+    """What the data has and a mirror of the table has not."""
     known = {sent.lower(): column for column in mirror.columns for sent in (column.name, *column.sent_as)}
     left_out = {name.lower() for name in mirror.left_out}
     for column in table.columns:
         kind, own = column_type(column, types), known.get(column.name.lower())
-        comment = f"  # {_one_line(column.type)}" if column.type else ""
-        if own is None and column.name.lower() not in left_out:
-            yield f"+ {_scalar(column.name)}: {_scalar(kind)}{comment}"
+        lower = column.name.lower()
+        if own is None and lower not in left_out:
+            known[lower] = MirrorColumn(_own_name(column.name), kind)
+            yield Difference(*next(_column_lines(column, table, types)).split(": ", 1))
         elif own is not None and not _takes(own.type, kind, column):
-            yield f"- {_scalar(own.name)}: {_scalar(own.type)}"
-            yield f"+ {_scalar(own.name)}: {_scalar(kind)}{comment}"
+            yield Difference(_scalar(own.name), f"{_scalar(kind)}{_type_comment(column)}", own.name, _scalar(own.type))
     if table.key and mirror.key and {name.lower() for name in table.key} != {name.lower() for name in mirror.key}:
-        yield f"- key: [{', '.join(_scalar(column) for column in mirror.key)}]"
-        yield f"+ key: [{', '.join(_scalar(column) for column in table.key)}]"
+        own_key, key = (f"[{', '.join(map(_scalar, names))}]" for names in (mirror.key, table.key))
+        yield Difference("key", key, "", own_key)
 
 
 def _takes(own: str, suggested: str, column: ColumnSeen) -> bool:
-    """Whether all values of a column fit the type that a mirror has for it."""
+    """Whether a type that a mirror has for a column takes all values that it can have, as far as that is known."""
     if own in ("string", suggested):
         return True
     if own in TRIED:
         return not column.unfit[own]
-    digits = DIGITS.search(own)
-    if digits and column.integer_digits is not None and column.fraction_digits is not None:
-        scale = int(digits[2])
-        return column.fraction_digits <= scale and column.integer_digits <= int(digits[1]) - scale
+    if own.startswith("decimal"):
+        digits, scale = (int(part) for part in re.findall(r"\d+", own))
+        wanted = [int(part) for part in re.findall(r"\d+", suggested)] if suggested.startswith("decimal") else [0, 0]
+        is_wider = digits - scale >= wanted[0] - wanted[1] and scale >= wanted[1]
+        return _fits(column, own) and (is_wider or wanted[0] == MOST_DIGITS)
     # The smaller numbers: what they take is not counted.
     return own in ("tinyint", "smallint", "int", "float") and suggested in ("bigint", "double")
+
+
+def with_differences(text: str, mirror: str, found: Sequence[Difference]) -> str:
+    """The text of a property file in which a mirror has what the data has."""
+    for start, end, new in sorted(_edits(text, _mapping_of(text, mirror), found), reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _mapping_of(text: str, mirror: str) -> dict[str, Any]:
+    """The keys of a mirror in the text of a property file, and the nodes of their values."""
+    for entry in _values(yaml.compose(text))["mirrors"].value:
+        if (values := _values(entry))["name"].value == mirror:
+            return values
+    raise AssertionError(mirror)
+
+
+def _values(mapping: Any) -> dict[str, Any]:
+    return {key.value: value for key, value in mapping.value}
+
+
+def _edits(text: str, mirror: Mapping[str, Any], found: Sequence[Difference]) -> Iterator[tuple[int, int, str]]:
+    """From where to where what is to stand."""
+    columns = mirror["columns"]
+    for one in found:
+        if one.before:
+            node = _values(columns)[one.column] if one.column else mirror["key"]
+            node = _values(node)["type"] if isinstance(node, yaml.MappingNode) else node
+            end = node.end_mark.index
+            if not text[end : _line_end(text, end)].split("#")[0].strip():
+                yield node.start_mark.index, _line_end(text, end), one.after
+            else:
+                yield node.start_mark.index, end, _without_comment(one)
+    added = [one for one in found if not one.before]
+    end = _last_leaf(columns).end_mark.index
+    if columns.flow_style:
+        end = columns.value[-1][1].end_mark.index
+        yield end, end, "".join(f", {one.name}: {_without_comment(one)}" for one in added)
+    else:
+        indent, end = " " * columns.value[0][0].start_mark.column, _line_end(text, end)
+        yield end, end, "".join(f"\n{indent}{one.name}: {one.after}" for one in added)
+
+
+def _without_comment(one: Difference) -> str:
+    return one.after.split("  # ")[0]
+
+
+def _line_end(text: str, start: int) -> int:
+    return len(text) if (end := text.find("\n", start)) < 0 else end
+
+
+def _last_leaf(node: Any) -> Any:
+    """The last value in the text of a block: its own end is where the next one begins."""
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    return node
 
 
 def _path(names: Sequence[str]) -> str:
@@ -169,13 +328,19 @@ def _path(names: Sequence[str]) -> str:
 
 
 def _scalar(text: str) -> str:
-    """A text in YAML, in quotes where it needs them."""
-    plain = PLAIN_TEXT.fullmatch(text) and text.lower() not in NOT_TEXTS
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    """A text in YAML, in quotes where it needs them.
+
+    >>> _scalar("paid at"), _scalar("no"), _scalar("a\\u2028b")
+    ('paid at', '"no"', '"a\\\\Lb"')
+    """
+    if PLAIN_TEXT.fullmatch(text) and text.lower() not in NOT_TEXTS:
+        return text
+    return yaml.dump(text, default_style='"', allow_unicode=True, width=math.inf).rstrip("\n")
 
 
 def _one_line(text: str | None) -> str:
-    return " ".join((text or "").split())
+    """A text as a comment can hold it."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text or "").split())
 
 
 def _plain_name(name: str) -> str:
@@ -188,7 +353,10 @@ def _plain_name(name: str) -> str:
 
 
 def free_name(table: TableSeen, taken: Collection[str]) -> str:
-    """A name for a mirror of a table: its own, in letters that names of models have, or with its source before it."""
+    """A name for a mirror of a table: its own, in letters that names of models have, or with its source before it. None
+    of those `taken`, which are in lower case, is that of the mirror or of its history.
+    """
     own, *others = (_plain_name(name) for name in reversed(table.names))
     whole = "_".join([table.source, *reversed(others), own])
-    return next((name for name in (own, f"{table.source}_{own}") if name not in taken), whole)
+    names = chain((own, f"{table.source}_{own}", whole), (f"{whole}_{number}" for number in count(2)))
+    return next(name for name in names if not {name.lower(), f"{name.lower()}{HISTORY}"} & set(taken))

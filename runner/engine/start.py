@@ -62,6 +62,9 @@ LOCAL_SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": CORES,
     # Delta would read its log in 50 tasks, which for small tables takes longer than everything else.
     "spark.databricks.delta.snapshotPartitions": "2",
+    # Each sort and each table of a join takes a page at least. Those that Spark chooses, of up to 64 MB, fill the
+    # memory of a run that builds several small tables at once.
+    "spark.buffer.pageSize": "2m",
     # Only a heartbeat tells how many rows a query has read so far.
     "spark.executor.heartbeatInterval": "1s",
 }

@@ -12,6 +12,11 @@ from runner.storage.data import Layout
 HISTORY = "_history"
 
 
+def lost_view(mirror: str) -> str:
+    """The view of the statements about the table of a mirror that cannot be followed."""
+    return f"{mirror}__lost"
+
+
 def statements_view(mirror: str) -> str:
     """The view of what statements did to the table of a mirror."""
     return f"{mirror}__statements"
@@ -46,11 +51,15 @@ class MirroredTable:
 
 @dataclass(frozen=True)
 class MirrorColumn:
-    """A column of a mirror. `sent_as` are other names under which messages send it."""
+    """A column of a mirror. `sent_as` are other names under which messages send it. `default` is what rows have of
+    which no change tells the column, if it `has_default`.
+    """
 
     name: str
     type: str
     sent_as: tuple[str, ...] = ()
+    has_default: bool = False
+    default: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,8 @@ class Mirror:
     of an earlier one. `where` is an expression over the columns, and rows for which it is not true are left out.
 
     `without_key` says what becomes of changes of a table without a key; `on_truncate` and `on_drift` what happens when
-    the table is emptied, and when it has columns that the mirror has not, except those that are `left_out`.
+    the table is emptied, and when it has columns that the mirror has not, except those that are `left_out`. Up to
+    `acknowledged`, in microseconds, a person has looked at what cannot be followed.
     """
 
     name: str
@@ -72,6 +82,12 @@ class Mirror:
     on_drift: str = "warn"
     left_out: tuple[str, ...] = ()
     where: str = ""
+    acknowledged: int | None = None
+
+    @property
+    def lists_columns(self) -> bool:
+        """Whether a message may name all columns that its table has."""
+        return any(table.source.format.types and table.source.format.types.at for table in self.tables)
 
     @property
     def takes_increments(self) -> bool:
@@ -94,7 +110,7 @@ class Mirror:
     @property
     def state_columns(self) -> tuple[str, ...]:
         """The columns of the table that has its rows as they are."""
-        own = ("_changed_at", "_seq", "_source", "_in_parts", "_unfit")
+        own = ("_changed_at", "_seq", "_source", "_in_parts", "_untold", "_unfit")
         return (*(column.name for column in self.columns), *own)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,16 @@ MIRROR_KEYS = (
     "without_key",
     "on_truncate",
     "on_drift",
+    "acknowledged",
     "config",
     "tags",
     "data_tests",
     "tests",
 )
-COLUMN_KEYS = ("type", "sent_as", "description", "data_tests", "tests")
+COLUMN_KEYS = ("type", "sent_as", "default", "description", "data_tests", "tests")
 # Setting -> its values; the first is the default.
 CHOICES = {
-    "without_key": ("reject", "append", "whole_row"),
+    "without_key": ("reject", "append", "whole_row", "count"),
     "on_truncate": ("delete", "keep"),
     "on_drift": ("warn", "add", "fail"),
     "history": ("false", "true"),
@@ -78,7 +80,10 @@ OWN_COLUMNS = {
     "_source": "the source that told it",
     "_unfit": "the values that do not fit their types, by column, as texts; null if all fit",
 }
-STATE_COLUMNS = {"_in_parts": "whether later changes told only some of the columns"}
+STATE_COLUMNS = {
+    "_in_parts": "whether later changes told only some of the columns",
+    "_untold": "the columns that the table has and of which no change tells what the row has; null if there are none",
+}
 HISTORY_COLUMNS = {
     "valid_from": "when the row became what it is here",
     "valid_to": "when it was changed or deleted; null if it still is what it is here",
@@ -154,6 +159,12 @@ def fits_test(node: Node, mirror: Mirror) -> Node:
     return Node(f"fits_{node.name}", "test", test, parents, path=node.path, where=node.where)
 
 
+def followed_test(node: Node, mirror: Mirror) -> Node:
+    """The data test that all statements could be followed, and that all rows were told whole."""
+    test, parents = DataTest("followed", node.name, {"mirror": mirror}), (node.name, *mirror.models)
+    return Node(f"followed_{node.name}", "test", test, parents, path=node.path, where=node.where)
+
+
 def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     problems = Problems()
     with problems.gathered():
@@ -168,6 +179,9 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     for name in CHOICES:
         with problems.gathered():
             chosen[name] = _choice(yaml, name)
+    acknowledged: int | None = None
+    with problems.gathered():
+        acknowledged = _moment(yaml.get("acknowledged"))
     key = texts(yaml.get("key"))
     with problems.gathered():
         _check_key(yaml, key, chosen["without_key"], [column.name for column in columns])
@@ -182,7 +196,23 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
         chosen["on_drift"],
         texts(yaml.get("left_out")),
         optional_text(yaml.get("where")),
+        acknowledged,
     )
+
+
+def _moment(yaml: Yaml | None) -> int | None:
+    """A day, with its end, or an instant in UTC, in microseconds."""
+    if yaml is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(yaml.text())
+    except ValueError:
+        message = f'"acknowledged" is a day or an instant, not "{yaml.text()}"'
+        raise yaml.error("mirror-setting", message, "acknowledged: 2026-11-28") from None
+    if len(yaml.text()) == len("2026-11-28"):
+        moment += timedelta(days=1)
+    utc = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return (utc - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
 
 
 def _check_name(yaml: Yaml) -> None:
@@ -210,13 +240,15 @@ def _table(yaml: Yaml, sources: Mapping[str, Source]) -> MirroredTable:
 
 def _columns(yaml: Yaml, taken: Iterable[str]) -> Iterator[MirrorColumn]:
     """The columns; raises `mirror-column` for a name that is taken, and for names that differ only in case."""
-    seen = {name: f'"{name}", which the mirror has itself' for name in taken}
+    seen: dict[str, str] = {}
     for name, entry in yaml.mapping().items():
         column = _column(name, entry)
+        if name.lower() in taken:
+            message = f'"{name}" cannot be a column beside "{name.lower()}", which the mirror has itself'
+            raise entry.error("mirror-column", message, f"give it another name, with sent_as: [{name}]")
         for one in dict.fromkeys((name, *column.sent_as)):
-            other = seen.setdefault(one.lower(), f'"{one}"')
-            if other != f'"{one}"' or one.lower() in taken:
-                raise entry.error("mirror-column", f'"{one}" cannot be a column beside {other}')
+            if (other := seen.setdefault(one.lower(), one)) != one:
+                raise entry.error("mirror-column", f'"{one}" cannot be a column beside "{other}"')
         yield column
 
 
@@ -226,7 +258,9 @@ def _column(name: str, yaml: Yaml) -> MirrorColumn:
     yaml.only(COLUMN_KEYS)
     if not yaml.get("type"):
         raise yaml.error("mirror-missing", f'the column "{name}" needs "type"')
-    return MirrorColumn(name, _type(yaml["type"]), texts(yaml.get("sent_as")))
+    default = yaml.get("default")
+    value = default.text() if default and default.value is not None else None
+    return MirrorColumn(name, _type(yaml["type"]), texts(yaml.get("sent_as")), default is not None, value)
 
 
 def _type(yaml: Yaml) -> str:
@@ -259,8 +293,8 @@ def _choice(yaml: Yaml, name: str) -> str:
 
 
 def _check_key(yaml: Yaml, key: tuple[str, ...], without_key: str, columns: Iterable[str]) -> None:
-    if not key and without_key == "reject":
-        hint = "without_key: whole_row or append, if the table has no key"
+    if not key and not yaml.get("without_key"):
+        hint = "without_key: count, whole_row or append, if the table has no key"
         raise yaml.error("mirror-key", f'the mirror "{yaml["name"].value}" needs "key"', hint)
     if key and without_key != "reject":
         hint = 'remove "key" if the table has none'

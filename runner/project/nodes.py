@@ -137,6 +137,11 @@ class DataTest:
     file: SqlFile | None = None
 
     @property
+    def statements_of(self) -> Mirror | None:
+        """The mirror whose statements it asks for."""
+        return self.arguments["mirror"] if self.kind == "followed" else None
+
+    @property
     def mirror(self) -> Mirror | None:
         """The mirror whose query it runs again, on what that has read."""
         query = self.arguments.get("query")

@@ -20,7 +20,7 @@ from runner.project.variables import texts_of
 from runner.yaml_text import Yaml, read_yaml
 
 # The data tests that are generated, for each source and for each mirror; models cannot have them.
-GENERATED = ("conserved", "fits")
+GENERATED = ("conserved", "fits", "followed")
 OVERRIDE_KEYS = ("vars", "macros")
 # The input of a unit test that is the table of its model, and what says whether that exists.
 THIS, IS_INCREMENTAL = "this", "is_incremental"

@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.engine.tables import Tables
 from runner.project.ddl import Action, Unreadable, actions
-from runner.project.mirror import Called, Mirror, MirroredTable, statements_view
+from runner.project.mirror import Called, Mirror, MirroredTable, lost_view, statements_view
 
 Row = Mapping[str, Any]
 
@@ -42,14 +42,36 @@ class Effect:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """A statement that cannot be followed, and `why`. `at` is the best that is known of when it was run, in
+    microseconds.
+    """
+
+    source: str
+    batch: int
+    statement: str
+    why: str
+    at: int | None
+
+    @property
+    def note(self) -> str:
+        text = f"{self.statement[:100]}..." if len(self.statement) > 100 else self.statement
+        return f"a statement cannot be followed ({self.why}): {text}, batch {self.batch} of {self.source}"
+
+
+@dataclass(frozen=True)
 class Followed:
-    """The effects of all statements in their order, the mirror with all names that its tables had, and notes on what
-    cannot be followed.
+    """The effects of all statements in their order, the mirror with all names that its tables had, and what cannot be
+    followed: not what a person has acknowledged, nor what was there before the table was emptied.
     """
 
     effects: tuple[Effect, ...]
     mirror: Mirror
-    notes: tuple[str, ...]
+    lost: tuple[Lost, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(one.note for one in self.lost)
 
 
 @dataclass(frozen=True)
@@ -68,11 +90,13 @@ class Statements:
             told = [*told, *self._rows("loads_told", mirror)]
         statements = followed(mirror, told, self._has_rows)
         self.tables.view(statements_view(mirror.name), self.tables.macro("statement_effects", statements.effects))
+        self.tables.view(lost_view(mirror.name), self.tables.macro("lost_statements", statements.lost))
         return statements
 
     def show_none(self, mirror: Mirror) -> None:
-        """Creates the view as it is if there were none."""
+        """Creates the views as they are if there were none."""
         self.tables.view(statements_view(mirror.name), self.tables.macro("statement_effects", ()))
+        self.tables.view(lost_view(mirror.name), self.tables.macro("lost_statements", ()))
 
     def _told(self, mirror: Mirror) -> list[Row]:
         seen = tuple((model, self.tables.position(model)) for model in mirror.models)
@@ -97,7 +121,7 @@ def followed(mirror: Mirror, rows: Iterable[Row], has_rows: HasRows) -> Followed
     sources = [table.source.name for table in mirror.tables]
     effects: list[Effect] = []
     tables: list[MirroredTable] = []
-    notes: list[str] = []
+    lost: list[Lost] = []
     for rank, table in enumerate(mirror.tables):
         reader = _Reader(mirror, table, rank, sources.index(table.source.name), has_rows)
         own = reader.effects(
@@ -109,8 +133,8 @@ def followed(mirror: Mirror, rows: Iterable[Row], has_rows: HasRows) -> Followed
             Called(one.name, one.since and one.since + first, one.until and one.until + first) for one in reader.names
         ]
         tables.append(replace(table, names=tuple(names) if len(names) > 1 else ()))
-        notes += reader.notes
-    return Followed(tuple(effects), replace(mirror, tables=tuple(tables)), tuple(dict.fromkeys(notes)))
+        lost += reader.lost
+    return Followed(tuple(effects), replace(mirror, tables=tuple(tables)), tuple(dict.fromkeys(lost)))
 
 
 class _Reader:
@@ -121,7 +145,7 @@ class _Reader:
         # The names and the effects are numbered from the last one, until all are known.
         self.names = [Called(table.name)]
         self.found: list[Effect] = []
-        self.notes: list[str] = []
+        self.lost: list[Lost] = []
 
     def effects(self, rows: list[Row]) -> list[Effect]:
         for row in reversed(rows):
@@ -136,7 +160,7 @@ class _Reader:
         self.names = [
             Called(one.name, *(nth and number + 1 - nth for nth in (one.since, one.until))) for one in self.names
         ]
-        self.notes.reverse()
+        self.lost.reverse()
         return self.found[::-1]
 
     def _add(self, row: Row, **does: Any) -> None:
@@ -159,7 +183,7 @@ class _Reader:
             return
         name = before[-len(self.table.name) :]
         if not self.has_rows(replace(self.table, name=name)):
-            self.notes.append(_note(row, f"nothing was told of {'.'.join(name)}, which has its name now"))
+            self._lose(row, f"nothing was told of {'.'.join(name)}, which has its name now")
             return
         self._add(row, called=-1)
         nth = len(self.found)
@@ -184,7 +208,14 @@ class _Reader:
                     if column != to:
                         self._add(row, renamed={column: to})
                 case "lost":
-                    self.notes.append(_note(row, action.why))
+                    self._lose(row, action.why)
+
+    def _lose(self, row: Row, why: str) -> None:
+        """Notes what cannot be followed, unless the table was emptied later, or a person has looked at it."""
+        is_known = self.mirror.acknowledged is not None and (row["at"] or 0) < self.mirror.acknowledged
+        if not is_known and not any(one.empties for one in self.found):
+            text = " ".join((row["statement"] or row["op"]).split())
+            self.lost.append(Lost(row["source"], row["batch"], text, why, row["at"]))
 
 
 def _name_before(now: tuple[str, ...], moves: list[tuple[tuple[str, ...], tuple[str, ...]]]) -> tuple[str, ...] | None:
@@ -285,9 +316,3 @@ def _column(mirror: Mirror, name: str) -> str:
         if name.lower() in (column.name.lower(), *(one.lower() for one in column.sent_as)):
             return column.name
     return name
-
-
-def _note(row: Row, why: str) -> str:
-    text = " ".join((row["statement"] or row["op"]).split())
-    shown = f"{text[:100]}..." if len(text) > 100 else text
-    return f"a statement cannot be followed ({why}): {shown}, batch {row['batch']} of {row['source']}"

@@ -72,6 +72,8 @@ class TestRuns:
             followed = self.statements.show(test.mirror, views)
             if followed.mirror.was_renamed:
                 sql = self._with_names(test, followed.mirror)
+        if test.statements_of:
+            self.statements.show(test.statements_of)
         if self._has_passed(node.name):
             return Result(node.name, "test", "warn" if notes else "pass", "", notes, 0)
         if test.config.store_failures:

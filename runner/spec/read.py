@@ -199,13 +199,13 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
             'types with "name" needs "value" too',
             "for instance {at: columns, name: name, value: type, table: FILE}",
         )
-    params, names = (read_path(one) if given(one := yaml.get(word)) else None for word in ("params", "names"))
+    names = read_path(one) if given(one := yaml.get("names")) else None
     return Types(
         paths(yaml.get("at")),
         optional_text(yaml.get("name")),
         texts(yaml.get("value")),
         _tables(yaml["table"], type_table) if yaml.get("table") else None,
-        params,
+        paths(yaml.get("params")),
         names,
         *_flags(yaml.get("flags")),
     )

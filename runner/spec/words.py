@@ -271,15 +271,15 @@ class Types:
     """Where a message names the types of columns: at `at`, as maps column -> type, or as lists of objects that hold the
     column in `name`. Where entries are objects, the type is in their members `value`. Without `at`, messages name no
     types, and the tables are for columns declared at a source. What stands at `params` in an entry follows its type, in
-    brackets. With `names`, types are in step with the list of columns there. `flags`: bits, from 0, of the number in
-    the member `flag`, with the words that follow the type where they are set.
+    brackets, with commas between. With `names`, types are in step with the list of columns there. `flags`: bits, from
+    0, of the number in the member `flag`, with the words that follow the type where they are set.
     """
 
     at: tuple[FieldPath, ...]
     name: str | None
     value: tuple[str, ...]
     tables: TypeTables | None
-    params: FieldPath | None = None
+    params: tuple[FieldPath, ...] = ()
     names: FieldPath | None = None
     flag: str | None = None
     flags: tuple[tuple[int, str], ...] = ()

@@ -28,7 +28,7 @@ decoded as (
         `.` map<string,string>,
         `schema` struct<
           `fields` array<struct<
-            `field`:string,`name`:string,`type`:string,`parameters`:struct<`scale`:string>>>>,
+            `field`:string,`name`:string,`type`:string,`parameters`:struct<`connect.decimal.precision`:string,`scale`:string>>>>,
         `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '5')) as document
@@ -98,7 +98,11 @@ checked as (
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), hidden) as key_names,
     map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> not coalesce(array_contains(hidden, t.`field`), false)
       and t.`field` is not null), t ->
-      struct(t.`field`, concat(coalesce(t.`name`, t.`type`), coalesce(concat('(', t.`parameters`.`scale`, ')'), ''))))) as types,
+      struct(t.`field`,
+      concat(coalesce(t.`name`, t.`type`),
+      if(t.`parameters`.`connect.decimal.precision` is null
+      and t.`parameters`.`scale` is null, '',
+      concat('(', concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ')')))))) as types,
     `debezium_flat_readers`(types) as readers
   from message_images
 ),

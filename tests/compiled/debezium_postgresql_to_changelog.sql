@@ -25,7 +25,8 @@ decoded as (
         `status` string, `after` map<string,string>, `before` map<string,string>,
         `schema` struct<
           `fields` array<struct<
-            `field`:string,`fields`:array<struct<`field`:string,`name`:string,`type`:string,`parameters`:struct<`scale`:string>>>>>>,
+            `field`:string,`fields`:array<struct<
+              `field`:string,`name`:string,`type`:string,`parameters`:struct<`connect.decimal.precision`:string,`scale`:string>>>>>>,
         `tableChanges` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '7')) as document
@@ -85,8 +86,11 @@ checked as (
     end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is
-      not null), t -> struct(t.`field`, concat(coalesce(t.`name`, t.`type`), coalesce(concat('(', t.`parameters`.`scale`, ')'), ''))))) as
-      types,
+      not null), t -> struct(t.`field`,
+      concat(coalesce(t.`name`, t.`type`),
+      if(t.`parameters`.`connect.decimal.precision` is null
+      and t.`parameters`.`scale` is null, '',
+      concat('(', concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ')')))))) as types,
     `debezium_postgresql_readers`(types) as readers
   from message_images
 ),

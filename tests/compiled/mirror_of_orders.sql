@@ -3,6 +3,7 @@ with
 -- The changes of the table, with the names that its columns have here.
 sent as (
   select rank, source, batch, op, seq, numbered_in, sent_at, log, event_time, produced_at, valid_from, after_image,
+    array_except(cast(array('status', 'amount', 'paid_at') as array<string>), map_keys(named_as(types, names))) as unlisted,
     transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     named_as(key, names) as key, named_as(old_key, names) as old_key, named_as(before, names) as before, named_as(after, names) as after
   from (
@@ -30,6 +31,7 @@ told_changes as (
     source, op, event_time as changed_at, valid_from, removes,
     if(removes, key_before, key_after) as row_key,
     removes or op <> 'update' or after_image = 'full' or moved as is_whole,
+    unlisted,
     case
       when removes then map()
       when moved then map_concat(coalesce(before, map()), after)
@@ -105,6 +107,8 @@ known as (
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
+    if(bool_or(is_whole), max_by(unlisted, place) filter (where is_whole), cast(array('status', 'amount', 'paid_at') as array<string>)) as
+      unlisted,
     aggregate(
       array_sort(
         filter(collect_list(struct(place, told, later)) filter (where not is_whole), p ->
@@ -129,7 +133,7 @@ known as (
 
 -- The rows that are there, typed.
 typed as (
-  select newest, in_parts, told, struct(
+  select newest, in_parts, told, unlisted, struct(
     row_key.`id` as `id`, told['status'] as `status`,
     if(told['amount'] rlike '^[+-]?[0-9]*([.][0-9]{0,2}0*)?$', try_cast(told['amount'] as decimal(10,2)), null) as `amount`,
     as_timestamp(told['paid_at']) as `paid_at`) as row
@@ -139,7 +143,7 @@ typed as (
 
 select
   row.`id`, row.`status`, row.`amount`, row.`paid_at`, newest.changed_at as _changed_at, newest.place as _seq,
-  newest.source as _source, in_parts as _in_parts,
+  newest.source as _source, in_parts as _in_parts, untold_columns(unlisted, told) as _untold,
   unfit_columns(told, array(
     if(row.`amount` is null, 'amount', null), if(row.`paid_at` is null, 'paid_at', null))) as _unfit
 from typed

@@ -3,6 +3,7 @@ with
 -- The changes of the table, with the names that its columns have here.
 sent as (
   select rank, source, batch, op, seq, numbered_in, sent_at, log, event_time, produced_at, valid_from, after_image,
+    array_except(cast(array('status', 'amount', 'paid_at') as array<string>), map_keys(named_as(types, names))) as unlisted,
     transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     named_as(key, names) as key, named_as(old_key, names) as old_key, named_as(before, names) as before, named_as(after, names) as after
   from (
@@ -30,6 +31,7 @@ told_changes as (
     source, op, event_time as changed_at, valid_from, removes,
     if(removes, key_before, key_after) as row_key,
     removes or op <> 'update' or after_image = 'full' or moved as is_whole,
+    unlisted,
     case
       when removes then map()
       when moved then map_concat(coalesce(before, map()), after)

@@ -4,6 +4,7 @@ with
 -- The changes of the table, with the names that its columns have here.
 sent as (
   select rank, source, batch, op, seq, numbered_in, sent_at, log, event_time, produced_at, valid_from, after_image,
+    array_except(cast(array('level', 'text') as array<string>), map_keys(named_as(types, names))) as unlisted,
     transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
     named_as(key, names) as key, named_as(old_key, names) as old_key, named_as(before, names) as before, named_as(after, names) as after
   from (
@@ -108,6 +109,7 @@ told_changes as (
     source, op, event_time as changed_at, valid_from, removes,
     if(removes, key_before, key_after) as row_key,
     removes or op <> 'update' or after_image = 'full' or moved as is_whole,
+    unlisted,
     case
       when removes then map()
       when moved then map_concat(coalesce(before, map()), after)
@@ -135,7 +137,7 @@ told_once as (
   select * from (
     select *,
       row_number() over (
-        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)),
+        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)), row_index,
           if(is_load_of_time, produced_at, null) order by arrived) as times_told,
       changed_at < max(changed_at) over (partition by row_key, load order by arrived rows between unbounded preceding and 1 preceding) as
         goes_back
@@ -194,6 +196,7 @@ known as (
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
+    if(bool_or(is_whole), max_by(unlisted, place) filter (where is_whole), cast(array('level', 'text') as array<string>)) as unlisted,
     aggregate(
       array_sort(
         filter(collect_list(struct(place, told, later)) filter (where not is_whole), p ->
@@ -218,7 +221,7 @@ known as (
 
 -- The rows that are there, typed.
 typed as (
-  select newest, in_parts, told, struct(
+  select newest, in_parts, told, unlisted, struct(
     try_cast(told['level'] as int) as `level`, told['text'] as `text`) as row
   from known
   where not newest.removes
@@ -226,6 +229,7 @@ typed as (
 
 select
   row.`level`, row.`text`, newest.changed_at as _changed_at, newest.place as _seq, newest.source as _source, in_parts as _in_parts,
+  untold_columns(unlisted, told) as _untold,
   unfit_columns(told, array(
     if(row.`level` is null, 'level', null))) as _unfit
 from typed
