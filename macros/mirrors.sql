@@ -219,7 +219,7 @@ sent as (
     {% if mirror.lists_columns %}array_except({{ other_columns(mirror) }}, map_keys(named_as(types, names))) as unlisted,
     {% endif -%}
     transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
-    {% for image in ['key', 'old_key', 'before', 'after'] %}named_as({{ image }}, names) as {{ image }}{{ ', ' if not loop.last }}{% endfor %}
+    {% for image in ['key', 'old_key', 'before', 'after'] %}named_as({{ with_meta(mirror, image) }}, names) as {{ image }}{{ ', ' if not loop.last }}{% endfor %}
   from (
     {%- for table in mirror.tables %}
     {%- set rank = loop.index0 %}
@@ -238,6 +238,14 @@ sent as (
     {%- endfor %}
   )
 )
+{%- endmacro -%}
+
+{#- An image with what `meta` has: before a change that gives a row another id, the old one. -#}
+{%- macro with_meta(mirror, image) -%}
+{%- if mirror.meta_names -%}
+map_concat({{ image }}, map({% for name in mirror.meta_names %}{{ text('meta.' ~ name) }}, {% if image in ('before', 'old_key') %}coalesce(meta[{{ text('old_' ~ name) }}], meta[{{ text(name) }}]){% else %}meta[{{ text(name) }}]{% endif %}{{ ', ' if not loop.last }}{% endfor %}))
+{%- else -%} {{ image }}
+{%- endif -%}
 {%- endmacro -%}
 
 {%- macro keyed_of(mirror) -%}
@@ -684,6 +692,7 @@ select
   source, {{ table_of_row() }} as names,
   count(*) as changes,
   count_if(key is null) as without_key,
+  count_if(meta['rowid'] is null) as without_rowid,
   count_if(op = 'update' and after_image in ('partial', 'key', 'patch')) as partial,
   max_by(map_keys(key), struct(batch, seq)) filter (where key is not null) as key_columns,
   max_by(map_keys(types), struct(batch, seq)) filter (where types is not null) as listed

@@ -18,7 +18,7 @@ from tests.landed import Project
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 BY_HAND = Path(__file__).parent / "mirrors"
-EXCEPT_OWN = "select * except (_changed_at, _seq, _source, _in_parts, _unfit) from {}"
+EXCEPT_OWN = "select * except (_changed_at, _seq, _source, _in_parts, _untold, _unfit) from {}"
 
 
 def told_by_hand(folder: Path, what: str, storage: str, sources: str = "", more: str = "") -> Project:
@@ -127,7 +127,9 @@ def test_settings_and_values(tmp_path: Path, storage: str) -> None:
     keys = by_name["fits_moved"]["message"].splitlines()
     assert {"unfit_column: id, unfit_value: no number", "unfit_column: id"} <= set(keys)
     check(project, "settings")
-    (columns,) = project.rows("select * except (_changed_at, _seq, _source, _in_parts) from plain where id = 2")
+    (columns,) = project.rows(
+        "select * except (_changed_at, _seq, _source, _in_parts, _untold) from plain where id = 2"
+    )
     assert columns == {**dict.fromkeys(("id", "a", *MISFITS)), "id": 2, "_unfit": MISFITS}
     assert project.rows("select _unfit from plain where id <> 2") == [{"_unfit": None}] * 2
     (columns,) = project.rows(EXCEPT_OWN.format("odd"))

@@ -82,7 +82,7 @@ def _suggested(
         return
     taken |= {name.lower(), f"{name.lower()}{HISTORY}"}
     yield f"wrote {path.relative_to(root)}: runner build -s {name}"
-    if not table.key:
+    if not table.key and not table.row_id:
         what = "no change of this table tells a key, and the mirror has no rows (without_key: reject)"
         yield f"  {what}: name its key, or choose count, whole_row or append"
 
@@ -135,7 +135,17 @@ def _tables(spark: Spark, tables: str, columns: str) -> Iterator[TableSeen]:
         found = tuple(one for one in seen if listed is None or one.name in listed)
         gone = tuple(one.name for one in seen if one not in found)
         if names:
-            yield TableSeen(source, names, row["changes"], key, row["without_key"], row["partial"], found, gone)
+            yield TableSeen(
+                source,
+                names,
+                row["changes"],
+                key,
+                row["without_key"],
+                row["partial"],
+                found,
+                gone,
+                not row["without_rowid"],
+            )
 
 
 def _column(row: dict[str, Any]) -> ColumnSeen:

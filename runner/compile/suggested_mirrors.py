@@ -90,6 +90,7 @@ class ColumnSeen:
 class TableSeen:
     """A table of which changes have landed. `without_key` is the number of changes that do not tell the key, `partial`
     that of updates whose image after the change lacks columns. `gone` are columns that it had and has no more.
+    If it `has_row_ids`, each change tells the id that the database gives to its row.
     """
 
     source: str
@@ -100,6 +101,13 @@ class TableSeen:
     partial: int
     columns: tuple[ColumnSeen, ...]
     gone: tuple[str, ...] = ()
+    has_row_ids: bool = False
+
+    @property
+    def row_id(self) -> str:
+        """The column for the id of a row, if it is the table's key; else empty."""
+        is_taken = any(column.name.lower() == "rowid" for column in self.columns)
+        return ("row_id_of_table" if is_taken else "rowid") if self.has_row_ids and not self.key else ""
 
 
 def column_type(column: ColumnSeen, types: Types | None) -> str:
@@ -180,6 +188,7 @@ def suggested_yaml(table: TableSeen, name: str, types: Types | None) -> str:
         f"    of: {{source: {_scalar(table.source)}, table: {_scalar(_path(table.names))}}}",
         *_key_lines(table),
         "    columns:",
+        *([f"      {table.row_id}: {{type: string, sent_as: [meta.rowid]}}"] if table.row_id else []),
         *(f"      {line}" for column in table.columns for line in _column_lines(column, table, types)),
         *([f"    left_out: [{', '.join(map(_scalar, table.gone))}]"] if table.gone else []),
         "    history: false",
@@ -192,6 +201,8 @@ def _key_lines(table: TableSeen) -> Iterator[str]:
         yield f"    key: [{', '.join(_scalar(_own_name(column)) for column in table.key)}]"
         if table.without_key:
             yield f"    # {table.without_key} of {table.changes} changes do not tell the key: the mirror lacks them."
+    elif table.row_id:
+        yield f"    key: [{table.row_id}]  # no change tells a key, but each the id of its row"
     else:
         yield "    # No change tells a key, and the mirror has no rows. If the table has one, name it: key: [id]. If it"
         yield "    # has none, count has each row as often as it was inserted and not deleted; whole_row takes rows of"

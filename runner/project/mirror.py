@@ -10,6 +10,7 @@ from runner.project.inputs import Source
 from runner.storage.data import Layout
 
 HISTORY = "_history"
+META = "meta."
 
 
 def lost_view(mirror: str) -> str:
@@ -51,7 +52,8 @@ class MirroredTable:
 
 @dataclass(frozen=True)
 class MirrorColumn:
-    """A column of a mirror. `sent_as` are other names under which messages send it. `default` is what rows have of
+    """A column of a mirror. `sent_as` are other names under which messages send it; `meta.NAME` is what `meta` of the
+    changelog has at a name. `default` is what rows have of
     which no change tells the column, if it `has_default`.
     """
 
@@ -83,6 +85,12 @@ class Mirror:
     left_out: tuple[str, ...] = ()
     where: str = ""
     acknowledged: int | None = None
+
+    @property
+    def meta_names(self) -> tuple[str, ...]:
+        """The names in `meta` under which columns are sent."""
+        sent = (name for column in self.columns for name in column.sent_as)
+        return tuple(name.removeprefix(META) for name in sent if name.startswith(META))
 
     @property
     def lists_columns(self) -> bool:
