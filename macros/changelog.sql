@@ -111,6 +111,9 @@ exploded as (
     {%- if plan.images.others %},
     {{ other_image(plan) }} as other_image
     {%- endif %}
+    {%- if spec.types and spec.types.default %},
+    {{ defaults_sent(plan) }} as defaults
+    {%- endif %}
   from {% if plan.images.in_lists %}{{ each_row(plan) }}{% else %}checked{% endif %}
 ),
 {%- if plan.values.python %}

@@ -137,7 +137,7 @@ struct<{{ parts | in_lines(indent) }}>
 {%- macro inner_type(tree, indent) -%}
 {%- set type = field_type(tree, indent) -%}
 {%- set broken = type | replace('struct<', 'struct<\n' ~ ' ' * indent, 1) -%}
-{{ type if type | length < 50 else broken if tree is not string or type | length < 130 else broken | replace(':array<struct<', ':array<struct<\n' ~ ' ' * (indent + 2), 1) }}
+{{ type if type | length < 50 else broken if tree is not string or type | length < 130 else broken | replace(':array<struct<', ':array<struct<\n' ~ ' ' * (indent + 2), 1) | replace(':struct<', ':struct<\n' ~ ' ' * (indent + 4), 1) }}
 {%- endmacro -%}
 
 

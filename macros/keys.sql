@@ -102,12 +102,23 @@ if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(befor
 {%- if plan.keys.names -%}
 {%- do parts.append("'key_columns', if(" ~ ("kind in ('row', 'ddl')" if plan.keys.are_sent else "kind = 'row'") ~ " and key is null, array_join(key_names, ','), null)") -%}
 {%- endif -%}
+{%- if plan.spec.types and plan.spec.types.default -%}
+{%- do parts.append("'defaults', nullif(to_json(" ~ defaults_read(plan) ~ "), '{}')") -%}
+{%- endif -%}
 {%- if plan.tells_as_sent -%}
 {%- do parts.append("'as_sent', names_joined(columns_as_sent)") -%}
 {%- endif -%}
 {%- if plan.tells_ambiguous_times -%} {%- do parts.append("'ambiguous_times', names_joined(ambiguous_times)") -%} {%- endif -%}
 {%- do parts.append("'raw_encoding', " ~ ("if(kind = 'dead_letter', 'base64', null)" if plan.avro else "if(reason = 'not-utf8', 'base64', null)")) -%}
 known_entries(map({{ parts | in_lines(4) }}))
+{%- endmacro -%}
+
+{#- The defaults of columns in canonical text. -#}
+{%- macro defaults_read(plan) -%}
+{%- if plan.values.readers -%}
+with_texts(defaults, {{ name(plan.prefix ~ '_texts') }}(defaults, readers{{ ', null' if plan.bytes_in_doubt }}{% for one in plan.values.python %}, null{% endfor %}))
+{%- else -%} defaults
+{%- endif -%}
 {%- endmacro -%}
 
 {#- What was read from a wall clock that came twice: columns of the table, and times of the header. -#}

@@ -7,7 +7,7 @@
 
 -- The rows that are there, typed.
 typed as (
-  select newest, in_parts, told, unlisted, {{ typed_row(mirror, 'row_key') }} as row
+  select newest, in_parts, told, unlisted, only_parts, {{ typed_row(mirror, 'row_key') }} as row
   from known
   {%- if mirror.without_key == 'count' %}
   lateral view explode(if(copies > 0, sequence(1, copies), array())) as copy
@@ -42,6 +42,7 @@ known as (
     {%- if found and not found.has_parts and not found.statements %}
     max_by(told, place){{ ' filter (where not removes)' if mirror.without_key == 'count' }} as told,
     {% if mirror.lists_columns %}max_by(unlisted, place){% else %}cast(null as array<string>){% endif %} as unlisted,
+    false as only_parts,
     false as in_parts
     {%- else %}
     max(place) filter (where is_whole) as newest_whole,
@@ -49,7 +50,8 @@ known as (
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
-    if(bool_or(is_whole), {% if mirror.lists_columns %}max_by(unlisted, place) filter (where is_whole){% else %}null{% endif %}, {{ other_columns(mirror) }}) as unlisted,
+    {% if mirror.lists_columns %}max_by(unlisted, place) filter (where is_whole){% else %}cast(null as array<string>){% endif %} as unlisted,
+    not bool_or(is_whole) as only_parts,
     {%- if has_statements(found) %}
     {{ told_and_rewritten('max_by(struct(told, later), place) filter (where ' ~ is_image ~ ')', 'max(place) filter (where ' ~ is_image ~ ')', 'collect_list(struct(place, told, later)) filter (where not is_whole)', 'any_value(effects)') }} as told
     {%- else %}
@@ -76,9 +78,25 @@ known as (
 
 {#- The columns that the table has and of which nobody knows what the row has. -#}
 {%- macro untold(mirror, over='') -%}
-{%- if over -%} untold_columns(if({{ over }}, coalesce(own_row._untold, array()), unlisted), told)
-{%- else -%} untold_columns(unlisted, told)
-{%- endif -%}
+{%- set unlisted -%} if(only_parts, {{ other_columns(mirror) }}, {{ without_added('unlisted', mirror) }}) {%- endset -%}
+untold_columns({% if over %}if({{ over }}, coalesce(own_row._untold, array()), {{ unlisted }}){% else %}{{ unlisted }}{% endif %}, told)
+{%- endmacro -%}
+
+{#- Without the columns that rows have a default of that were there before them. -#}
+{%- macro without_added(columns, mirror) -%}
+{%- set added = mirror.columns | rejectattr('added_with', 'none') | map(attribute='name') | list -%}
+{%- if added -%} array_except({{ columns }}, array({{ added | map('sql_text') | join(', ') }})) {%- else -%} {{ columns }} {%- endif -%}
+{%- endmacro -%}
+
+{#- The defaults that messages name, each as the first of them does. -#}
+{%- macro defaults_told(mirror) -%}
+with
+{{ told_of(mirror) }}
+select column, min_by(value, struct(batch, seq.arrival)) as value
+from sent lateral view explode(defaults) as column, value
+where column in ({{ mirror.columns | map(attribute='name') | map('sql_text') | join(', ') }})
+group by column
+order by column
 {%- endmacro -%}
 
 {#- The columns that a row may be without: not those of the key, and not those of which a default is known. -#}
@@ -216,6 +234,8 @@ cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(v
 -- The changes of the table, with the names that its columns have here.
 sent as (
   select rank, source, batch, op, seq, numbered_in, sent_at, log{{ ', called, called_since, called_until' if mirror.was_renamed }}, event_time, produced_at, valid_from, after_image,
+    {% if mirror.tells_defaults %}named_as(from_json(meta['defaults'], 'map<string,string>'), names) as defaults,
+    {% endif -%}
     {% if mirror.lists_columns %}array_except({{ other_columns(mirror) }}, map_keys(named_as(types, names))) as unlisted,
     {% endif -%}
     transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
@@ -497,7 +517,8 @@ struct(
 {#- The text that is known of a column. -#}
 {%- macro told_value(column) -%}
 {%- set told -%} told[{{ text(column.name) }}] {%- endset -%}
-{%- if column.default is not none -%} if(map_contains_key(told, {{ text(column.name) }}), {{ told }}, {{ text(column.default) }}) {%- else -%} {{ told }} {%- endif -%}
+{%- if column.added_with is not none and not column.has_default -%} if(map_contains_key(told, {{ text(column.name) }}) or not coalesce(array_contains(unlisted, {{ text(column.name) }}), false), {{ told }}, {{ text(column.added_with) }})
+{%- elif column.default is not none -%} if(map_contains_key(told, {{ text(column.name) }}), {{ told }}, {{ text(column.default) }}) {%- else -%} {{ told }} {%- endif -%}
 {%- endmacro -%}
 
 {#- The columns of a mirror: those of the table, then those that all mirrors have. -#}

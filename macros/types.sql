@@ -30,8 +30,7 @@ map_concat({% if plan.keys.image and plan.keys.image.text_column %}coalesce({{ k
 {%- elif place.form == 'list' -%}
 {{ types_in_list(sent, place, plan) }}
 {%- elif place.form == 'chosen' -%}
-{%- set chosen = 'get(filter(' ~ field(place.chosen.path) ~ ', f -> f.' ~ name(place.chosen.member) ~ ' = ' ~ text(place.chosen.value) ~ '), 0)' -%}
-{{ types_in_list(chosen ~ '.' ~ name(place.chosen.below), place, plan) }}
+{{ types_in_list(chosen_list(place), place, plan) }}
 {%- elif place.form == 'beside' -%} if(exists({{ field(place.names) }}, n -> n is null), null, {{ types_beside_names(field(place.names), sent) }})
 {%- elif place.form == 'lists' -%}
 {%- call(member) first_of(place.members) -%} {{ types_beside_names(sent ~ '.' ~ name(place.name), sent ~ '.' ~ name(member)) }} {%- endcall -%}
@@ -39,6 +38,21 @@ map_concat({% if plan.keys.image and plan.keys.image.text_column %}coalesce({{ k
 transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (place.members | map('name') | join(':string,')) ~ ':string>>') }}, {{ json_options() }}), (c, t) -> {{ type_in_object(place) }})
 {%- else -%} from_json({{ sent }}, 'map<string,string>', {{ json_options() }})
 {%- endif -%}
+{%- endmacro -%}
+
+{#- The defaults that a message names for its columns, column -> its text as sent. -#}
+{%- macro defaults_sent(plan) -%}
+{%- set list -%}
+{%- call(place) first_of(plan.types_places) -%}
+{%- if place.form == 'chosen' -%} {{ chosen_list(place) }} {%- else -%} {{ field(place.path) }} {%- endif -%}
+{%- endcall -%}
+{%- endset -%}
+{%- set entry = plan.spec.types -%}
+map_from_entries(transform(filter({{ list }}, t -> t.{{ name(entry.default) }} is not null), t -> struct(coalesce(t.{{ name(entry.name) }}, ''), t.{{ name(entry.default) }})))
+{%- endmacro -%}
+
+{%- macro chosen_list(place) -%}
+get(filter({{ field(place.chosen.path) }}, f -> f.{{ name(place.chosen.member) }} = {{ text(place.chosen.value) }}), 0).{{ name(place.chosen.below) }}
 {%- endmacro -%}
 
 {#- The types in several lists: of a column that stands in more than one, that in the first. -#}
@@ -55,7 +69,7 @@ map_from_entries(transform(filter({{ list }}, t -> {% if plan.spec.drop %}not co
 
 {%- macro type_in_object(place) -%}
 {%- set type -%} {%- call(one) first_of(place.members) -%} t.{{ name(one) }} {%- endcall -%} {%- endset -%}
-{%- if place.params -%} concat({{ type }}, {% if place.params | length == 1 %}coalesce(concat('(', t{{ member(place.params[0]) }}, ')'), ''){% else %}if({% for path in place.params %}t{{ member(path) }} is null{{ ' and ' if not loop.last }}{% endfor %}, '', concat('(', concat_ws(',', {% for path in place.params %}t{{ member(path) }}{{ ', ' if not loop.last }}{% endfor %}), ')')){% endif %})
+{%- if place.params -%} concat({{ type }}, coalesce(concat('(', nullif(concat_ws(',', {% for path in place.params %}t{{ member(path) }}{{ ', ' if not loop.last }}{% endfor %}), ''), ')'), ''))
 {%- elif place.flags -%}
 concat({{ type }}{% for bit, word in place.flags %}, if(getbit(try_cast(t.{{ name(place.flag) }} as bigint), {{ bit }}) = 1, {{ text(' ' ~ word) }}, ''){% endfor %})
 {%- else -%} {{ type }} {%- endif -%}

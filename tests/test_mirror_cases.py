@@ -20,7 +20,7 @@ from tests.topic_records import Record, record, write_topic
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 BY_HAND = Path(__file__).parent / "mirrors"
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((BY_HAND / "cases.yml").read_text())
-IN_SEVERAL_RUNS = ("dbz_second_snapshot", "dbz_failover", "qlik_reload_named", "canal_drop_two")
+IN_SEVERAL_RUNS = ("dbz_second_snapshot", "dbz_failover", "qlik_reload_named", "canal_drop_two", "dbz_added_default")
 WITH_HISTORY = ("dbz_second_snapshot", "dms_reload")
 
 
@@ -84,7 +84,7 @@ def check(project: Project, cases: Sequence[str]) -> None:
         for table in CASES[case]["tables"]
     }
     assert found == {(case, table): rows for case in cases for table, rows in CASES[case]["tables"].items()}
-    project.ok("test", "--data", "-s", "mirrored_*")
+    project.ok("test", "--data", "-s", "mirrored_* followed_*")
 
 
 def test_in_one_run(tmp_path: Path) -> None:

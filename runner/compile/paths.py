@@ -101,7 +101,7 @@ def _column_object(path: FieldPath, spec: Format) -> Tree:
 
 def _entry(types: Types) -> Tree:
     """What is read of an object that names the type of a column."""
-    tree: Tree = {member: TEXT for member in (types.name, *types.value, types.flag) if member}
+    tree: Tree = {member: TEXT for member in (types.name, *types.value, types.flag, types.default) if member}
     for path in types.params:
         plant(tree, path, TEXT)
     return tree

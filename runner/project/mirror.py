@@ -53,8 +53,8 @@ class MirroredTable:
 @dataclass(frozen=True)
 class MirrorColumn:
     """A column of a mirror. `sent_as` are other names under which messages send it; `meta.NAME` is what `meta` of the
-    changelog has at a name. `default` is what rows have of
-    which no change tells the column, if it `has_default`.
+    changelog has at a name. `default` is what rows have of which no change tells the column, if it `has_default`;
+    `added_with` what messages name as its default, for rows that were there before it.
     """
 
     name: str
@@ -62,6 +62,7 @@ class MirrorColumn:
     sent_as: tuple[str, ...] = ()
     has_default: bool = False
     default: str | None = None
+    added_with: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class Mirror:
         """The names in `meta` under which columns are sent."""
         sent = (name for column in self.columns for name in column.sent_as)
         return tuple(name.removeprefix(META) for name in sent if name.startswith(META))
+
+    @property
+    def tells_defaults(self) -> bool:
+        """Whether a message may name the defaults of its table's columns."""
+        return any(table.source.format.types and table.source.format.types.default for table in self.tables)
 
     @property
     def lists_columns(self) -> bool:

@@ -26,12 +26,14 @@ Built = tuple[int, tuple[str, ...]]
 
 class Mark(NamedTuple):
     """What is remembered of a table, as JSON; of another text nothing: what it is `made_by`, whether changes
-    `told_parts` of a row, and the log in which all of them are numbered, None if there is no such log.
+    `told_parts` of a row, the log in which all of them are numbered, None if there is no such log, and the `defaults`
+    of columns that messages named.
     """
 
     made_by: str
     told_parts: bool
     numbered_in: str | None
+    defaults: dict[str, str]
 
     def text(self) -> str:
         return json.dumps(self._asdict())
@@ -41,7 +43,7 @@ class Mark(NamedTuple):
         try:
             return cls(**json.loads(text))
         except (TypeError, ValueError):
-            return cls("", True, None)
+            return cls("", True, None, {})
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class Mirrors:
         if until == since:
             return self.tables.count(name), ()
         statements = self.statements.show(query.mirror)
-        query = replace(query, mirror=statements.mirror)
+        known = Mark.read(self.tables.mark(name)).defaults
+        query = replace(query, mirror=with_defaults(statements.mirror, known))
         if any(self._is_new(query.mirror, one, since) for one in statements.effects):
             self._check_whole(query)
             return self._built(query, until, (), progress)
@@ -83,7 +86,7 @@ class Mirrors:
         new = replace(query.mirror, tables=tuple(_with_rows(name, one) for one in query.mirror.tables))
         found = _row(self.tables, "mirror_findings", new, True)
         found_mirror, notes = _after_findings(new, query.shows, found)
-        if found_mirror is not new:
+        if found_mirror is not new or not defaults_told(self.tables, new).keys() <= known.keys():
             self._check_whole(query)
             return self._built(query, until, (), progress)
         with progress.writing(until):
@@ -102,7 +105,7 @@ class Mirrors:
         """
         had = Mark.read(self.tables.mark(query.model))
         numbered_in = had.numbered_in if had.numbered_in == found["numbered_in"] else None
-        now = Mark(had.made_by, had.told_parts or found["tells_parts"], numbered_in)
+        now = Mark(had.made_by, had.told_parts or found["tells_parts"], numbered_in, had.defaults)
         if now != had:
             # Before the table: a run that dies in between must not hide it.
             self.tables.write_mark(query.model, now.text())
@@ -140,7 +143,7 @@ class Mirrors:
         with progress.writing(until):
             if self._takes_increments(query):
                 count = self._written_with_beside(query, mirror, found)
-                mark = Mark(self._made_by(query), found["has_parts"], found["numbered_in"])
+                mark = Mark(self._made_by(query), found["has_parts"], found["numbered_in"], found["defaults"])
                 self.tables.write_mark(name, mark.text())
             else:
                 sql = self.tables.macro(f"mirror_{query.shows}", mirror, 1, found)
@@ -171,7 +174,9 @@ class Mirrors:
         changes; raises QueryFailed.
         """
         statements = self.statements.show(query.mirror)
-        has_statements = {"statements": bool(statements.effects)}
+        defaults = defaults_told(self.tables, statements.mirror)
+        statements = replace(statements, mirror=with_defaults(statements.mirror, defaults))
+        has_statements = {"statements": bool(statements.effects), "defaults": defaults}
         # The notes are those of its rows as they are; looking for them reads all changes.
         if query.shows == "history" and query.mirror.on_drift == "warn":
             return statements.mirror, (), {"has_parts": True, "numbered_in": None, **has_statements}
@@ -228,6 +233,19 @@ class Increment:
         view = f"{self.query.model}__{step}"
         with self.tables.spark.computed_view(view, self.tables.macro(f"{self.query.shows}_{step}", *arguments)):
             yield view
+
+
+def defaults_told(tables: Tables, mirror: Mirror) -> dict[str, str]:
+    """The defaults that messages name of the columns of a mirror."""
+    if not mirror.tells_defaults:
+        return {}
+    return {row["column"]: row["value"] for row in tables.spark.rows(tables.macro("defaults_told", mirror))[1]}
+
+
+def with_defaults(mirror: Mirror, defaults: Mapping[str, str]) -> Mirror:
+    """The mirror with what rows have of columns that were added later."""
+    columns = tuple(replace(one, added_with=defaults.get(one.name)) for one in mirror.columns)
+    return replace(mirror, columns=columns) if defaults else mirror
 
 
 def _looked_for(query: MirrorQuery, numbered_in: str | None) -> str | None:

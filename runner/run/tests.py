@@ -24,6 +24,7 @@ from runner.project.templates import new_rows_view, read_rows_view
 from runner.render import name as quoted
 from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order
 from runner.run.documents import messages_of
+from runner.run.mirrors import defaults_told, with_defaults
 from runner.run.reading import Reading
 from runner.run.recount import Recount
 from runner.run.results import Result
@@ -70,8 +71,10 @@ class TestRuns:
             self.reading.show_read_rows(test.model, test.mirror.models)
             views = {one: read_rows_view(test.model, one) for one in test.mirror.models}
             followed = self.statements.show(test.mirror, views)
-            if followed.mirror.was_renamed:
-                sql = self._with_names(test, followed.mirror)
+            read = tuple(replace(one, rows=views[one.source.model]) for one in followed.mirror.tables)
+            defaults = defaults_told(self.tables, replace(followed.mirror, tables=read))
+            if followed.mirror.was_renamed or defaults:
+                sql = self._again(test, with_defaults(followed.mirror, defaults))
         if test.statements_of:
             self.statements.show(test.statements_of)
         if self._has_passed(node.name):
@@ -92,8 +95,8 @@ class TestRuns:
             message += f', kept in the table "{node.name}"'
         return Result(node.name, "test", status, message, (*notes, *shown), failures)
 
-    def _with_names(self, test: DataTest, mirror: Mirror) -> str:
-        """The query of a test that makes a mirror again, of a table that had other names too."""
+    def _again(self, test: DataTest, mirror: Mirror) -> str:
+        """The query of a test that makes a mirror again, of a table that had other names or columns too."""
         query = replace(test.arguments["query"], mirror=mirror)
         return self.macro("test_mirrored", quoted(self._relation(test.model)), query, test.arguments.get("share", 1))
 

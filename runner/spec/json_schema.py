@@ -93,7 +93,7 @@ def _properties() -> Schema:
 
 
 def _types() -> Schema:
-    types = {**dict.fromkeys(("at", "value", "params"), TEXTS), **dict.fromkeys(("name", "names"), TEXT)}
+    types = {**dict.fromkeys(("at", "value", "params"), TEXTS), **dict.fromkeys(("name", "names", "default"), TEXT)}
     types["table"] = _ref("tables")
     types["flags"] = _or_nothing(_object({"at": TEXT, "words": {"type": "object"}}, ["at", "words"]))
     assert set(types) == set(TYPES_WORDS)

@@ -40,7 +40,7 @@ KEYS = (
 )  # fmt: skip
 KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text", "members", "name", "flag")
 
-TYPES_WORDS = ("at", "name", "value", "params", "names", "flags", "table")
+TYPES_WORDS = ("at", "name", "value", "params", "names", "flags", "default", "table")
 
 TableOf = Callable[[Yaml], TypeTable]
 
@@ -208,6 +208,7 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
         paths(yaml.get("params")),
         names,
         *_flags(yaml.get("flags")),
+        optional_text(yaml.get("default")) or None,
     )
 
 

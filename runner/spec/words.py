@@ -243,9 +243,7 @@ class Op:
 
 @dataclass(frozen=True)
 class TypeTable:
-    """`classes`: name of a type, in lower case and without parameters -> class. `readers`: name of a type -> reader,
-    for types whose name decides how their values are written.
-    """
+    """`classes`: name of a type, in lower case and without parameters -> class. `readers`: -> its own reader."""
 
     name: str
     classes: Mapping[str, str]
@@ -272,7 +270,7 @@ class Types:
     column in `name`. Where entries are objects, the type is in their members `value`. Without `at`, messages name no
     types, and the tables are for columns declared at a source. What stands at `params` in an entry follows its type, in
     brackets, with commas between. With `names`, types are in step with the list of columns there. `flags`: bits, from
-    0, of the number in the member `flag`, with the words that follow the type where they are set.
+    0, of the number in the member `flag`, with words that follow the type if set. `default`: the column's default.
     """
 
     at: tuple[FieldPath, ...]
@@ -283,6 +281,7 @@ class Types:
     names: FieldPath | None = None
     flag: str | None = None
     flags: tuple[tuple[int, str], ...] = ()
+    default: str | None = None
 
     def all_tables(self) -> list[TypeTable]:
         return self.tables.all() if self.tables else []

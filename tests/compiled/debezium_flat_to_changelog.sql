@@ -28,7 +28,8 @@ decoded as (
         `.` map<string,string>,
         `schema` struct<
           `fields` array<struct<
-            `field`:string,`name`:string,`type`:string,`parameters`:struct<`connect.decimal.precision`:string,`scale`:string>>>>,
+            `field`:string,`name`:string,`type`:string,`default`:string,`parameters`:struct<
+                `connect.decimal.precision`:string,`scale`:string>>>>,
         `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '5')) as document
@@ -100,9 +101,8 @@ checked as (
       and t.`field` is not null), t ->
       struct(t.`field`,
       concat(coalesce(t.`name`, t.`type`),
-      if(t.`parameters`.`connect.decimal.precision` is null
-      and t.`parameters`.`scale` is null, '',
-      concat('(', concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ')')))))) as types,
+      coalesce(concat('(', nullif(concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ''), ')'), ''))))) as
+      types,
     `debezium_flat_readers`(types) as readers
   from message_images
 ),
@@ -124,7 +124,9 @@ exploded as (
       '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), null) as sent_after,
     if(reason is null,
       map_concat(coalesce(table_columns(found_before, null, hidden), map()), coalesce(table_columns(found_after, null, hidden), map()),
-      coalesce(types, map())), null) as named_columns
+      coalesce(types, map())), null) as named_columns,
+    map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> t.`default` is not null), t ->
+      struct(coalesce(t.`field`, ''), t.`default`))) as defaults
   from checked
 ),
 
@@ -188,8 +190,10 @@ select
     'log_position',
       coalesce(nullif(m.`__source_file`, ''), nullif(m.`__file`, ''), nullif(m.`__source_lsn`, ''), nullif(m.`__lsn`, ''),
       nullif(m.`__source_change_lsn`, ''), nullif(m.`__change_lsn`, '')),
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
-    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'defaults', nullif(to_json(with_texts(defaults, `debezium_flat_texts`(defaults, readers))), '{}'),
+    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
   found_in_message(reason, '__op', m.`__op`, cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw

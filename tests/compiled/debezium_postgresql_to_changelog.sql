@@ -26,7 +26,8 @@ decoded as (
         `schema` struct<
           `fields` array<struct<
             `field`:string,`fields`:array<struct<
-              `field`:string,`name`:string,`type`:string,`parameters`:struct<`connect.decimal.precision`:string,`scale`:string>>>>>>,
+              `field`:string,`name`:string,`type`:string,`default`:string,`parameters`:struct<
+                `connect.decimal.precision`:string,`scale`:string>>>>>>,
         `tableChanges` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '7')) as document
@@ -88,9 +89,8 @@ checked as (
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is
       not null), t -> struct(t.`field`,
       concat(coalesce(t.`name`, t.`type`),
-      if(t.`parameters`.`connect.decimal.precision` is null
-      and t.`parameters`.`scale` is null, '',
-      concat('(', concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ')')))))) as types,
+      coalesce(concat('(', nullif(concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ''), ')'), ''))))) as
+      types,
     `debezium_postgresql_readers`(types) as readers
   from message_images
 ),
@@ -121,7 +121,9 @@ exploded as (
     `debezium_postgresql_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict in ('row insert', 'row snapshot')
       then other_image(m.`before`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
-      then other_image(m.`after`, coalesce(found_before, found_after), array()) end as other_image
+      then other_image(m.`after`, coalesce(found_before, found_after), array()) end as other_image,
+    map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`default` is
+      not null), t -> struct(coalesce(t.`field`, ''), t.`default`))) as defaults
   from checked
 ),
 
@@ -181,8 +183,10 @@ select
     else cast(null as string) end,
     'log_position', m.`source`.`lsn`, 'transaction_position', m.`transaction`.`total_order`, 'prefix', m.`message`.`prefix`,
     'content', m.`message`.`content`, 'other_image', other_image,
-    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
-    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'defaults', nullif(to_json(with_texts(defaults, `debezium_postgresql_texts`(defaults, readers, null))), '{}'),
+    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`ddl`, '') end as statement, reason,
   found_in_message(reason, 'op', m.`op`, m.`ddl`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

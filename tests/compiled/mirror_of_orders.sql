@@ -107,8 +107,8 @@ known as (
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
-    if(bool_or(is_whole), max_by(unlisted, place) filter (where is_whole), cast(array('status', 'amount', 'paid_at') as array<string>)) as
-      unlisted,
+    max_by(unlisted, place) filter (where is_whole) as unlisted,
+    not bool_or(is_whole) as only_parts,
     aggregate(
       array_sort(
         filter(collect_list(struct(place, told, later)) filter (where not is_whole), p ->
@@ -133,7 +133,7 @@ known as (
 
 -- The rows that are there, typed.
 typed as (
-  select newest, in_parts, told, unlisted, struct(
+  select newest, in_parts, told, unlisted, only_parts, struct(
     row_key.`id` as `id`, told['status'] as `status`,
     if(told['amount'] rlike '^[+-]?[0-9]*([.][0-9]{0,2}0*)?$', try_cast(told['amount'] as decimal(10,2)), null) as `amount`,
     as_timestamp(told['paid_at']) as `paid_at`) as row
@@ -143,7 +143,8 @@ typed as (
 
 select
   row.`id`, row.`status`, row.`amount`, row.`paid_at`, newest.changed_at as _changed_at, newest.place as _seq,
-  newest.source as _source, in_parts as _in_parts, untold_columns(unlisted, told) as _untold,
+  newest.source as _source, in_parts as _in_parts,
+  untold_columns(if(only_parts, cast(array('status', 'amount', 'paid_at') as array<string>), unlisted), told) as _untold,
   unfit_columns(told, array(
     if(row.`amount` is null, 'amount', null), if(row.`paid_at` is null, 'paid_at', null))) as _unfit
 from typed

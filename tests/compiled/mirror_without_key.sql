@@ -196,7 +196,8 @@ known as (
     coalesce(
       max(place) filter (where not is_whole) > max(place) filter (where is_whole),
       max(place) filter (where not is_whole) is not null) as in_parts,
-    if(bool_or(is_whole), max_by(unlisted, place) filter (where is_whole), cast(array('level', 'text') as array<string>)) as unlisted,
+    max_by(unlisted, place) filter (where is_whole) as unlisted,
+    not bool_or(is_whole) as only_parts,
     aggregate(
       array_sort(
         filter(collect_list(struct(place, told, later)) filter (where not is_whole), p ->
@@ -221,7 +222,7 @@ known as (
 
 -- The rows that are there, typed.
 typed as (
-  select newest, in_parts, told, unlisted, struct(
+  select newest, in_parts, told, unlisted, only_parts, struct(
     try_cast(told['level'] as int) as `level`, told['text'] as `text`) as row
   from known
   where not newest.removes
@@ -229,7 +230,7 @@ typed as (
 
 select
   row.`level`, row.`text`, newest.changed_at as _changed_at, newest.place as _seq, newest.source as _source, in_parts as _in_parts,
-  untold_columns(unlisted, told) as _untold,
+  untold_columns(if(only_parts, cast(array('level', 'text') as array<string>), unlisted), told) as _untold,
   unfit_columns(told, array(
     if(row.`level` is null, 'level', null))) as _unfit
 from typed

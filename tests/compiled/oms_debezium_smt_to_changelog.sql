@@ -12,7 +12,8 @@ decoded as (
         `__op` string, `__deleted` string, `.` map<string,string>,
         `schema` struct<
           `fields` array<struct<
-            `field`:string,`name`:string,`type`:string,`parameters`:struct<`connect.decimal.precision`:string,`scale`:string>>>>,
+            `field`:string,`name`:string,`type`:string,`default`:string,`parameters`:struct<
+                `connect.decimal.precision`:string,`scale`:string>>>>,
         `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '5')) as document
@@ -67,9 +68,8 @@ checked as (
       and t.`field` is not null), t ->
       struct(t.`field`,
       concat(coalesce(t.`name`, t.`type`),
-      if(t.`parameters`.`connect.decimal.precision` is null
-      and t.`parameters`.`scale` is null, '',
-      concat('(', concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ')')))))) as types,
+      coalesce(concat('(', nullif(concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ''), ')'), ''))))) as
+      types,
     `oms_debezium_smt_readers`(types) as readers
   from message_images
 ),
@@ -80,7 +80,9 @@ exploded as (
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, types, hidden), null) as sent_before,
-    if(reason is null, table_columns(found_after, types, hidden), null) as sent_after
+    if(reason is null, table_columns(found_after, types, hidden), null) as sent_after,
+    map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> t.`default` is not null), t ->
+      struct(coalesce(t.`field`, ''), t.`default`))) as defaults
   from checked
 ),
 
@@ -123,9 +125,10 @@ select
   cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
-  known_entries(map('key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent',
-    names_joined(columns_as_sent),
-    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+  known_entries(map('key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
+    'defaults', nullif(to_json(with_texts(defaults, `oms_debezium_smt_texts`(defaults, readers))), '{}'),
+    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
+    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
   found_in_message(reason, '__op', m.`__op`, cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
