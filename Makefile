@@ -6,7 +6,7 @@ export PYTHON
 # Without compiled modules each of the hundreds of processes that tests start would compile its own.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup jars prepare run check quick test engines ci durations snapshots bench bench-steps soak lock wheel clean
+.PHONY: help setup jars prepare run check quick test engines ci durations snapshots bench bench-steps soak live lock wheel clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /: /' -e 's/^/make /'
@@ -75,6 +75,9 @@ bench-steps: jars prepare ## measure each step of a format's SQL: make bench-ste
 soak: jars prepare ## the long tests, and 5,000 new examples for each test of random input
 	.venv/bin/python -m pytest -q -m soak
 	.venv/bin/python -m pytest -q -n auto --hypothesis-profile=soak -m "not spark and not engines and not soak"
+
+live: jars prepare ## a long random life of a real database; needs PostgreSQL and wal2json
+	$(PYTEST) -m soak tests/test_live.py
 
 lock: ## resolve the dependencies again into requirements.lock
 	@bash tools/lock.sh

@@ -172,8 +172,9 @@ where op = 'snapshot' and seq.generation > 0
 group by rank, source, seq.generation
 {%- endmacro -%}
 
-{%- macro some_change_of(table) -%}
-select 1 as one from {{ name(table.source.model) }} where kind = 'row' and {{ is_of_table(table.name) }} limit 1
+{#- The tables with a name of which something was told, two of them at most. -#}
+{%- macro tables_named(table) -%}
+select distinct {{ table_of_row() }} as names from {{ name(table.source.model) }} where kind = 'row' and {{ is_of_table(table.name) }} limit 2
 {%- endmacro -%}
 
 {#- What statements did to the table of a mirror, in their order: a view. -#}

@@ -48,7 +48,7 @@ def read(*told: Any, table: tuple[str, ...] = ("db", "a"), known: tuple[str, ...
     ]  # fmt: skip
     columns = (MirrorColumn("id", "int"), MirrorColumn("s", "string", ("text",)))
     mirror = Mirror("a", (MirroredTable(Source, table),), ("id",), columns)  # type: ignore[arg-type]
-    return followed(mirror, rows, lambda one: one.name[-1] in known)
+    return followed(mirror, rows, lambda one: sum(name == one.name[-1] for name in known))
 
 
 def shown(found: Followed) -> list[Any]:
@@ -106,6 +106,17 @@ def test_rows_go_with_the_name() -> None:
     assert shown(found) == [] and not found.mirror.was_renamed and "nothing was told of db.a_new" in found.notes[0]
     # It has no name any more.
     assert shown(read("alter table a rename to b")) == [(0, "empties")]
+
+
+def test_a_statement_that_may_mean_several_tables_is_lost() -> None:
+    """It names no tenant; of two there are tables of this name."""
+    table, told = ("tenant", "db", "a"), ("truncate a", "alter table a drop s", "truncate b")
+    assert shown(read(*told, table=table)) == [(0, "empties"), (1, {"s": None})]
+    found = read(*told, table=table, known=("a", "a", "b", "b"))
+    assert shown(found) == []
+    assert [one.statement for one in found.lost] == [*told[:2]]
+    named = [(sql, {"tenant": "tenant"}) for sql in told]
+    assert shown(read(*named, table=table, known=("a", "a"))) == [(0, "empties"), (1, {"s": None})]
 
 
 def test_what_cannot_be_followed_is_said() -> None:

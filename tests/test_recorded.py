@@ -5,10 +5,9 @@ suggest` writes them are the tables as their databases had them in the end, or a
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 import yaml
 
 from tests.landed import Project
+from tests.same_values import is_same, number_of, time_of
 from tests.storages import STORAGES, TARGETS
 from tests.topic_records import record, write_topic
 
@@ -99,63 +99,6 @@ def in_database(source: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             yield path.stem, [json.loads(line, parse_float=Decimal, parse_int=Decimal) for line in lines]
 
 
-def is_same(told: Any, in_database: Any) -> bool:
-    """Whether a value of a mirror is that of the database: numbers, times and documents have several spellings."""
-    if told is None or in_database is None:
-        return told is in_database
-    if isinstance(told, bool) or isinstance(in_database, bool):
-        return told == (in_database in (True, "1"))
-    text = in_database if isinstance(in_database, str) else _written(in_database)
-    readings = (str, _number, _time, _document)
-    return any(read(str(told)) == read(text) is not None for read in readings) or _is_same_bits(str(told), text)
-
-
-def _written(value: Any) -> str:
-    """A value of the database as JSON, with the digits of its numbers."""
-    match value:
-        case dict():
-            return "{" + ", ".join(f"{json.dumps(name)}: {_written(one)}" for name, one in value.items()) + "}"
-        case list():
-            return "[" + ", ".join(map(_written, value)) + "]"
-        case Decimal():
-            return str(value)
-        case _:
-            return json.dumps(value)
-
-
-def _is_same_bits(told: str, in_database: str) -> bool:
-    """Bytes are hex behind a mark in the database; bits a number in the mirror."""
-    bits = re.fullmatch("[01]+", in_database) and str(int(in_database, 2))
-    return told in (in_database.removeprefix("\\x"), bits)
-
-
-def _number(text: str) -> Decimal | None:
-    try:
-        return Decimal(text.strip('"'))
-    except InvalidOperation:
-        return None
-
-
-def _time(text: str) -> str | None:
-    """An instant in UTC, or a wall clock."""
-    match = re.fullmatch(r"\+?(\d{4,5}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.0+|(\.\d+?)0*)?(Z|\+00:00|\+00)?", text)
-    return match and f"{match[1]} {match[2]}{match[3] or ''}"
-
-
-def _document(text: str) -> Any:
-    """A document, or a list as PostgreSQL writes it."""
-    if re.fullmatch(r"\{[^:]*\}", text):
-        return text.strip("{}").split(",")
-    try:
-        return json.loads(text, parse_float=_plain, parse_int=_plain)
-    except ValueError:
-        return None
-
-
-def _plain(number: str) -> str:
-    return str(Decimal(number).normalize())
-
-
 def compared(project: Project) -> tuple[set[tuple[str, str]], dict[tuple[str, str, str, str], Any]]:
     """The tables that have other rows than their mirrors, and single values that differ."""
     rows, values = set(), {}
@@ -178,7 +121,7 @@ def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     def place(row: dict[str, Any]) -> list[tuple[Decimal, str]]:
         values = [row[column] for column in [*row][:2]]
-        return [(_number(str(value)) or Decimal(0), _time(str(value)) or str(value)) for value in values]
+        return [(number_of(str(value)) or Decimal(0), time_of(str(value)) or str(value)) for value in values]
 
     return sorted(rows, key=place)
 

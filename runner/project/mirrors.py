@@ -88,7 +88,7 @@ HISTORY_COLUMNS = {
     "valid_from": "when the row became what it is here",
     "valid_to": "when it was changed or deleted; null if it still is what it is here",
     "is_current": "whether it still is",
-    "op": "what made it: insert, update or snapshot",
+    "op": "what made it: insert, update, or snapshot for a loaded row",
 }
 
 
@@ -182,6 +182,10 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     acknowledged: int | None = None
     with problems.gathered():
         acknowledged = _moment(yaml.get("acknowledged"))
+    with problems.gathered():
+        if chosen["without_key"] == "count" and chosen["history"] == "true":
+            message = "rows that are only counted have no history: nothing tells two of them apart"
+            raise yaml["history"].error("mirror-setting", message, "history: false")
     key = texts(yaml.get("key"))
     with problems.gathered():
         _check_key(yaml, key, chosen["without_key"], [column.name for column in columns])

@@ -88,7 +88,7 @@ class Statements:
         told = self._rows("statements_told", [views[model] for model in mirror.models]) if views else self._told(mirror)
         if any(table.source.generation for table in mirror.tables):
             told = [*told, *self._rows("loads_told", mirror)]
-        statements = followed(mirror, told, self._has_rows)
+        statements = followed(mirror, told, self._tables_named)
         self.tables.view(statements_view(mirror.name), self.tables.macro("statement_effects", statements.effects))
         self.tables.view(lost_view(mirror.name), self.tables.macro("lost_statements", statements.lost))
         return statements
@@ -104,18 +104,18 @@ class Statements:
             self.told[seen] = self._rows("statements_told", mirror.models)
         return self.told[seen]
 
-    def _has_rows(self, table: MirroredTable) -> bool:
-        """Whether anything was told of a table."""
-        return bool(self._rows("some_change_of", table))
+    def _tables_named(self, table: MirroredTable) -> int:
+        """Of how many tables with this name something was told; at most two are counted."""
+        return len(self._rows("tables_named", table))
 
     def _rows(self, macro: str, *arguments: Any) -> list[Row]:
         return list(self.tables.spark.rows(self.tables.macro(macro, *arguments))[1])
 
 
-HasRows = Callable[[MirroredTable], bool]
+TablesNamed = Callable[[MirroredTable], int]
 
 
-def followed(mirror: Mirror, rows: Iterable[Row], has_rows: HasRows) -> Followed:
+def followed(mirror: Mirror, rows: Iterable[Row], tables_named: TablesNamed) -> Followed:
     """What statements, as the macro `statements_told` selects them, did to the table of a mirror."""
     told = _in_order(_each_once(rows))
     sources = [table.source.name for table in mirror.tables]
@@ -123,7 +123,7 @@ def followed(mirror: Mirror, rows: Iterable[Row], has_rows: HasRows) -> Followed
     tables: list[MirroredTable] = []
     lost: list[Lost] = []
     for rank, table in enumerate(mirror.tables):
-        reader = _Reader(mirror, table, rank, sources.index(table.source.name), has_rows)
+        reader = _Reader(mirror, table, rank, sources.index(table.source.name), tables_named)
         own = reader.effects(
             [row for row in told if row["source"] == table.source.name and row.get("rank", rank) == rank]
         )
@@ -140,8 +140,8 @@ def followed(mirror: Mirror, rows: Iterable[Row], has_rows: HasRows) -> Followed
 class _Reader:
     """Reads statements backward: the name that a table has now tells which it had before."""
 
-    def __init__(self, mirror: Mirror, table: MirroredTable, rank: int, earlier: int, has_rows: HasRows) -> None:
-        self.mirror, self.table, self.rank, self.earlier, self.has_rows = mirror, table, rank, earlier, has_rows
+    def __init__(self, mirror: Mirror, table: MirroredTable, rank: int, earlier: int, named: TablesNamed) -> None:
+        self.mirror, self.table, self.rank, self.earlier, self.tables_named = mirror, table, rank, earlier, named
         # The names and the effects are numbered from the last one, until all are known.
         self.names = [Called(table.name)]
         self.found: list[Effect] = []
@@ -182,7 +182,7 @@ class _Reader:
                 self._add(row, empties=True)
             return
         name = before[-len(self.table.name) :]
-        if not self.has_rows(replace(self.table, name=name)):
+        if not self.tables_named(replace(self.table, name=name)):
             self._lose(row, f"nothing was told of {'.'.join(name)}, which has its name now")
             return
         self._add(row, called=-1)
@@ -195,9 +195,15 @@ class _Reader:
         if action.kind == "empty_database":
             # Where the name of a table is not told with its database, its rows tell whether it was there.
             whole = (*action.name, name[-1])
-            if _is_same_name(whole, name) and (len(name) > 1 or self.has_rows(replace(self.table, name=whole))):
+            if _is_same_name(whole, name) and (len(name) > 1 or self.tables_named(replace(self.table, name=whole))):
                 self._add(row, empties=True)
-        elif action.kind != "rename_table" and _is_same_name(_whole(action.name, row), name):
+            return
+        whole = _whole(action.name, row)
+        if action.kind == "rename_table" or not _is_same_name(whole, name):
+            return
+        if len(whole) < len(name) and self.tables_named(replace(self.table, name=whole)) > 1:
+            self._lose(row, "several tables have this name, and it does not say which it means")
+        else:
             match action.kind:
                 case "empty":
                     self._add(row, empties=True)
