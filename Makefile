@@ -77,7 +77,7 @@ soak: jars prepare ## the long tests, and 5,000 new examples for each test of ra
 	.venv/bin/python -m pytest -q -n auto --hypothesis-profile=soak -m "not spark and not engines and not soak"
 
 live: jars prepare ## a long random life of a real database; needs PostgreSQL and wal2json
-	$(PYTEST) -m soak tests/test_live.py
+	$(PYTEST) -m soak tests/test_live_database.py
 
 lock: ## resolve the dependencies again into requirements.lock
 	@bash tools/lock.sh
