@@ -4,7 +4,6 @@ database has it, or its data test `followed` fails; once all rows were told agai
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -98,7 +97,7 @@ def test_a_random_life_of_a_database(tmp_path: Path, rounds: int) -> None:
         "sources": [{"name": "live", "format": "wal2json", "files": "in/*"}],
     }
     project, life = Project(tmp_path, {"project.yml": yaml.safe_dump(settings)}), Life(rounds)
-    with PostgreSQL(Path(f"/tmp/postgresql-{os.getpid()}")) as database:
+    with PostgreSQL() as database:
         database.start_telling()
         database.run(SCHEMA)
         for number in range(rounds):
