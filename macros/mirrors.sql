@@ -191,6 +191,7 @@ union all
 {{ no_rows({'nth': 'int', 'rank': 'int', 'called': 'int', 'earlier': 'int', 'generation': 'int', 'position': 'array<decimal(38,0)>', 'numbered_in': 'string', 'sent_at': 'timestamp', 'log': 'string', 'arrival': 'array<bigint>', 'at': 'timestamp', 'happened_at': 'timestamp', 'empties': 'boolean', 'told': 'map<string,string>', 'renamed': 'map<string,string>'}) }}
 {%- endfor %}
 {%- endmacro -%}
+
 {#- The statements about the table of a mirror that cannot be followed: a view. -#}
 {%- macro lost_statements(lost) -%}
 {%- for one in lost %}

@@ -11,12 +11,21 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from runner.cli import main
 from tests.conftest import Ran
 
 PROJECTS = Path(__file__).parent / "projects"
+
+
+def random_pieces(lengths: Mapping[str, int], runs: int, chance: Random) -> Iterator[dict[str, tuple[int, int]]]:
+    """For each run the part of each list that it reads, from where to where; all parts together are the lists."""
+    ends = {name: sorted(chance.randint(1, length - 1) for _ in range(runs - 1)) for name, length in lengths.items()}
+    for run in range(runs):
+        bounds = {name: [0, *ends[name], length] for name, length in lengths.items()}
+        yield {name: (of_list[run], of_list[run + 1]) for name, of_list in bounds.items()}
 
 
 def files_of(name: str) -> dict[str, str]:

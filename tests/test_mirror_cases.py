@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.landed import Project
+from tests.landed import Project, random_pieces
 from tests.storages import TARGETS
 from tests.topic_records import Record, record, write_topic
 
@@ -104,11 +104,10 @@ def test_in_one_run(tmp_path: Path) -> None:
     ],
 )
 def test_in_several_runs(tmp_path: Path, storage: str, cases: tuple[str, ...]) -> None:
-    project, chance, runs = project_of(tmp_path, storage, cases), Random(storage), 2
-    ends = {case: sorted(chance.randint(1, len(messages_of(case)) - 1) for _ in range(runs - 1)) for case in cases}
-    for run in range(runs):
-        for case in cases:
-            bounds = [0, *ends[case], len(messages_of(case))]
-            write(project, case, run, bounds[run], bounds[run + 1])
+    project = project_of(tmp_path, storage, cases)
+    lengths = {case: len(messages_of(case)) for case in cases}
+    for run, pieces in enumerate(random_pieces(lengths, 2, Random(storage))):
+        for case, (start, end) in pieces.items():
+            write(project, case, run, start, end)
         project.ok("run", "--exclude", "changelog ddl_events control_events dead_letters freshness freshness_by_table")
     check(project, cases)

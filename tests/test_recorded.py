@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.landed import Project
+from tests.landed import Project, random_pieces
 from tests.same_values import is_same, number_of, time_of
 from tests.storages import STORAGES, TARGETS
 from tests.topic_records import record, write_topic
@@ -152,12 +152,11 @@ class Recorded(Project):
     [("parquet", 1), ("delta", 2), *(pytest.param(one, 3, marks=pytest.mark.soak) for one in STORAGES)],
 )
 def test_mirrors_are_the_tables(tmp_path: Path, storage: str, runs: int) -> None:
-    project, chance = project_of(tmp_path, storage), Random(f"{storage} {runs}")
-    ends = {one: sorted(chance.randint(1, len(told(one)) - 1) for _ in range(runs - 1)) for one in SOURCES}
-    for run in range(runs):
-        for source in SOURCES:
-            bounds = [0, *ends[source], len(told(source))]
-            write(project, source, run, bounds[run], bounds[run + 1])
+    project = project_of(tmp_path, storage)
+    lengths = {source: len(told(source)) for source in SOURCES}
+    for run, pieces in enumerate(random_pieces(lengths, runs, Random(f"{storage} {runs}"))):
+        for source, (start, end) in pieces.items():
+            write(project, source, run, start, end)
         project.ok("run", "-s", "config.materialized:streaming")
         project.suggest()
         built = project.run("build", "-s", "path:models/mirrors")

@@ -171,11 +171,21 @@ def _declared_digits(column: ColumnSeen, table: TypeTable | None) -> tuple[int, 
     return (first, second) if second >= 0 else (first - second, 0)
 
 
+def _digits(decimal: str) -> tuple[int, int]:
+    """The digits of a decimal type of a mirror, and how many of them stand behind the point.
+
+    >>> _digits("decimal(12,2)")
+    (12, 2)
+    """
+    digits, scale = (int(part) for part in re.findall(r"\d+", decimal))
+    return digits, scale
+
+
 def _fits(column: ColumnSeen, decimal: str) -> bool:
     """Whether all values of a column fit a decimal type."""
     if column.integer_digits is None or column.fraction_digits is None:
         return False
-    digits, scale = (int(part) for part in re.findall(r"\d+", decimal))
+    digits, scale = _digits(decimal)
     return column.fraction_digits <= scale and column.integer_digits <= digits - scale
 
 
@@ -268,8 +278,8 @@ def _takes(own: str, suggested: str, column: ColumnSeen) -> bool:
     if own in TRIED:
         return not column.unfit[own]
     if own.startswith("decimal"):
-        digits, scale = (int(part) for part in re.findall(r"\d+", own))
-        wanted = [int(part) for part in re.findall(r"\d+", suggested)] if suggested.startswith("decimal") else [0, 0]
+        digits, scale = _digits(own)
+        wanted = _digits(suggested) if suggested.startswith("decimal") else (0, 0)
         is_wider = digits - scale >= wanted[0] - wanted[1] and scale >= wanted[1]
         return _fits(column, own) and (is_wider or wanted[0] == MOST_DIGITS)
     # The smaller numbers: what they take is not counted.

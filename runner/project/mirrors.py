@@ -153,16 +153,13 @@ def _layout(
     return layout
 
 
-def fits_test(node: Node, mirror: Mirror) -> Node:
-    """The data test that all values fit the types of their columns."""
-    test, parents = DataTest("fits", node.name, {"mirror": mirror}), (node.name, *mirror.models)
-    return Node(f"fits_{node.name}", "test", test, parents, path=node.path, where=node.where)
-
-
-def followed_test(node: Node, mirror: Mirror) -> Node:
-    """The data test that all statements could be followed, and that all rows were told whole."""
-    test, parents = DataTest("followed", node.name, {"mirror": mirror}), (node.name, *mirror.models)
-    return Node(f"followed_{node.name}", "test", test, parents, path=node.path, where=node.where)
+def generated_tests(node: Node, mirror: Mirror) -> Iterator[Node]:
+    """The data tests that each mirror has: that all values fit the types of their columns, and that all statements
+    could be followed and all rows were told whole.
+    """
+    for kind in ("fits", "followed"):
+        test, parents = DataTest(kind, node.name, {"mirror": mirror}), (node.name, *mirror.models)
+        yield Node(f"{kind}_{node.name}", "test", test, parents, path=node.path, where=node.where)
 
 
 def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:

@@ -12,7 +12,7 @@ from runner.project.doc_blocks import doc_blocks, with_docs
 from runner.project.foreign import foreign_tables
 from runner.project.graph import Graph
 from runner.project.inputs import Source
-from runner.project.mirrors import MIRROR_KEYS, fits_test, followed_test, mirror_names, mirror_nodes, mirror_tests
+from runner.project.mirrors import MIRROR_KEYS, generated_tests, mirror_names, mirror_nodes, mirror_tests
 from runner.project.models import check_new_rows, model_node, relative_to, with_properties
 from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Model, Node, Project, SourcesView, SqlFile
 from runner.project.properties import (
@@ -312,8 +312,8 @@ def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
     for node in (state, *history):
         nodes.add(node)
     if state.model and state.model.mirror:
-        nodes.add(fits_test(state, state.model.mirror))
-        nodes.add(followed_test(state, state.model.mirror))
+        for test_node in generated_tests(state, state.model.mirror):
+            nodes.add(test_node)
     for column, test in mirror_tests(entry):
         with nodes.problems.gathered():
             if (found := tests.data_test(state, column, test)) is None:
