@@ -124,7 +124,11 @@ group by all
 order by all
 {%- endmacro -%}
 
-{%- macro view_ddl_events(sources) -%} {{ view_of_kind(sources, 'ddl') }} {%- endmacro -%}
+{%- macro view_ddl_events(sources) -%}
+select *, {{ tables_named_in('statement') }} as tables from (
+{{ view_of_kind(sources, 'ddl') }}
+)
+{%- endmacro -%}
 {%- macro view_control_events(sources) -%} {{ view_of_kind(sources, 'control') }} {%- endmacro -%}
 {%- macro view_dead_letters(sources) -%} {{ view_of_kind(sources, 'dead_letter') }} {%- endmacro -%}
 {%- macro view_freshness(sources) -%} {{ freshness(sources, ['source']) }} {%- endmacro -%}

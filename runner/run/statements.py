@@ -298,7 +298,8 @@ def _by_op(row: Row) -> tuple[Action, ...]:
         return (
             Action("empty", name) if name else Action("empty_database", (row["schema_name"] or row["db_name"] or "",)),
         )
-    return (Action("lost", name, why="it is told without its statement"),) if row["op"] == "rename" and name else ()
+    is_lost = name and row["op"] in ("alter", "rename")
+    return (Action("lost", name, why="it is told without its statement"),) if is_lost else ()
 
 
 def _whole(name: tuple[str, ...], row: Row) -> tuple[str, ...]:

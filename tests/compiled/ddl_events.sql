@@ -1,3 +1,24 @@
+select *, array_distinct(transform(
+  flatten(transform(
+    split(regexp_replace(array_join(transform(
+    filter(
+      regexp_extract_all(statement, concat(
+        '(?s)\'(?:[^\'\\\\]|\\\\.|\'\')*+\'?+|"(?:[^"]|"")*+"|`(?:[^`]|``)*+`|\\[[^\\]]*+\\]|',
+        '/\\*M?![0-9]*+|/\\*.*?\\*/|\\*/|--[^\\n]*+|#[^\\n]*+|[\\p{L}\\p{N}_$@][\\p{L}\\p{N}_$@#]*+|\\S'), 0),
+      w -> not w rlike '^(?:--|#|/\\*|\\*/|\')'),
+    w -> if(w rlike '^["`\\[].', concat('`', replace(replace(replace(substr(w, 2, length(w) - 2), ' ', '\u00a0'), '``', '`'), '""', '"')),
+      w)), ' '), '(?i)^set statement .*? for ', ''), '(?:^| );(?: |$)'),
+    one -> if(one rlike '(?i)^(?:truncate|rename|drop (?:foreign )?tables?) ',
+      regexp_extract_all(one, concat(
+        '(?i)(?:^(?:truncate(?: table)?|drop (?:foreign )?tables?|rename(?: tables?)?)(?: if exists)?(?: only)?| ,| to)',
+        ' ([`\\p{L}\\p{N}_$@]\\S*+(?: \\. [`\\p{L}\\p{N}_$@]\\S*+)*+)'), 1),
+      regexp_extract_all(one, concat(
+        '(?i)(?:^alter (?:(?:online|offline|ignore|foreign) )*+table(?: if exists)?(?: only)?',
+        '|^create (?:or replace )?(?:(?:unlogged|foreign|external) )*+table(?: if not exists)?',
+        '|^(?:create|drop) [^(]*?(?:index|trigger)(?: [^(]*?)? on(?: only)?| like| references| with table',
+        '| rename(?: to| as| =)?(?! (?:to|as|=|column|index|key|constraint|partition)\\b))',
+        ' ([`\\p{L}\\p{N}_$@]\\S*+(?: \\. [`\\p{L}\\p{N}_$@]\\S*+)*+)(?! to )'), 1)))),
+  named -> replace(replace(regexp_replace(named, '(?:^|(?<= \\. ))`', ''), ' . ', '.'), '\u00a0', ' '))) as tables from (
 select * from (
   select `kind`, 'canal' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
@@ -152,3 +173,4 @@ select * from (
     `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `declared_to_changelog`
 )
 where kind = 'ddl'
+)
