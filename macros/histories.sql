@@ -17,11 +17,11 @@ where not removes
 {%- endmacro -%}
 
 {#- What the versions of a row have in common that follow each other: a table that is emptied ends them. -#}
-{%- macro life(found) -%} {{ 'row_key, emptied_nth' if has_statements(found) else 'row_key' }} {%- endmacro -%}
+{%- macro life(mirror, found) -%} {{ columns_of_row(mirror) }}{{ ', emptied_nth' if has_statements(found) }} {%- endmacro -%}
 
 {#- The steps from changes to versions. `over` is the condition under which the first of them are laid over a row that the table has, `own_row`. -#}
 {%- macro versions_of(mirror, changes, found, over='') -%}
-{%- set life = life(found) -%}
+{%- set life = life(mirror, found) -%}
 begun as (
   select *, count_if(is_whole) over (partition by {{ life }} order by place) as beginning
   from {{ changes }}
@@ -53,7 +53,7 @@ compared as (
   from (select *, {{ unfit(mirror, over) }} as unfit from typed)
 ),
 versions as (
-  select * except (valid_from), max({{ begins_at(found, over) }}) over (partition by row_key order by place rows between unbounded preceding and current row) as valid_from
+  select * except (valid_from), max({{ begins_at(found, over) }}) over (partition by {{ columns_of_row(mirror) }} order by place rows between unbounded preceding and current row) as valid_from
   from (
     select *, {{ version_before(mirror, life, over) }} as version_before from compared
   )
@@ -105,8 +105,8 @@ with
 {{ changes_of(mirror, found=found) }},
 
 wanted as (
-  select changes.*, max({{ 'if(emptied_nth is null, place, null)' if has_statements(found) else 'place' }}) over (partition by row_key) as known_until,
-    max_by({{ 'if(emptied_nth is null, changed_at, null)' if has_statements(found) else 'changed_at' }}, place) over (partition by row_key) as known_at
+  select changes.*, max({{ 'if(emptied_nth is null, place, null)' if has_statements(found) else 'place' }}) over (partition by {{ columns_of_row(mirror) }}) as known_until,
+    max_by({{ 'if(emptied_nth is null, changed_at, null)' if has_statements(found) else 'changed_at' }}, place) over (partition by {{ columns_of_row(mirror) }}) as known_at
   from changes{% if only %} left semi join {{ name(only) }} as one on changes.row_key = one.row_key and one.looks_again{% endif %}
 
 ),
@@ -155,7 +155,7 @@ of_one_row as (
     bool_or(emptied_nth is not null) over row_of_change as is_emptied
     {%- endif %}
   from changes
-  window row_of_change as (partition by row_key)
+  window row_of_change as (partition by {{ columns_of_row(mirror) }})
 ),
 
 looked_up as (

@@ -32,7 +32,7 @@ with
 -- What is known of each row that was ever there.
 known as (
   select
-    row_key,
+    {% if mirror.key %}struct({% for column in mirror.key %}row_key.{{ name(column) }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}) as {% endif %}row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
     min_by(place, arrived) as first_arrived,
     min(if(numbered_in is null, changed_at, null)) as goes_back_to,
@@ -65,7 +65,7 @@ known as (
   {%- if has_statements(found) %}
   where emptied_nth is null
   {%- endif %}
-  group by row_key
+  group by {{ columns_of_row(mirror) }}
 )
 {%- endmacro -%}
 
@@ -348,6 +348,7 @@ changes as (
     Where all changes are numbered in one log the numbers alone say it. Else the changes of a row, as they came, are cut into stretches where the log that
     numbers them changes; changes without numbers are stretches of their own. What came before is told again if it is the same change, and is left out. -#}
 {%- macro ordered_changes(mirror, changes, found) -%}
+{%- set row = columns_of_row(mirror) -%}
 {%- set formats = mirror.tables | map(attribute='source.format') | list -%}
 {%- set may_be_numbered = formats | selectattr('seq') | list -%}
 {%- set names_logs = [] -%}
@@ -366,7 +367,8 @@ ordered as (
 came as (
   select *, arrival_text(told_at, arrival, row_index, log) as arrived, op = 'snapshot' and numbered_in is null and produced_at is not null as is_load_of_time
   from (
-    select *, max(sent_at) over (partition by row_key, load, log order by arrival, row_index rows between unbounded preceding and current row) as told_at from {{ changes }}
+    select *, max(sent_at) over (partition by {{ row }}, load, log order by arrival, row_index rows between unbounded preceding and current row) as told_at
+    from (select * from {{ changes }} distribute by {{ row }})
   )
 ),
 
@@ -375,8 +377,9 @@ told_once as (
   select * from (
     select *,
       row_number() over (
-        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)){{ ', row_index' if not mirror.key }}, if(is_load_of_time, produced_at, null) order by arrived) as times_told,
-      changed_at < max(changed_at) over (partition by row_key, load order by arrived rows between unbounded preceding and 1 preceding) as goes_back
+        partition by {{ row }}, load, xxhash64(numbered_in, position, changed_at, op, removes, map_keys(told), array_join(map_values(told), '\u0001', '\u0002'){{ ', row_index' if not mirror.key }}, if(is_load_of_time, produced_at, null))
+        order by arrived) as times_told,
+      changed_at < max(changed_at) over (partition by {{ row }}, load order by arrived rows between unbounded preceding and 1 preceding) as goes_back
     from came
   )
   where times_told = 1 or not coalesce(numbered_in is not null or is_load_of_time or goes_back, false)
@@ -386,7 +389,7 @@ told_once as (
 -- A change whose log is not named is numbered in the one before it.
 named as (
   select * except (numbered_in),
-    if(numbered_in is null, null, coalesce(nullif(numbered_in, ''), last_value(nullif(numbered_in, ''), true) over (partition by row_key, load order by arrived rows between unbounded preceding and current row), '')) as numbered_in
+    if(numbered_in is null, null, coalesce(nullif(numbered_in, ''), last_value(nullif(numbered_in, ''), true) over (partition by {{ row }}, load order by arrived rows between unbounded preceding and current row), '')) as numbered_in
   from told_once
 ),
 
@@ -394,23 +397,26 @@ named as (
 {%- if may_be_numbered %}
 -- Numbers are compared only where all changes between two are numbered in the same log.
 stretched as (
-  select *, cast(sum(if(is_cut, 1, 0)) over (partition by row_key, load order by arrived rows between unbounded preceding and current row) as int) as stretch
+  select *, cast(sum(if(is_cut, 1, 0)) over (partition by {{ row }}, load order by arrived rows between unbounded preceding and current row) as int) as stretch
   from (
     select *, lag(1) over so_far is not null and not numbered_in <=> lag(numbered_in) over so_far as is_cut
     from {{ 'named' if names_logs else 'told_once' }}
-    window so_far as (partition by row_key, load order by arrived)
+    window so_far as (partition by {{ row }}, load order by arrived)
   )
 ),
 {% endif %}
 ordered as (
   select *, place_text(load, {{ 'stretch' if may_be_numbered else '0' }}, numbered_in, position, op = 'snapshot', arrived) as place
     {%- if has_statements(found) %},
-    {{ 'collect_list(if(is_cut, struct(told_at, arrival, log), null)) over (partition by row_key, load)' if may_be_numbered else '0 as stretch, cast(array() as array<struct<told_at timestamp, arrival array<bigint>, log string>>)' }} as begins
+    {{ 'collect_list(if(is_cut, struct(told_at, arrival, log), null)) over (partition by ' ~ row ~ ', load)' if may_be_numbered else '0 as stretch, cast(array() as array<struct<told_at timestamp, arrival array<bigint>, log string>>)' }} as begins
     {%- endif %}
   from {{ 'stretched' if may_be_numbered else 'told_once' }}
 )
 {%- endif %}
 {%- endmacro -%}
+
+{#- What tells a row from others: a key of several columns sorts slowly as one value. -#}
+{%- macro columns_of_row(mirror) -%} {{ key_columns_of(mirror, 'row_key') if mirror.key else 'row_key' }} {%- endmacro -%}
 
 {#- What is known of a row after the changes that tell all of it and parts of it, and after statements that changed its columns. -#}
 {%- macro told_and_rewritten(whole, since, parts, effects) -%}

@@ -49,8 +49,9 @@ came as (
   select *, arrival_text(told_at, arrival, row_index, log) as arrived, op = 'snapshot' and numbered_in is null
     and produced_at is not null as is_load_of_time
   from (
-    select *, max(sent_at) over (partition by row_key, load, log order by arrival, row_index rows between unbounded preceding
-      and current row) as told_at from told_changes
+    select *, max(sent_at) over (partition by row_key.`id`, load, log order by arrival, row_index rows between unbounded preceding
+      and current row) as told_at
+    from (select * from told_changes distribute by row_key.`id`)
   )
 ),
 
@@ -59,10 +60,12 @@ told_once as (
   select * from (
     select *,
       row_number() over (
-        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)),
-          if(is_load_of_time, produced_at, null) order by arrived) as times_told,
-      changed_at < max(changed_at) over (partition by row_key, load order by arrived rows between unbounded preceding and 1 preceding) as
-        goes_back
+        partition by row_key.`id`, load,
+          xxhash64(numbered_in, position, changed_at, op, removes, map_keys(told), array_join(map_values(told), '\u0001', '\u0002'),
+          if(is_load_of_time, produced_at, null))
+        order by arrived) as times_told,
+      changed_at < max(changed_at) over (partition by row_key.`id`, load order by arrived rows between unbounded preceding and 1 preceding)
+        as goes_back
     from came
   )
   where times_told = 1 or not coalesce(numbered_in is not null or is_load_of_time or goes_back, false)
@@ -98,7 +101,7 @@ changes as (
 -- What is known of each row that was ever there.
 known as (
   select
-    row_key,
+    struct(row_key.`id` as `id`) as row_key,
     max_by(struct(place, source, changed_at, removes), place) as newest,
     min_by(place, arrived) as first_arrived,
     min(if(numbered_in is null, changed_at, null)) as goes_back_to,
@@ -128,7 +131,7 @@ known as (
           struct(coalesce(e.renamed[c.key], c.key) as key, c.value as value))), e.told))) as told
   from changes
   where emptied_nth is null
-  group by row_key
+  group by row_key.`id`
 ),
 
 -- The rows that are there, typed.

@@ -49,8 +49,9 @@ came as (
   select *, arrival_text(told_at, arrival, row_index, log) as arrived, op = 'snapshot' and numbered_in is null
     and produced_at is not null as is_load_of_time
   from (
-    select *, max(sent_at) over (partition by row_key, load, log order by arrival, row_index rows between unbounded preceding
-      and current row) as told_at from told_changes
+    select *, max(sent_at) over (partition by row_key.`id`, load, log order by arrival, row_index rows between unbounded preceding
+      and current row) as told_at
+    from (select * from told_changes distribute by row_key.`id`)
   )
 ),
 
@@ -59,10 +60,12 @@ told_once as (
   select * from (
     select *,
       row_number() over (
-        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)),
-          if(is_load_of_time, produced_at, null) order by arrived) as times_told,
-      changed_at < max(changed_at) over (partition by row_key, load order by arrived rows between unbounded preceding and 1 preceding) as
-        goes_back
+        partition by row_key.`id`, load,
+          xxhash64(numbered_in, position, changed_at, op, removes, map_keys(told), array_join(map_values(told), '\u0001', '\u0002'),
+          if(is_load_of_time, produced_at, null))
+        order by arrived) as times_told,
+      changed_at < max(changed_at) over (partition by row_key.`id`, load order by arrived rows between unbounded preceding and 1 preceding)
+        as goes_back
     from came
   )
   where times_told = 1 or not coalesce(numbered_in is not null or is_load_of_time or goes_back, false)
@@ -97,14 +100,14 @@ changes as (
 
 -- Each change tells single columns of a row, or begins it anew.
 begun as (
-  select *, count_if(is_whole) over (partition by row_key, emptied_nth order by place) as beginning
+  select *, count_if(is_whole) over (partition by row_key.`id`, emptied_nth order by place) as beginning
   from changes
 ),
 
 -- The statements after each change and before the next one.
 followed as (
-  select *, array_except(later, coalesce(lead(later) over (partition by row_key, emptied_nth order by place), array())) as followed_by from
-    begun
+  select *, array_except(later, coalesce(lead(later) over (partition by row_key.`id`, emptied_nth order by place), array())) as followed_by
+    from begun
 ),
 
 -- What is known of a row after each change, typed. A statement changes the version that there is, and begins none.
@@ -117,7 +120,7 @@ typed as (
     select * except (told),
       reduce(
         collect_list(struct(told, followed_by)) over (
-          partition by row_key, emptied_nth, beginning order by place rows between unbounded preceding and current row),
+          partition by row_key.`id`, emptied_nth, beginning order by place rows between unbounded preceding and current row),
         cast(map() as map<string,string>), (image, one) ->
           aggregate(filter(effects, e -> array_contains(one.followed_by, e.nth) and not e.empties), map_concat(image, one.told), (image, e)
           -> map_concat(
@@ -137,9 +140,9 @@ versions as (
   select * except (valid_from),
     max(greatest(valid_from,
     array_max(transform(filter(effects, e -> e.empties and e.rank = rank and (emptied_nth is null or e.nth < emptied_nth)), e -> e.at))))
-    over (partition by row_key order by place rows between unbounded preceding and current row) as valid_from
+    over (partition by row_key.`id` order by place rows between unbounded preceding and current row) as valid_from
   from (
-    select *, lag(version) over (partition by row_key, emptied_nth order by place) as version_before from compared
+    select *, lag(version) over (partition by row_key.`id`, emptied_nth order by place) as version_before from compared
   )
   where not version <=> version_before
 ),
@@ -148,9 +151,9 @@ versions as (
 ended as (
   select *,
     coalesce(
-      min(valid_from) over (partition by row_key, emptied_nth order by place desc rows between unbounded preceding and 1 preceding),
+      min(valid_from) over (partition by row_key.`id`, emptied_nth order by place desc rows between unbounded preceding and 1 preceding),
       if(emptied_nth is null, null, greatest(emptied_at, valid_from))) as valid_to,
-    row_number() over (partition by row_key, emptied_nth order by place desc) = 1 and emptied_nth is null as is_current
+    row_number() over (partition by row_key.`id`, emptied_nth order by place desc) = 1 and emptied_nth is null as is_current
   from versions
 )
 

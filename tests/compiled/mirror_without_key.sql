@@ -128,7 +128,8 @@ came as (
     and produced_at is not null as is_load_of_time
   from (
     select *, max(sent_at) over (partition by row_key, load, log order by arrival, row_index rows between unbounded preceding
-      and current row) as told_at from told_changes
+      and current row) as told_at
+    from (select * from told_changes distribute by row_key)
   )
 ),
 
@@ -137,8 +138,10 @@ told_once as (
   select * from (
     select *,
       row_number() over (
-        partition by row_key, load, numbered_in, position, changed_at, op, removes, xxhash64(map_keys(told), map_values(told)), row_index,
-          if(is_load_of_time, produced_at, null) order by arrived) as times_told,
+        partition by row_key, load,
+          xxhash64(numbered_in, position, changed_at, op, removes, map_keys(told), array_join(map_values(told), '\u0001', '\u0002'),
+          row_index, if(is_load_of_time, produced_at, null))
+        order by arrived) as times_told,
       changed_at < max(changed_at) over (partition by row_key, load order by arrived rows between unbounded preceding and 1 preceding) as
         goes_back
     from came
