@@ -1,144 +1,134 @@
 """A random life of a database, told by the real tool while runs land it: after each run a mirror is the table as the
 database has it, or its data test `followed` fails; once all rows were told again, it is the table.
+
+`LIVE_STATEMENTS` says how long the lives of the soak are, `LIVE_SEED` which lives they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.database_life import Life
 from tests.landed import Project
-from tests.postgresql import MISSING, PostgreSQL
+from tests.live_tools import DatabaseError, Told
+from tests.mariadb import Canal
+from tests.postgresql import Debezium, Wal2json
 from tests.same_values import is_same, number_of
 from tests.storages import TARGETS
 
-pytestmark = [
-    pytest.mark.engines,
-    pytest.mark.usefixtures("spark", "interpreted"),
-    pytest.mark.skipif(bool(MISSING), reason=MISSING),
-]
-KEYS = {"acc": ["id"], "mov": ["acc", "n"]}
-STATEMENTS = 30
-SCHEMA = """
-create schema s;
-create table s.acc(id int primary key, owner text, bal numeric(14,2), opened date, at timestamptz, doc jsonb, big text);
-alter table s.acc alter big set storage external;
-create table s.mov(acc int, n int, amt numeric(12,3), memo text, primary key(acc, n));
-alter table s.mov replica identity full;
-insert into s.acc(id, owner) select g, 'o' || g from generate_series(1, 5) g;
-insert into s.mov select g, g, g * 1.5, null from generate_series(1, 5) g;
-"""
+pytestmark = [pytest.mark.engines, pytest.mark.usefixtures("spark", "interpreted")]
+IN_A_RUN = 30
+LONG = int(os.environ.get("LIVE_STATEMENTS", "510"))
+# What a database may say of a statement of a life: another row has the key.
+REFUSED = ("duplicate key", "Duplicate entry")
 
 
-class Life:
-    """Statements that people and programs run on two tables."""
+class Lived:
+    """A database that lives, and the project that lands what its tool tells."""
 
-    def __init__(self, seed: int) -> None:
-        self.chance = Random(seed)
-        self.added: list[str] = []
-        self.count = 0
+    def __init__(self, folder: Path, database: Told, seed: str) -> None:
+        self.database, self.life, self.runs = database, Life(database, seed), 0
+        settings = {**yaml.safe_load(TARGETS), "target": "delta", "sources": [{"name": "live", **database.source}]}
+        self.project = Project(folder, {"project.yml": yaml.safe_dump(settings)})
+        # How often mirrors were compared, and how often a data test said that they may differ.
+        self.counts: Counter[str] = Counter()
+        self.do(self.life.beginning())
 
-    def statements(self) -> Iterator[str]:
-        for _ in range(STATEMENTS):
-            self.count += 1
-            one = self.statement()
-            rolled_back = f"begin; {one} {self.statement()} rollback;" if self.chance.random() < 0.1 else one
-            yield rolled_back if "alter" not in rolled_back else one
+    def do(self, scripts: Iterable[str]) -> None:
+        for script in scripts:
+            print(script)
+            try:
+                self.database.run(script)
+            except DatabaseError as error:
+                if not any(words in str(error) for words in REFUSED):
+                    raise
+                print("-- refused")
+                self.counts["refused"] += 1
 
-    def statement(self) -> str:
-        key, other, n = (self.chance.randint(1, 12) for _ in range(3))
-        value = self.chance.choice(["null", "'x'", "'it''s \"q\"'", "''", "'列 😀'", f"'{n}'"])
-        amount = self.chance.choice(["0", "-0.01", "99999999.99", f"{n}.5", "null"])
-        moment = self.chance.choice(
-            ["null", "'2024-02-29 23:59:59.123456+08'", "'1969-12-31 23:59:59Z'", "'2026-01-01'"]
-        )
-        document = self.chance.choice(["null", '\'{"a": 1.50, "b": [1, null]}\'', "'[]'", "'\"t\"'"])
-        both = f"owner = {value}, bal = {amount}, at = {moment}, doc = {document}"
-        insert = f"insert into s.acc(id, owner, bal, at, doc) values ({key}, {value}, {amount}, {moment}, {document})"
-        again = f"insert into s.mov values ({key}, {other}, {n}.25, {value}) on conflict (acc, n) do update set amt = 0"
-        return self.chance.choice(
-            [
-                *[f"{insert} on conflict (id) do update set {both};"] * 4,
-                *[f"update s.acc set {both} where id = {key};"] * 3,
-                f"update s.acc set bal = bal + 1 where id % 3 = {key % 3} and bal < 1000;",
-                f"update s.acc a set id = id + 1000 where id = {key} and {key} + 1000 not in (select id from s.acc);",
-                f"update s.acc set big = repeat(md5('{n}'), 100) where id = {key};",
-                *[f"delete from s.acc where id = {key};"] * 2,
-                f"delete from s.acc where id = {key}; {insert};",
-                *[f"{again};"] * 3,
-                f"update s.mov set memo = {value} where acc = {key};",
-                f"update s.mov set n = n + 100 where acc = {key} and n = {other};",
-                f"delete from s.mov where acc = {key};",
-                *self.rare(),
-            ]
-        )
+    def lives(self, statements: int) -> None:
+        for number in range(statements):
+            if number == statements // 2 and self.runs % 3 == 1:
+                print("-- the tool starts again")
+                self.database.restart()
+            self.do(self.life.next())
 
-    def rare(self) -> list[str]:
-        if self.chance.random() > 0.1:
-            return []
-        if self.added and self.chance.random() < 0.5:
-            return [f"alter table s.acc drop column {self.added.pop()};"]
-        if self.chance.random() < 0.5:
-            return ["truncate s.mov;"]
-        return [f"alter table s.acc add column c{self.count} {self.chance.choice(['text', 'int default 7'])};"]
+    def land(self) -> None:
+        """Lands what was told, and builds the mirrors that are suggested."""
+        print(f"-- run {self.runs}")
+        self.database.write(self.project, self.runs)
+        self.runs += 1
+        self.project.ok("run", "-s", "live_to_changelog changelog")
+        assert self.project.rows("select reason, raw from dead_letters") == []
+        self.project.ok("mirrors", "suggest", "--apply")
+        assert self.project.run("build", "-s", "path:models/mirrors").code in (0, 1)
 
+    def wrong(self) -> dict[str, Any]:
+        """The mirrors that are not the tables though their data tests say so, and what differs."""
+        out = {}
+        for path in sorted((self.project / "models/mirrors").glob("*.yml")):
+            (mirror,) = yaml.safe_load(path.read_text())["mirrors"]
+            if self.project.statuses[f"followed_{mirror['name']}"] == "pass":
+                self.counts["compared"] += 1
+                out[mirror["name"]] = differences(self.project, self.database, mirror)
+            else:
+                self.counts["not followed"] += 1
+        return {name: found for name, found in out.items() if found}
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(17, marks=pytest.mark.soak)])
-def test_a_random_life_of_a_database(tmp_path: Path, rounds: int) -> None:
-    settings = {
-        **yaml.safe_load(TARGETS),
-        "target": "delta",
-        "sources": [{"name": "live", "format": "wal2json", "files": "in/*"}],
-    }
-    project, life = Project(tmp_path, {"project.yml": yaml.safe_dump(settings)}), Life(rounds)
-    with PostgreSQL() as database:
-        database.start_telling()
-        database.run(SCHEMA)
-        for number in range(rounds):
-            for statement in life.statements():
-                database.run(statement)
-                life.added = columns_added(database) if "alter" in statement else life.added
-            told(project, database, number)
-            for table in KEYS:
-                is_followed = project.statuses[f"followed_{table}"] == "pass"
-                assert not is_followed or not differences(project, database, table), (number, table)
-        database.run("update s.acc set id = id; update s.mov set acc = acc;")
-        told(project, database, rounds)
-        for table in KEYS:
-            assert project.statuses[f"followed_{table}"] == "pass", project.results[f"followed_{table}"]
-            assert differences(project, database, table) == []
+    @property
+    def not_followed(self) -> dict[str, Any]:
+        results = self.project.results.items()
+        return {name: one for name, one in results if name.startswith("followed_") and one["status"] != "pass"}
 
 
-def columns_added(database: PostgreSQL) -> list[str]:
-    columns = "pg_attribute where attrelid = 's.acc'::regclass and attname ~ '^c[0-9]' and not attisdropped"
-    return database.run(f"select attname from {columns};").split()
+@pytest.mark.parametrize("statements", [2 * IN_A_RUN, pytest.param(LONG, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "tool",
+    [
+        pytest.param(tool, marks=pytest.mark.skipif(bool(tool.missing), reason=tool.missing))
+        for tool in (Wal2json, Debezium, Canal)
+    ],
+)
+def test_a_random_life_of_a_database(tmp_path: Path, tool: type[Any], statements: int) -> None:
+    seed = os.environ.get("LIVE_SEED", "1" if statements == 2 * IN_A_RUN else os.urandom(4).hex())
+    begun = time.monotonic()
+    print(f"LIVE_SEED={seed} LIVE_STATEMENTS={statements}")
+    with tool() as database:
+        lived = Lived(tmp_path, database, seed)
+        for _ in range(statements // IN_A_RUN):
+            lived.lives(IN_A_RUN)
+            lived.land()
+            assert lived.wrong() == {}
+        lived.do(lived.life.all_again())
+        lived.land()
+        assert lived.wrong() == {}
+        assert lived.not_followed == {}
+    print(f"-- {lived.life.count} statements, {dict(lived.counts)}, {time.monotonic() - begun:.0f} s")
 
 
-def told(project: Project, database: PostgreSQL, number: int) -> None:
-    project.write({f"in/{number}.jsonl": database.told()})
-    project.ok("run", "-s", "live_to_changelog changelog")
-    project.ok("mirrors", "suggest", "--apply")
-    assert project.run("build", "-s", "acc mov").code in (0, 1)
-
-
-def differences(project: Project, database: PostgreSQL, table: str) -> list[Any]:
+def differences(project: Project, database: Told, mirror: dict[str, Any]) -> list[Any]:
     """Where a mirror is not the table."""
 
     def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return sorted(rows, key=lambda row: [number_of(str(row[column])) or Decimal(0) for column in KEYS[table]])
+        texts = [[str(row[column]) for column in mirror["key"]] for row in rows]
+        keys = [[(number_of(text) or Decimal(0), text) for text in row] for row in texts]
+        return [row for _, row in sorted(zip(keys, rows), key=lambda one: one[0])]
 
-    found, expected = in_order(project.rows(f"select * from {table}")), in_order(database.rows(f"s.{table}"))
+    found = in_order(project.rows(f"select * from `{mirror['name']}`"))
+    expected = in_order(database.rows(mirror["of"]["table"].split(".")[-1]))
     if len(found) != len(expected):
         return [("rows", len(found), len(expected))]
     return [
-        (column, row.get(column), wanted[column])
+        ([row[key] for key in mirror["key"]], column, row.get(column), value)
         for row, wanted in zip(found, expected)
-        for column in wanted
-        if not is_same(row.get(column), wanted[column])
+        for column, value in wanted.items()
+        if not is_same(row.get(column), value)
     ]

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -18,7 +17,7 @@ import yaml
 from tests.landed import Project, random_pieces
 from tests.same_values import is_same, number_of, time_of
 from tests.storages import STORAGES, TARGETS
-from tests.topic_records import record, write_topic
+from tests.topic_records import write_recorded
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 RECORDED = Path(__file__).parent / "recorded"
@@ -73,14 +72,7 @@ def write(project: Project, source: str, number: int, start: int, end: int) -> N
     if source != "debezium":
         project.write({f"in/{source}/{number}.jsonl": "\n".join(lines)})
         return
-    (project / f"in/{source}").mkdir(parents=True, exist_ok=True)
-    records = [json.loads(line) for line in lines]
-    written = [datetime.fromtimestamp(one["ts"] / 1000, timezone.utc) for one in records]
-    sent = [
-        record(one["key"] and json.loads(one["key"]), one["value"] and json.loads(one["value"]), one["topic"])
-        for one in records
-    ]
-    write_topic(sent, project / f"in/{source}/{number}.parquet", 95 + start, written)
+    write_recorded(lines, project / f"in/{source}/{number}.parquet", 95 + start)
 
 
 def project_of(folder: Path, storage: str) -> Recorded:

@@ -44,3 +44,12 @@ def write_topic(records: Iterable[Record], path: Path, first: int = 95, times: S
         "timestamp": pyarrow.array(times or written, pyarrow.timestamp("us", tz="UTC")),
     }
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
+
+
+def write_recorded(lines: Iterable[str], path: Path, first: int) -> None:
+    """A dump of records that were written down with their topic, key, value and time, each a line of JSON."""
+    records = [json.loads(line) for line in lines]
+    written = [datetime.fromtimestamp(one["ts"] / 1000, timezone.utc) for one in records]
+    sent = [Record(*(one[part] and one[part].encode() for part in ("key", "value")), one["topic"]) for one in records]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_topic(sent, path, first, written)
