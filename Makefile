@@ -76,7 +76,9 @@ soak: jars prepare ## the long tests, and 5,000 new examples for each test of ra
 	.venv/bin/python -m pytest -q -m soak
 	.venv/bin/python -m pytest -q -n auto --hypothesis-profile=soak -m "not spark and not engines and not soak"
 
-live: jars prepare ## a long random life of a real database; needs PostgreSQL and wal2json
+# LIVE_STATEMENTS=20000 lives for hours, LIVE_SEED=... lives a life again.
+live: jars prepare ## long random lives of real databases and tools: PostgreSQL with wal2json and with Debezium, MariaDB with Canal
+	@bash tools/jars.sh live
 	$(PYTEST) -m soak tests/test_live_database.py
 
 lock: ## resolve the dependencies again into requirements.lock
@@ -87,5 +89,5 @@ wheel: setup ## build dist/*.whl
 	@ls dist/*.whl
 
 clean: ## remove everything created here, .venv and written tables included
-	rm -rf .venv .jars dist target warehouse spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .jars .jars-live dist target warehouse spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -88,14 +88,16 @@ untold_columns({% if over %}if({{ over }}, coalesce(own_row._untold, array()), {
 {%- if added -%} array_except({{ columns }}, array({{ added | map('sql_text') | join(', ') }})) {%- else -%} {{ columns }} {%- endif -%}
 {%- endmacro -%}
 
-{#- The defaults that messages name, each as the first of them does. -#}
+{#- The defaults of columns, each as the first message with the column names it: rows that were there before have that one, whatever comes later. The empty
+    value of a type is none of them, since it may stand for an expression. -#}
 {%- macro defaults_told(mirror) -%}
 with
 {{ told_of(mirror) }}
-select column, min_by(value, struct(batch, seq.arrival)) as value
-from sent lateral view explode(defaults) as column, value
-where column in ({{ mirror.columns | map(attribute='name') | map('sql_text') | join(', ') }})
+select column, min_by(defaults[column], struct(batch, seq.arrival)) as value
+from sent lateral view explode({{ other_columns(mirror) }}) as column
+where not array_contains(unlisted, column)
 group by column
+having not value rlike '^(-?0*([.]0*)?|false|1970-01-01([T ]00:00:00([.]0*)?Z?)?|00:00:00([.]0*)?Z?|0{8}(-0{4}){3}-0{12})$'
 order by column
 {%- endmacro -%}
 
@@ -293,7 +295,10 @@ told_changes as (
     case when removes then -1 when op = 'update' and not moved then 0 else 1 end as copies,
     {%- endif %}
     {%- if mirror.lists_columns %}
-    unlisted,
+    -- Also of a row that is told as new, without columns that it has: what was not logged when its key changed.
+    if(after_image = 'partial' and not removes and (op <> 'update' or moved),
+      array_union(coalesce(unlisted, array()), array_except({{ other_columns(mirror) }}, map_keys(if(moved, map_concat(coalesce(before, map()), after), after)))),
+      unlisted) as unlisted,
     {%- endif %}
     case
       when removes then map()
@@ -723,16 +728,22 @@ select
   count_if(key is null) as without_key,
   count_if(meta['rowid'] is null) as without_rowid,
   count_if(op = 'update' and after_image in ('partial', 'key', 'patch')) as partial,
-  max_by(map_keys(key), struct(batch, seq)) filter (where key is not null) as key_columns,
-  max_by(map_keys(types), struct(batch, seq)) filter (where types is not null) as listed
+  max_by(map_keys(key), struct(batch, seq)) filter (where key is not null) as key_columns
 from {{ name(changelog) }}
 where {{ changes_seen(source, table) }}
 group by all
 order by all
 {%- endmacro -%}
 
-{#- The columns in the images of these tables: their types, and how many values do not fit those of SQL. -#}
+{#- The columns in the images of these tables: their types, and how many values do not fit those of SQL. The newest whole row of a message that names types
+    has all columns but those that are told later. -#}
 {%- macro columns_seen(changelog, source, table, tried) -%}
+with whole as (
+  select source, {{ table_of_row() }} as names, max(struct(batch, seq)) as newest_whole
+  from {{ name(changelog) }}
+  where types is not null and (after_image = 'full' or op = 'delete' and before_image = 'full') and {{ changes_seen(source, table) }}
+  group by all
+)
 select
   source, names, column,
   max_by(type, place) filter (where type is not null) as type,
@@ -742,7 +753,8 @@ select
   count_if(value not rlike '^[+-]?[0-9]+([.][0-9]*)?$') as no_numbers,
   max(length(regexp_extract(value, '^[+-]?0*([0-9]*)', 1))) as integer_digits,
   max(length(regexp_extract(value, '[.]([0-9]*?)0*$', 1))) as fraction_digits,
-  max_by(nth, place) as nth
+  max_by(nth, place) as nth,
+  coalesce(max(place) < any_value(newest_whole), false) as is_gone
 from (
   select source, {{ table_of_row() }} as names, struct(batch, seq) as place, types[column] as type, column, value, nth
   from {{ name(changelog) }}
@@ -750,7 +762,7 @@ from (
   lateral view explode(array(entry.key)) as column
   lateral view explode(array(entry.value)) as value
   where {{ changes_seen(source, table) }}
-)
+) left join whole using (source, names)
 group by all
 order by source, names, nth
 {%- endmacro -%}

@@ -31,7 +31,7 @@ RARE = {
 ADDITIONS = [
     "{text}",
     "int default 7",
-    "{text} default 'it''s'",
+    "{text} default 'd 0'",
     "{number}(9,3) default -1.5",
     "int not null default 3",
 ]
@@ -182,7 +182,11 @@ class Life:
     # --- tables
 
     def rare(self, table: str) -> str | list[str]:
-        return self._drawn(RARE)(table)
+        """Where statements are not told, rows tell what columns a table has."""
+        script = self._drawn(RARE)(table)
+        if self.database.tells_statements or "alter" not in str(script):
+            return script
+        return [*([script] if isinstance(script, str) else script), self.upsert(table)]
 
     def _created(self, table: str) -> list[str]:
         after = self.database.after_creation.get(table, "").format(table=f"s.{table}")

@@ -48,6 +48,7 @@ class Canal:
         "decimal(9,3) default 1.5",
         "datetime(3) default current_timestamp(3)",
         "varchar(20) not null default ''",
+        "varchar(20) default 'it''s'",
         "text character set latin1 default 'ä'",
         "date default '2020-02-29' comment 'a, b'",
     ]

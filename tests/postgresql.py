@@ -35,6 +35,7 @@ class PostgreSQL:
         "mov": "alter table {table} replica identity full;",
     }
     moments: ClassVar = ["'1969-12-31 23:59:59Z'", "'2024-02-29 23:59:59.123456+08'"]
+    # Not with quotes in it: Debezium tells them cut.
     additions: ClassVar = ["text default upper('q')", "boolean default true", "timestamptz default now()"]
     loads: ClassVar[list[str]] = []
 

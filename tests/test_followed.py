@@ -135,3 +135,25 @@ def test_what_cannot_be_followed_fails_a_test(tmp_path: Path) -> None:
     mirrors(project, **settings)
     project.ok("build", "-s", "added")
     assert [row["n"] for row in project.rows("select n from added order by id")] == [None, None, "x"]
+
+
+def test_suggested_mirrors_lack_columns_that_are_gone_alone(tmp_path: Path) -> None:
+    """Deletes of this source name the columns of the key, and updates not those whose values were not logged again."""
+
+    def columns(*names: str) -> list[dict[str, Any]]:
+        return [{"name": one, "type": "text", "value": "1"} for one in names]
+
+    table = {"schema": "s", "table": "notes", "timestamp": "2024-05-01 03:00:00+00", "pk": columns("id")}
+    told = [
+        {"action": "I", **table, "columns": columns("id", "old", "big")},
+        {"action": "I", **table, "columns": columns("id", "big")},
+        {"action": "U", **table, "columns": columns("id", "new"), "identity": columns("id")},
+        {"action": "D", **table, "identity": columns("id")},
+    ]
+    settings = {"name": "gone", "sources": [{"name": "live", "format": "wal2json", "files": "in/*"}]}
+    lines = "\n".join(json.dumps(one) for one in told)
+    project = Project(tmp_path, {"project.yml": yaml.safe_dump(settings), "in/1.jsonl": lines})
+    project.ok("run", "-s", "live_to_changelog changelog")
+    project.ok("mirrors", "suggest")
+    (mirror,) = yaml.safe_load((project / "models/mirrors/notes.yml").read_text())["mirrors"]
+    assert {*mirror["columns"]} == {"id", "big", "new"} and mirror["left_out"] == ["old"]

@@ -20,7 +20,14 @@ from tests.topic_records import Record, record, write_topic
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 BY_HAND = Path(__file__).parent / "mirrors"
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((BY_HAND / "cases.yml").read_text())
-IN_SEVERAL_RUNS = ("dbz_second_snapshot", "dbz_failover", "qlik_reload_named", "canal_drop_two", "dbz_added_default")
+IN_SEVERAL_RUNS = (
+    "dbz_second_snapshot",
+    "dbz_failover",
+    "qlik_reload_named",
+    "canal_drop_two",
+    "dbz_added_default",
+    "dbz_default_later",
+)
 WITH_HISTORY = ("dbz_second_snapshot", "dms_reload")
 
 
@@ -84,7 +91,13 @@ def check(project: Project, cases: Sequence[str]) -> None:
         for table in CASES[case]["tables"]
     }
     assert found == {(case, table): rows for case in cases for table, rows in CASES[case]["tables"].items()}
-    project.ok("test", "--data", "-s", "mirrored_* followed_*")
+    project.run("test", "--data", "-s", "mirrored_* followed_*")
+    assert {name for name, status in project.statuses.items() if status != "pass"} == {
+        f"followed_{name_of(case, table)}"
+        for case in cases
+        for table in CASES[case]["tables"]
+        if not CASES[case].get("is_followed", True)
+    }
 
 
 def test_in_one_run(tmp_path: Path) -> None:

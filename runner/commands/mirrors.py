@@ -124,16 +124,14 @@ def _seen(workspace: Workspace, arguments: MirrorsArguments, report: Report) -> 
 
 
 def _tables(spark: Spark, tables: str, columns: str) -> Iterator[TableSeen]:
-    by_table: dict[tuple[str, ...], list[ColumnSeen]] = {}
+    by_table: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in spark.rows(columns)[1]:
-        by_table.setdefault((row["source"], *row["names"]), []).append(_column(row))
+        by_table.setdefault((row["source"], *row["names"]), []).append(row)
     for row in spark.rows(tables)[1]:
         source, names = row["source"], tuple(row["names"])
-        key, listed = tuple(row["key_columns"] or ()), row["listed"]
-        # Not those that the table had and has no more.
-        seen = by_table.get((source, *names), ())
-        found = tuple(one for one in seen if listed is None or one.name in listed)
-        gone = tuple(one.name for one in seen if one not in found)
+        key, seen = tuple(row["key_columns"] or ()), by_table.get((source, *names), ())
+        found = tuple(_column(one) for one in seen if not one["is_gone"])
+        gone = tuple(one["column"] for one in seen if one["is_gone"])
         if names:
             yield TableSeen(
                 source,
