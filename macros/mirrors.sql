@@ -88,16 +88,31 @@ untold_columns({% if over %}if({{ over }}, coalesce(own_row._untold, array()), {
 {%- if added -%} array_except({{ columns }}, array({{ added | map('sql_text') | join(', ') }})) {%- else -%} {{ columns }} {%- endif -%}
 {%- endmacro -%}
 
-{#- The defaults of columns, each as the first message with the column names it: rows that were there before have that one, whatever comes later. The empty
-    value of a type is none of them, since it may stand for an expression. -#}
+{#- The defaults of columns, each as the first message with the column names it: rows that were there before have that one, whatever comes later. There is
+    none of a column that comes when another one goes, which may be the same with a new name, and none that is empty, which may stand for an expression. -#}
 {%- macro defaults_told(mirror) -%}
 with
-{{ told_of(mirror) }}
-select column, min_by(defaults[column], struct(batch, seq.arrival)) as value
-from sent lateral view explode({{ other_columns(mirror) }}) as column
-where not array_contains(unlisted, column)
-group by column
-having not value rlike '^(-?0*([.]0*)?|false|1970-01-01([T ]00:00:00([.]0*)?Z?)?|00:00:00([.]0*)?Z?|0{8}(-0{4}){3}-0{12})$'
+{{ told_of(mirror, with_lists=true) }},
+
+-- What columns the table has had, which changes seldom.
+lists as (
+  select listed, min(struct(batch, seq.arrival)) as begins, min_by(defaults, struct(batch, seq.arrival)) as defaults
+  from sent
+  where listed is not null
+  group by listed
+),
+
+begun as (
+  select column, min_by(defaults[column], begins) as value, min_by(array_except(previous, listed), begins) as gone
+  from (
+    select *, lag(listed) over (order by begins) as previous from lists
+  ) lateral view explode(listed) as column
+  group by column
+)
+select column, value
+from begun
+where array_contains({{ other_columns(mirror) }}, column) and not coalesce(size(gone) > 0, false)
+  and not value rlike '^(-?0*([.]0*)?|false|1970-01-01([T ]00:00:00([.]0*)?Z?)?|00:00:00([.]0*)?Z?|0{8}(-0{4}){3}-0{12})$'
 order by column
 {%- endmacro -%}
 
@@ -234,11 +249,13 @@ cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(v
 {%- endmacro -%}
 
 {#- The rows of the changelog that are of the table. -#}
-{%- macro told_of(mirror) -%}
+{%- macro told_of(mirror, with_lists=false) -%}
 -- The changes of the table, with the names that its columns have here.
 sent as (
   select rank, source, batch, op, seq, numbered_in, sent_at, log{{ ', called, called_since, called_until' if mirror.was_renamed }}, event_time, produced_at, valid_from, after_image,
     {% if mirror.tells_defaults %}named_as(from_json(meta['defaults'], 'map<string,string>'), names) as defaults,
+    {% endif -%}
+    {% if with_lists %}array_sort(map_keys(named_as(types, names))) as listed,
     {% endif -%}
     {% if mirror.lists_columns %}array_except({{ other_columns(mirror) }}, map_keys(named_as(types, names))) as unlisted,
     {% endif -%}
@@ -296,7 +313,7 @@ told_changes as (
     {%- endif %}
     {%- if mirror.lists_columns %}
     -- Also of a row that is told as new, without columns that it has: what was not logged when its key changed.
-    if(after_image = 'partial' and not removes and (op <> 'update' or moved),
+    if(after_image in ('partial', 'key') and not removes and (op <> 'update' or moved),
       array_union(coalesce(unlisted, array()), array_except({{ other_columns(mirror) }}, map_keys(if(moved, map_concat(coalesce(before, map()), after), after)))),
       unlisted) as unlisted,
     {%- endif %}

@@ -182,9 +182,9 @@ class Life:
     # --- tables
 
     def rare(self, table: str) -> str | list[str]:
-        """Where statements are not told, rows tell what columns a table has."""
+        """With a row behind it, which tells what columns a table has: a mirror has those that rows tell."""
         script = self._drawn(RARE)(table)
-        if self.database.tells_statements or "alter" not in str(script):
+        if "alter" not in str(script):
             return script
         return [*([script] if isinstance(script, str) else script), self.upsert(table)]
 
@@ -221,7 +221,8 @@ class Life:
     def add_again(self, table: str) -> str | list[str]:
         """A column of the same name, after some changes that are told without it."""
         added = self.added(table, "c")
-        if not added:
+        # Where statements are not told, nothing tells it from the one that was there.
+        if not added or not self.database.tells_statements:
             return self.add_column(table)
         name = self.chance.choice(added)
         drop, add = (f"alter table s.{table} {what}" for what in (f"drop column {name};", f"add column {name} int;"))

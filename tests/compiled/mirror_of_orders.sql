@@ -31,7 +31,12 @@ told_changes as (
     source, op, event_time as changed_at, valid_from, removes,
     if(removes, key_before, key_after) as row_key,
     removes or op <> 'update' or after_image = 'full' or moved as is_whole,
-    unlisted,
+    -- Also of a row that is told as new, without columns that it has: what was not logged when its key changed.
+    if(after_image in ('partial', 'key') and not removes and (op <> 'update' or moved),
+      array_union(coalesce(unlisted, array()),
+        array_except(cast(array('status', 'amount', 'paid_at') as array<string>),
+        map_keys(if(moved, map_concat(coalesce(before, map()), after), after)))),
+      unlisted) as unlisted,
     case
       when removes then map()
       when moved then map_concat(coalesce(before, map()), after)
