@@ -1,7 +1,7 @@
-"""How vendors tell an insert, an update or a delete of a row of `logical_changes.ORDERS`: for lives that no vendor has
-told yet. Of the changes that are recorded, an encoder gives what is recorded (test_told_by_vendors.py).
+"""How vendors tell what happens to rows of a table, and statements: for lives that no vendor has told yet. Of the
+changes that are recorded, an encoder gives what is recorded (test_told_by_vendors.py).
 
-`ENCODERS[vendor](change)` gives the messages of a change.
+`ENCODERS[vendor](change)` gives the messages of a change; none of one that the vendor does not tell.
 """
 
 from __future__ import annotations
@@ -12,15 +12,32 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from tests.logical_changes import ORDERS, Change
+from tests.logical_changes import Change, Table
 
 Row = Mapping[str, Any]
-TYPES = {column.name: column.type for column in ORDERS.columns}
-BASE_TYPES = {name: type_.partition("(")[0] for name, type_ in TYPES.items()}
-OMS_TYPES = {"id": "INT64", "label": "VARCHAR", "amount": "DECIMAL", "note": "TEXT"}
-DATAWORKS_TYPES = {"id": "LONG", "label": "STRING", "amount": "DOUBLE", "note": "STRING"}
-POSTGRESQL_TYPES = {"id": "bigint", "label": "character varying", "amount": "numeric", "note": "text"}
-JDBC_CODES = {"id": -5, "label": 12, "amount": 3, "note": 2005}
+# What vendors call the types of MySQL, by their first words.
+MYSQL_TYPES = ("bigint", "int", "varchar", "decimal", "text")
+OMS_TYPES = dict(zip(MYSQL_TYPES, ("INT64", "INT", "VARCHAR", "DECIMAL", "TEXT")))
+DATAWORKS_TYPES = dict(zip(MYSQL_TYPES, ("LONG", "LONG", "STRING", "DOUBLE", "STRING")))
+POSTGRESQL_TYPES = dict(zip(MYSQL_TYPES, ("bigint", "integer", "character varying", "numeric", "text")))
+JDBC_CODES = dict(zip(MYSQL_TYPES, (-5, 4, 12, 3, 2005)))
+# What Canal calls statements; the words of DataWorks are the same.
+CANAL_STATEMENTS = {
+    "create": "CREATE",
+    "alter": "ALTER",
+    "drop": "ERASE",
+    "truncate": "TRUNCATE",
+    "rename": "RENAME",
+    "index": "CINDEX",
+}
+OMS_STATEMENTS = {
+    "create": "CREATE_TABLE",
+    "alter": "ALTER_TABLE",
+    "drop": "DROP_TABLE",
+    "truncate": "TRUNCATE_TABLE",
+    "rename": "RENAME_TABLE",
+    "index": "CREATE_INDEX",
+}
 
 
 def message(value: Any) -> list[bytes]:
@@ -62,6 +79,17 @@ def changed(change: Change) -> list[str]:
     return [name for name in change.before if change.before[name] != change.after[name]]
 
 
+def types_of(table: Table) -> dict[str, str]:
+    """The types as MySQL writes them."""
+    return {column.name: column.type for column in table.columns}
+
+
+def base_types(table: Table, names: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The first words of the types, or what a vendor calls them."""
+    first = {column.name: column.type.partition("(")[0] for column in table.columns}
+    return first if names is None else {name: names[type_] for name, type_ in first.items()}
+
+
 def whole_second(change: Change) -> int:
     return change.instant // 1000 * 1000
 
@@ -71,36 +99,42 @@ def whole_second(change: Change) -> int:
 
 
 def canal(change: Change) -> list[bytes]:
+    if change.op == "snapshot":
+        return []
     more = {"es": whole_second(change), "id": change.order // 3, "gtid": ""}
-    return message({**canal_body(change, quoted, TYPES), **more})
+    return message({**canal_body(change, quoted, types_of(change.table)), **more})
 
 
 def oceanbase_canal(change: Change) -> list[bytes]:
-    types = {name: type_.upper() for name, type_ in TYPES.items()}
+    if change.op == "snapshot":
+        return []
+    types = {name: type_.upper() for name, type_ in types_of(change.table).items()}
     return message({**canal_body(change, quoted, types), "id": change.order})
 
 
 def oms_canal(change: Change) -> list[bytes]:
-    types = {name: type_.lower() for name, type_ in OMS_TYPES.items()}
-    return message({**canal_body(change, bare, types), "es": whole_second(change)})
+    """A loaded row is an insert."""
+    types = {name: type_.lower() for name, type_ in base_types(change.table, OMS_TYPES).items()}
+    body = {**canal_body(change, bare, types), "es": whole_second(change)}
+    return message({**body, "type": "INSERT"} if change.op == "snapshot" else body)
 
 
 def canal_body(change: Change, written: Callable[[Row | None], Any], types: Mapping[str, str]) -> dict[str, Any]:
     """`data` holds the row after the change, or the deleted one; `old` what an update changed, as it was before."""
-    before = written(change.before)
+    before, is_row = written(change.before), change.kind == "row"
     return {
-        "database": ORDERS.database,
-        "table": ORDERS.name,
+        "database": change.table.database,
+        "table": change.table.name,
         "es": change.instant,
         "ts": change.written,
-        "data": [written(change.after) or before],
+        "data": [written(change.after) or before] if is_row else None,
         "old": [{name: before[name] for name in changed(change)}] if change.op == "update" else None,
-        "isDdl": False,
-        "sql": "",
-        "type": change.op.upper(),
-        "mysqlType": dict(types),
-        "sqlType": JDBC_CODES,
-        "pkNames": list(ORDERS.key),
+        "isDdl": not is_row,
+        "sql": change.statement or "",
+        "type": change.op.upper() if is_row else CANAL_STATEMENTS[change.op],
+        "mysqlType": dict(types) if is_row else None,
+        "sqlType": base_types(change.table, JDBC_CODES) if is_row else None,
+        "pkNames": list(change.table.key) if is_row else None,
     }
 
 
@@ -116,16 +150,23 @@ def drs_json_c(change: Change) -> list[bytes]:
 
 def drs_body(change: Change) -> dict[str, Any]:
     """`old` holds the whole row before the change."""
+    body = {**canal_body(change, quoted, base_types(change.table)), "id": change.order}
+    if change.kind == "ddl":
+        return {**body, "type": "DDL"}
     before, after = quoted(change.before), quoted(change.after)
-    rows = {"data": [after] if after else None, "old": [before] if before else None}
-    return {**canal_body(change, quoted, BASE_TYPES), **rows, "id": change.order}
+    op = "INIT" if change.op == "snapshot" else change.op.upper()
+    return {**body, "type": op, "data": [after] if after else None, "old": [before] if before else None}
 
 
 def drs_sql(change: Change) -> list[bytes]:
     """From GaussDB."""
+    if change.op == "snapshot":
+        return []
     body = {name: value for name, value in drs_body(change).items() if name != "mysqlType"}
-    kind = {"dbType": "GaussDB Primary/Standby", "schema": "public", "opType": change.op.upper()}
-    return escaped_message({**body, **kind, "columnType": POSTGRESQL_TYPES, "sqlType": dict.fromkeys(TYPES, 1)})
+    types, codes = base_types(change.table, POSTGRESQL_TYPES), dict.fromkeys(types_of(change.table), 1)
+    kind = {"dbType": "GaussDB Primary/Standby", "schema": "public", "opType": body["type"]}
+    of_rows = {"columnType": types, "sqlType": codes} if change.kind == "row" else {"columnType": None}
+    return escaped_message({**body, **kind, **of_rows})
 
 
 # --- OceanBase OMS, DataWorks, Maxwell
@@ -133,70 +174,80 @@ def drs_sql(change: Change) -> list[bytes]:
 
 
 def oms_default(change: Change) -> list[bytes]:
-    return message(oms_envelope(change))
+    return message(oms_envelope(change, loaded="ROW"))
 
 
 def oms_default_extend(change: Change) -> list[bytes]:
-    envelope = oms_envelope(change)
-    types = {"__light_type": {name: {"schemaType": type_} for name, type_ in OMS_TYPES.items()}}
+    envelope = oms_envelope(change, loaded="INSERT")
+    types = {"ddl": "VAR_STRING"} if change.kind == "ddl" else base_types(change.table, OMS_TYPES)
+    more = {"__light_type": {name: {"schemaType": type_} for name, type_ in types.items()}}
     for struct in ("prevStruct", "postStruct"):
-        envelope[struct] = envelope[struct] and {**envelope[struct], **types}
+        envelope[struct] = envelope[struct] and {**envelope[struct], **more}
     return message(envelope)
 
 
-def oms_envelope(change: Change) -> dict[str, Any]:
-    second = str(change.instant // 1000)
-    meta = {
-        "checkpoint": second,
-        "timestamp": second,
-        "storeDataSequence": int(f"{second}{change.order}"),
-        "source_identity": "subtopic-1",
-        "dbType": "OB_MYSQL",
-        "uniqueId": change.transaction,
-        "db": f"{ORDERS.tenant}.{ORDERS.database}",
-        "table_name": ORDERS.name,
-        "record_primary_key": "id",
-        "record_primary_value": str((change.after or change.before)["id"]),
-    }
+def oms_envelope(change: Change, loaded: str) -> dict[str, Any]:
+    """`loaded` is what a loaded row is called, which has neither a time nor a number; a statement has no number."""
+    second, table = str(change.instant // 1000), change.table
+    of_all = {"source_identity": "subtopic-1", "dbType": "OB_MYSQL", "table_name": table.name}
+    if change.kind == "ddl":
+        key = {"record_primary_key": None, "record_primary_value": None}
+        times = {"checkpoint": second, "timestamp": second, "storeDataSequence": None, "uniqueId": None}
+        meta = {**key, **of_all, "db": table.database, **times, "ddlType": OMS_STATEMENTS[change.op]}
+        return {"prevStruct": None, "postStruct": {"ddl": change.statement}, "allMetaData": meta, "recordType": "DDL"}
+    row = str((change.after or change.before)["id"])
+    meta = {"record_primary_key": "id", "record_primary_value": row, **of_all, "db": f"{table.tenant}.{table.database}"}
     structs = {"prevStruct": bare(change.before), "postStruct": bare(change.after)}
+    if change.op == "snapshot":
+        return {**structs, "allMetaData": {**meta, "checkpoint": f"id={row}"}, "recordType": loaded}
+    sequence = {"storeDataSequence": int(f"{second}{change.order}"), "uniqueId": change.transaction}
+    meta = {**meta, "checkpoint": second, "timestamp": second, **sequence}
     return {**structs, "allMetaData": meta, "recordType": change.op.upper()}
 
 
 def oms_dataworks(change: Change) -> list[bytes]:
-    source = {"dbType": "ob_mysql", "dbVersion": None, "dbName": ORDERS.database, "schema": None, "table": ORDERS.name}
-    columns = [{"name": name, "type": type_} for name, type_ in OMS_TYPES.items()]
+    """A loaded row is an insert, and a statement has no number."""
+    table, is_row = change.table, change.kind == "row"
+    source = {"dbType": "ob_mysql", "dbVersion": None, "dbName": table.database, "schema": None, "table": table.name}
+    columns = [{"name": name, "type": type_} for name, type_ in base_types(table, OMS_TYPES).items()]
     sides = {"before": change.before, "after": change.after}
+    op = "INSERT" if change.op == "snapshot" else change.op.upper()
     payload = {
         **{side: row and {"data": bare(row)} for side, row in sides.items()},
         "timestamp": {**dataworks_times(change), "checkpointTime": change.instant // 1000},
-        "op": change.op.upper(),
-        "ddl": None,
-        "scn": str(change.order),
+        "op": op if is_row else CANAL_STATEMENTS[change.op],
+        "ddl": None if is_row else {"text": change.statement},
+        "scn": str(change.order) if is_row else "null",
     }
-    schema = {"source": source, "column": columns, "pk": list(ORDERS.key)}
+    schema = {"source": source, "column": columns if is_row else None, "pk": list(table.key) if is_row else None}
     return message({"version": "2.0", "schema": schema, "payload": payload, "extend": {"load_fm": "test"}})
 
 
 def dataworks(change: Change) -> list[bytes]:
     """An update is two messages that share their sequence."""
     if change.op != "update":
-        return message(dataworks_body(change, change.op.upper(), change.before, change.after))
+        is_row = change.kind == "row"
+        op = "INSERT" if change.op == "snapshot" else change.op.upper() if is_row else CANAL_STATEMENTS[change.op]
+        return message(dataworks_body(change, op, change.before, change.after))
     halves = {"UPDATE_BEFOR": (change.before, None), "UPDATE_AFTER": (None, change.after)}
     return [one for op, rows in halves.items() for one in message(dataworks_body(change, op, *rows))]
 
 
 def dataworks_body(change: Change, op: str, before: Row | None, after: Row | None) -> dict[str, Any]:
-    columns = [{"name": name, "type": type_} for name, type_ in DATAWORKS_TYPES.items()]
-    source = {"dbType": "MySQL", "dbName": ORDERS.database, "tableName": ORDERS.name}
+    table, is_row = change.table, change.kind == "row"
+    columns = [{"name": name, "type": type_} for name, type_ in base_types(table, DATAWORKS_TYPES).items()]
+    source = {"dbType": "MySQL", "dbName": table.database, "tableName": table.name}
+    is_loaded, times = change.op == "snapshot", dataworks_times(change)
     payload = {
         "before": before and {"dataColumn": bare(before)},
         "after": after and {"dataColumn": bare(after)},
         "op": op,
-        "sequenceId": f"1620457642589{change.order:06}",
-        "timestamp": dataworks_times(change),
-        "ddl": None,
+        "sequenceId": "-1" if is_loaded else f"1620457642589{change.order:06}",
+        "timestamp": {**times, "eventTime": -1, "checkpointTime": -1} if is_loaded else times,
+        "ddl": None if is_row else {"text": change.statement, "ddlMeta": "rO0ABQ=="},
     }
-    schema = {"dataColumn": columns, "primaryKey": list(ORDERS.key), "source": source}
+    key = list(table.key) if is_row else None
+    schema = {"dataColumn": columns if is_row else None, "primaryKey": key, "source": source}
     return {"schema": schema, "payload": payload, "version": "0.0.1"}
 
 
@@ -205,12 +256,33 @@ def dataworks_times(change: Change) -> dict[str, int]:
 
 
 def maxwell(change: Change) -> list[bytes]:
-    row, position = change.after or change.before, f"mysql-bin.{change.order // 10 + 1:06}:{4 + change.order % 10}"
+    names = {"database": change.table.database, "table": change.table.name}
+    log = {"position": f"mysql-bin.{change.order // 10 + 1:06}:{4 + change.order % 10}"}
+    server = {"server_id": change.server} if change.server else {}
+    if change.kind == "ddl":
+        return maxwell_statements(change, names, {**log, **server})
+    row = change.after or change.before
+    key = {"primary_key_columns": list(change.table.key), "primary_key": [row["id"]]}
     old = {"old": {name: change.before[name] for name in changed(change)}} if change.op == "update" else {}
-    names = {"database": ORDERS.database, "table": ORDERS.name, "type": change.op}
-    key = {"primary_key_columns": list(ORDERS.key), "primary_key": [row["id"]]}
-    log = {"ts": change.instant // 1000, "xid": change.order, "commit": True, "position": position}
-    return message({**names, **key, "data": bare(row), **old, **log})
+    row_of = {**names, **key, "data": bare(row), **old, "ts": change.instant // 1000}
+    if change.op == "snapshot":
+        return message({**row_of, "type": "bootstrap-insert"})
+    return message({**row_of, "type": change.op, "xid": change.order, "commit": True, **log, **server})
+
+
+def maxwell_statements(change: Change, names: Mapping[str, str], log: Mapping[str, Any]) -> list[bytes]:
+    """A message for each table that a statement changes, all with the same text. It reads no others, such as
+    truncate.
+    """
+    type_ = {"create": "table-create", "alter": "table-alter", "rename": "table-alter", "drop": "table-drop"}.get(
+        change.op
+    )
+    columns = [{"type": of_column, "name": name} for name, of_column in base_types(change.table).items()]
+    table = {**names, "charset": "utf8mb4", "columns": columns, "primary-key": list(change.table.key)}
+    tables = {"table-create": {"def": table}, "table-alter": {"old": table, "def": table}}.get(type_, {})
+    told = {"type": type_, **names, **tables, "sql": change.statement, "ts": whole_second(change), **log}
+    each = change.names or (change.table.name,)
+    return [one for name in each for one in message({**told, "table": name})] if type_ else []
 
 
 ENCODERS: dict[str, Callable[[Change], list[bytes]]] = {

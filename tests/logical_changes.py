@@ -54,8 +54,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Change:
-    """`row` names what was changed, through changes of its key; `order` counts from 1; instants are milliseconds of
-    1970.
+    """`row` names what was changed, through changes of its key; `order` counts from 1 on each `server`, 0 if there is
+    only one; instants are milliseconds of 1970. `names` are the tables that a statement changes, in its order, if they
+    are several.
     """
 
     name: str
@@ -69,6 +70,8 @@ class Change:
     instant: int = 0
     written: int = 0
     transaction: str = ""
+    server: int = 0
+    names: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
