@@ -322,7 +322,7 @@ told_changes as (
       when moved then map_concat(coalesce(before, map()), after)
       when after_image = 'patch' then told_columns(after, changed)
       else coalesce(after, map()) end as told,
-    rank, seq.generation, seq.phase, load_text(rank, seq.generation, seq.phase) as load, numbered_in, seq.position,
+    rank, seq.generation, seq.phase, load_text({{ '1000 * rank - called' if mirror.was_renamed else 'rank' }}, seq.generation, seq.phase) as load, numbered_in, seq.position,
     sent_at, produced_at, log, seq.arrival, seq.row as row_index{{ ', called, called_since, called_until' if mirror.was_renamed }}
   from keyed
   lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes

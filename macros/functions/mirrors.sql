@@ -67,7 +67,7 @@ return get(filter(array(array_except(unlisted, coalesce(map_keys(told), array())
 create function effects_after(
   effects array<{{ effect }}> comment 'what statements did to a table',
   rank int comment 'the number of the table that a change is of, among those of a mirror',
-  called int comment 'under which of its names the table had the change',
+  called int comment 'under which of its names the table had the change: the last one is 0, the one before it 1',
   generation int comment 'the load that the change belongs to',
   phase int comment '0 for a loaded row that may come late',
   numbered_in string comment 'the log in which the change is numbered, or null',
@@ -77,15 +77,16 @@ create function effects_after(
   came {{ came }} comment 'how the change came',
   changed_at timestamp comment 'when the change was made, or null')
 returns array<int>
-comment 'Which of the statements come after a change: by their numbers, where no stretch lies between and both are numbered in one log, else as they came; a change without numbers that was made before a statement and comes after it is told again. A statement comes before changes with the same numbers. One of a table of a later source comes after all changes of earlier ones.'
+comment 'Which of the statements come after a change: by their numbers, where no stretch lies between and both are numbered in one log, else as they came; a change without numbers that was made before a statement and comes after it is told again. A statement comes before changes with the same numbers; where one of both has only the first of the numbers of the other, they do not tell. What a statement does to a table under a later name comes after the changes that it had under an earlier one. One of a table of a later source comes after all changes of earlier ones.'
 return transform(
   filter(effects, e -> case
     when e.rank <> rank then e.earlier > rank
-    when e.called >= 0 and e.called <> called then false
+    when e.called >= 0 and e.called <> called then e.called < called
     when e.generation <> generation then e.generation > generation
     when phase = 0 then size(e.arrival) > 0
     when size(filter(begins, b -> {{ came_later('e', 'b') }})) <> stretch then size(filter(begins, b -> {{ came_later('e', 'b') }})) > stretch
-    when e.numbered_in = numbered_in or '' in (e.numbered_in, numbered_in) then e.position > position
+    when (e.numbered_in = numbered_in or '' in (e.numbered_in, numbered_in))
+      and (size(e.position) = size(position) or slice(e.position, 1, size(position)) <> slice(position, 1, size(e.position))) then e.position > position
     else {{ came_later('e', 'came') }} or coalesce(numbered_in is null and changed_at < e.happened_at, false) end),
   e -> e.nth);
 

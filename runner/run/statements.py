@@ -239,16 +239,17 @@ def _name_before(now: tuple[str, ...], moves: list[tuple[tuple[str, ...], tuple[
 
 
 def _each_once(rows: Iterable[Row]) -> Iterator[Row]:
-    """The statements as they came, without those that are told again: with the same numbers, or the same time."""
+    """The statements as they came, without those that are told again: with the same numbers, or the same time. Some
+    vendors tell a statement once for each table that it names.
+    """
     seen: set[tuple[Any, ...]] = set()
     for row in _as_they_came(rows):
-        words = tuple(
-            row[name] for name in ("source", "op", "statement", "tenant", "db_name", "schema_name", "table_name")
-        )
+        words = row["statement"] or (row["op"], row["table_name"])
+        names = tuple(row[name] for name in ("source", "tenant", "db_name", "schema_name"))
         when = (row["generation"], row["numbered_in"], _position(row) or row["at"])
-        if row["op"] == "load" or when[-1] is None or (words, when) not in seen:
+        if row["op"] == "load" or when[-1] is None or (words, names, when) not in seen:
             yield row
-        seen.add((words, when))
+        seen.add((words, names, when))
 
 
 def _as_they_came(rows: Iterable[Row]) -> list[Row]:

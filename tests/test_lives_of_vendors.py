@@ -1,0 +1,177 @@
+"""Random lives of tables, as eleven vendors tell them (tests/vendor_lives.py): with loads, statements, failovers and
+restarts. Each mirror is the table as its database has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from hypothesis import strategies as st
+
+from runner.engine.errors import QueryFailed
+from runner.run.mirrors import Increment
+from tests import lives
+from tests.encoders import ENCODERS
+from tests.landed import Project, random_pieces
+from tests.storages import TARGETS
+from tests.vendor_lives import COLUMNS, TELLERS, Database, as_mirrored, as_told, steps, table_of
+
+STEPS, RESTARTS = 80, 4
+SHOWN = ", ".join(COLUMNS)
+VIEWS = "changelog ddl_events control_events dead_letters freshness freshness_by_table"
+# Without numbers; with numbers of rows, of rows and statements, of several servers.
+SOME = ("canal", "oms_default", "dataworks", "maxwell")
+
+
+class Told(NamedTuple):
+    """A database, and the messages of a vendor that tell of it."""
+
+    database: Database
+    messages: list[bytes]
+
+    def rows(self, life: int) -> list[dict[str, Any]]:
+        """The table of a life, as results show its mirror."""
+        return in_order(map(as_mirrored, self.database.tables[table_of(life)].rows.values()))
+
+
+@cache
+def told_by(vendor: str, number: int = 1) -> Told:
+    """So many lives, and what a vendor tells of them."""
+    teller = TELLERS[vendor]
+
+    def draw_one(draw: Callable[..., Any], _: int) -> Told:
+        database = Database(number, teller.dialect, "truncate" in teller.statements)
+        database.live(draw(steps(teller.kinds, number, number * STEPS)))
+        changes = as_told(database.changes, teller, RESTARTS, draw(st.randoms(use_true_random=False)))
+        return Told(database, [message for change in changes for message in ENCODERS[vendor](change)])
+
+    # The first example is the simplest one.
+    return lives.drawn(draw_one, 3)[-1]
+
+
+def test_lives_have_all_that_vendors_tell() -> None:
+    assert len(TELLERS) == 11
+    told: dict[str, set[str]] = {vendor: {one.op for one in told_by(vendor).database.changes} for vendor in TELLERS}
+    assert set().union(*told.values()) >= {"truncate", "drop", "create", "rename", "alter", "snapshot"}
+    for vendor, teller in TELLERS.items():
+        assert told[vendor] >= {"insert", "update", "delete", "drop", "alter"}, vendor
+        assert teller.loads == ("snapshot" in told[vendor]), vendor
+        assert teller.names_server == (told_by(vendor).database.server > 1), vendor
+        assert len(told_by(vendor).rows(0)) >= 2, vendor
+
+
+# --- mirrors
+
+
+def name_of(vendor: str, life: int) -> str:
+    return f"{table_of(life)}_of_{vendor}"
+
+
+def project_of(folder: Path, storage: str, told: dict[str, Told], histories: Sequence[str]) -> Project:
+    sources = [{"name": vendor, "format": vendor, "files": f"in/{vendor}/*"} for vendor in told]
+    settings = {**yaml.safe_load(TARGETS), "target": storage, "sources": sources}
+    mirrors = [
+        {
+            "name": name_of(vendor, life),
+            "of": {
+                "source": vendor,
+                "table": f"{'shop' if one.database.dialect == 'mysql' else 'public'}.{table_of(life)}",
+            },
+            "key": ["id"],
+            "columns": dict(COLUMNS),
+            "history": vendor in histories,
+        }
+        for vendor, one in told.items()
+        for life in range(one.database.lives)
+    ]
+    files = {"project.yml": settings, "models/mirrors.yml": {"mirrors": mirrors}}
+    return Project(folder, {path: yaml.safe_dump(content) for path, content in files.items()})
+
+
+def check(project: Project, told: dict[str, Told], histories: Sequence[str]) -> None:
+    """That each mirror is its table, and the rows of its history that are current are, too."""
+    expected = {
+        (name_of(vendor, life), vendor): one.rows(life)
+        for vendor, one in told.items()
+        for life in range(one.database.lives)
+    }
+    found = {(name, vendor): in_order(project.rows(f"select {SHOWN} from {name}")) for name, vendor in expected}
+    assert found == expected
+    for (name, vendor), rows in expected.items():
+        if vendor in histories:
+            versions = project.rows(f"select {SHOWN}, valid_from, valid_to, is_current from {name}_history")
+            current = [{column: one[column] for column in COLUMNS} for one in versions if one["is_current"]]
+            assert in_order(current) == rows, name
+            check_times(versions)
+
+
+def check_times(versions: list[dict[str, Any]]) -> None:
+    """That no version ends before it begins, or after the next one of its row begins; loaded rows may have no time."""
+    known = [one for one in versions if one["valid_from"] is not None]
+    for _, of_row in groupby(sorted(known, key=lambda one: (one["id"], one["valid_from"])), lambda one: one["id"]):
+        begins = None
+        for one in sorted(
+            of_row, key=lambda one: (one["valid_from"], one["is_current"], one["valid_to"] or ""), reverse=True
+        ):
+            assert one["is_current"] == (one["valid_to"] is None), one
+            assert one["valid_to"] is None or one["valid_from"] <= one["valid_to"], one
+            assert begins is None or (one["valid_to"] is not None and one["valid_to"] <= begins), one
+            begins = one["valid_from"]
+
+
+def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=str)
+
+
+@pytest.mark.usefixtures("spark", "interpreted")
+@pytest.mark.parametrize("number", [1, pytest.param(4, marks=pytest.mark.soak)])
+def test_in_one_run(tmp_path: Path, number: int) -> None:
+    told = {vendor: told_by(vendor, number) for vendor in TELLERS}
+    histories = SOME if number == 1 else tuple(TELLERS)
+    project = project_of(tmp_path, "parquet", told, histories)
+    project.write({f"in/{vendor}/1.jsonl": b"\n".join(one.messages) for vendor, one in told.items()})
+    assert "cannot be followed" not in project.ok("run", "--exclude", VIEWS)
+    check(project, told, histories)
+
+
+@pytest.mark.usefixtures("spark", "interpreted")
+@pytest.mark.parametrize(
+    ("storage", "vendors", "runs"),
+    [
+        ("delta", SOME, 4),
+        pytest.param("delta", tuple(TELLERS), 8, marks=pytest.mark.soak),
+        pytest.param("iceberg", tuple(TELLERS), 8, marks=pytest.mark.soak),
+    ],
+)
+def test_in_many_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, storage: str, vendors: tuple[str, ...], runs: int
+) -> None:
+    """Of which some die between the writes of a mirror's two tables."""
+    told = {vendor: told_by(vendor) for vendor in vendors}
+    project = project_of(tmp_path, storage, told, vendors)
+    killed: set[str] = set()
+    write = Increment._write
+
+    def dies(increment: Increment, step: str, table: str, *arguments: Any) -> None:
+        if step == "merged" and table not in killed and run < runs - 1:
+            killed.add(table)
+            raise QueryFailed("killed")
+        write(increment, step, table, *arguments)
+
+    monkeypatch.setattr(Increment, "_write", dies)
+    lengths = {vendor: len(one.messages) for vendor, one in told.items()}
+    for run, pieces in enumerate(random_pieces(lengths, runs, Random(storage))):
+        for vendor, (start, end) in pieces.items():
+            project.write({f"in/{vendor}/{run}.jsonl": b"\n".join(told[vendor].messages[start:end])})
+        before = len(killed)
+        ran = project.run("run", "--exclude", VIEWS)
+        assert ran.code == (len(killed) > before), ran.err
+    assert killed
+    check(project, told, vendors)
