@@ -122,7 +122,7 @@ cast(array({% for column in mirror.columns if column.name not in mirror.key and 
 {%- endmacro -%}
 
 {#- What must be looked at before a mirror is built: one row with the columns that it does not have, whatever the case of their letters, how many changes do
-    not tell the key, whether some tell only parts of a row, and in which log they are numbered, if all are in one. Of new changes, which a table `is_to_take_in`,
+    not tell the key, whether some tell only parts of a row, in which log they are numbered, if all are in one, and by how many numbers. Of new changes, which a table `is_to_take_in`,
     also how many tell the key, and the first and the last value of each of its columns. -#}
 {%- macro mirror_findings(mirror, is_to_take_in=false) -%}
 {%- set known = (mirror.columns | map(attribute='name') | list) + (mirror.left_out | list) -%}
@@ -137,7 +137,8 @@ select
       and not exists(slice(columns, 1, i), d -> lower(d) = lower(c))) as unknown_columns,
   without_key,
   tells_parts,
-  if(without_numbers = 0 and first_log = last_log, first_log, null) as numbered_in
+  if(without_numbers = 0 and first_log = last_log, first_log, null) as numbered_in,
+  numbers
   {%- if is_to_take_in %},
   with_key
   {%- for column in mirror.key %},
@@ -150,7 +151,7 @@ from (
     array_sort(array_distinct(flatten(collect_set(map_keys(coalesce(after, before)))))) as columns,
     {% if rejects_all(mirror) %}count(*){% elif mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key,
     coalesce(bool_or(not ({{ tells_whole_row() }})), false) as tells_parts,
-    count_if(numbered_in is null) as without_numbers, min(numbered_in) as first_log, max(numbered_in) as last_log
+    count_if(numbered_in is null) as without_numbers, min(numbered_in) as first_log, max(numbered_in) as last_log, max(size(seq.position)) as numbers
     {%- if is_to_take_in %},
     count_if({{ tells_key(mirror) }} or {{ tells_key(mirror, 'key_before') }}) as with_key
     {%- for column in mirror.key %},

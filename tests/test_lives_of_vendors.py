@@ -5,8 +5,9 @@ restarts. Each mirror is the table as its database has it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from functools import cache
-from itertools import groupby
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -48,7 +49,9 @@ def told_by(vendor: str, number: int = 1) -> Told:
 
     def draw_one(draw: Callable[..., Any], _: int) -> Told:
         database = Database(number, teller.dialect, "truncate" in teller.statements)
-        database.live(draw(steps(teller.kinds, number, number * STEPS)))
+        # Vendors of one kind have lives of their own.
+        length = number * STEPS + list(TELLERS).index(vendor)
+        database.live(draw(steps(teller.kinds, number, length)))
         changes = as_told(database.changes, teller, RESTARTS, draw(st.randoms(use_true_random=False)))
         return Told(database, [message for change in changes for message in ENCODERS[vendor](change)])
 
@@ -98,32 +101,38 @@ def project_of(folder: Path, storage: str, told: dict[str, Told], histories: Seq
 def check(project: Project, told: dict[str, Told], histories: Sequence[str]) -> None:
     """That each mirror is its table, and the rows of its history that are current are, too."""
     expected = {
-        (name_of(vendor, life), vendor): one.rows(life)
-        for vendor, one in told.items()
-        for life in range(one.database.lives)
+        name_of(vendor, life): one.rows(life) for vendor, one in told.items() for life in range(one.database.lives)
     }
-    found = {(name, vendor): in_order(project.rows(f"select {SHOWN} from {name}")) for name, vendor in expected}
-    assert found == expected
-    for (name, vendor), rows in expected.items():
-        if vendor in histories:
-            versions = project.rows(f"select {SHOWN}, valid_from, valid_to, is_current from {name}_history")
-            current = [{column: one[column] for column in COLUMNS} for one in versions if one["is_current"]]
-            assert in_order(current) == rows, name
-            check_times(versions)
+    assert all_rows(project, expected, SHOWN) == expected
+    own = {name_of(vendor, life) for vendor in histories for life in range(told[vendor].database.lives)}
+    versions = all_rows(project, [f"{name}_history" for name in own], f"{SHOWN}, valid_from, valid_to, is_current")
+    current = {
+        name: in_order({column: one[column] for column in COLUMNS} for one in rows if one["is_current"])
+        for name, rows in versions.items()
+    }
+    assert current == {f"{name}_history": rows for name, rows in expected.items() if name in own}
+    for rows in versions.values():
+        check_times(rows)
+
+
+def all_rows(project: Project, names: Iterable[str], columns: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of tables that have these columns."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for row in project.rows(" union all ".join(f"select '{name}' as of, {columns} from {name}" for name in found)):
+        found[row.pop("of")].append(row)
+    return {name: in_order(rows) for name, rows in found.items()}
 
 
 def check_times(versions: list[dict[str, Any]]) -> None:
     """That no version ends before it begins, or after the next one of its row begins; loaded rows may have no time."""
-    known = [one for one in versions if one["valid_from"] is not None]
-    for _, of_row in groupby(sorted(known, key=lambda one: (one["id"], one["valid_from"])), lambda one: one["id"]):
-        begins = None
-        for one in sorted(
-            of_row, key=lambda one: (one["valid_from"], one["is_current"], one["valid_to"] or ""), reverse=True
-        ):
-            assert one["is_current"] == (one["valid_to"] is None), one
-            assert one["valid_to"] is None or one["valid_from"] <= one["valid_to"], one
-            assert begins is None or (one["valid_to"] is not None and one["valid_to"] <= begins), one
-            begins = one["valid_from"]
+    times = sorted(
+        (one["id"], datetime.fromisoformat(one["valid_from"]), datetime.fromisoformat(one["valid_to"] or "9999-12-31T00:00:00Z"))
+        for one in versions
+        if one["valid_from"] is not None
+    )  # fmt: skip
+    assert all(begins <= ends for _, begins, ends in times), times
+    assert all(one[0] != after[0] or one[2] <= after[1] for one, after in pairwise(times)), times
+    assert all(one["is_current"] == (one["valid_to"] is None) for one in versions if one["valid_from"]), versions
 
 
 def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -134,7 +143,7 @@ def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("number", [1, pytest.param(4, marks=pytest.mark.soak)])
 def test_in_one_run(tmp_path: Path, number: int) -> None:
     told = {vendor: told_by(vendor, number) for vendor in TELLERS}
-    histories = SOME if number == 1 else tuple(TELLERS)
+    histories = SOME[-2:] if number == 1 else tuple(TELLERS)
     project = project_of(tmp_path, "parquet", told, histories)
     project.write({f"in/{vendor}/1.jsonl": b"\n".join(one.messages) for vendor, one in told.items()})
     assert "cannot be followed" not in project.ok("run", "--exclude", VIEWS)

@@ -77,7 +77,7 @@ create function effects_after(
   came {{ came }} comment 'how the change came',
   changed_at timestamp comment 'when the change was made, or null')
 returns array<int>
-comment 'Which of the statements come after a change: by their numbers, where no stretch lies between and both are numbered in one log, else as they came; a change without numbers that was made before a statement and comes after it is told again. A statement comes before changes with the same numbers; where one of both has only the first of the numbers of the other, they do not tell. What a statement does to a table under a later name comes after the changes that it had under an earlier one. One of a table of a later source comes after all changes of earlier ones.'
+comment 'Which of the statements come after a change: by their numbers, where no stretch lies between and both are numbered in one log, else as they came; where one of both has no numbers, a change that was made before a statement and comes after it is told again. A statement comes before changes with the same numbers; where one of both has only the first of the numbers of the other, they do not tell. What a statement does to a table under a later name comes after the changes that it had under an earlier one. One of a table of a later source comes after all changes of earlier ones.'
 return transform(
   filter(effects, e -> case
     when e.rank <> rank then e.earlier > rank
@@ -87,7 +87,7 @@ return transform(
     when size(filter(begins, b -> {{ came_later('e', 'b') }})) <> stretch then size(filter(begins, b -> {{ came_later('e', 'b') }})) > stretch
     when (e.numbered_in = numbered_in or '' in (e.numbered_in, numbered_in))
       and (size(e.position) = size(position) or slice(e.position, 1, size(position)) <> slice(position, 1, size(e.position))) then e.position > position
-    else {{ came_later('e', 'came') }} or coalesce(numbered_in is null and changed_at < e.happened_at, false) end),
+    else {{ came_later('e', 'came') }} or coalesce(size(e.position) * size(position) = 0 and changed_at < e.happened_at, false) end),
   e -> e.nth);
 
 create function sorted_number(n bigint comment 'a whole number')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -91,7 +91,7 @@ class Mirrors:
             return self._built(query, until, (), progress)
         with progress.writing(until):
             if found["with_key"]:
-                found |= {**self._remembered(query, found), "statements": bool(statements.effects)}
+                found |= {**self._remembered(query, found, statements.effects), "statements": bool(statements.effects)}
                 Increment(self.tables, query, new, found, lambda: self._check_whole(query)).apply()
         return self.tables.count(name), (*notes, *statements.notes) if query.shows == "state" else ()
 
@@ -99,12 +99,12 @@ class Mirrors:
         (model,) = {table.source.model for table in mirror.tables if table.source.name == effect.source}
         return effect.batch > since.get(model, NOTHING).batch
 
-    def _remembered(self, query: MirrorQuery, found: Mapping[str, Any]) -> dict[str, Any]:
+    def _remembered(self, query: MirrorQuery, found: Mapping[str, Any], effects: Sequence[Effect]) -> dict[str, Any]:
         """Whether changes of the table have told parts of a row, those that it is to take in among them, and in which
         log all of them are numbered.
         """
         had = Mark.read(self.tables.mark(query.model))
-        numbered_in = had.numbered_in if had.numbered_in == found["numbered_in"] else None
+        numbered_in = had.numbered_in if had.numbered_in == _numbered_in(found, effects) else None
         now = Mark(had.made_by, had.told_parts or found["tells_parts"], numbered_in, had.defaults)
         if now != had:
             # Before the table: a run that dies in between must not hide it.
@@ -182,7 +182,8 @@ class Mirrors:
             return statements.mirror, (), {"has_parts": True, "numbered_in": None, **has_statements}
         found = _row(self.tables, "mirror_findings", statements.mirror)
         mirror, notes = _after_findings(statements.mirror, query.shows, found)
-        found |= {"has_parts": found["tells_parts"], "numbered_in": _looked_for(query, found["numbered_in"])}
+        numbered_in = _looked_for(query, _numbered_in(found, statements.effects))
+        found |= {"has_parts": found["tells_parts"], "numbered_in": numbered_in}
         return mirror, (*notes, *statements.notes), {**found, **has_statements}
 
 
@@ -246,6 +247,13 @@ def with_defaults(mirror: Mirror, defaults: Mapping[str, str]) -> Mirror:
     """The mirror with what rows have of columns that were added later."""
     columns = tuple(replace(one, added_with=defaults.get(one.name)) for one in mirror.columns)
     return replace(mirror, columns=columns) if defaults else mirror
+
+
+def _numbered_in(found: Mapping[str, Any], effects: Iterable[Effect]) -> str | None:
+    """The log in which all changes are numbered, and with as many numbers all statements that were told."""
+    told = [(one.numbered_in, len(one.position)) for one in effects if one.arrival]
+    are_alike = all(log == found["numbered_in"] and number >= found["numbers"] for log, number in told)
+    return found["numbered_in"] if are_alike else None
 
 
 def _looked_for(query: MirrorQuery, numbered_in: str | None) -> str | None:
