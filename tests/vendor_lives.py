@@ -24,13 +24,13 @@ IDS_OF_A_LIFE = 1000
 ROW_KINDS = ("insert", "insert", "insert", "update", "update", "update", "delete", "move", "swap")
 STATEMENTS = (
     "truncate", "drop", "drop_both", "add_column", "add_column", "drop_column", "rename_column", "rename_column",
-    "swap_names",
+    "swap_names", "swap_names", "swap_names",
 )  # fmt: skip
 EMPTY = ("truncate", "drop", "drop_both", "load_anew")
 # With each name that a table had, its query is longer.
 MOST_SWAPS = 2
-# How far a restart goes back at most, and how long it takes.
-TOLD_AGAIN, RESTART = 12, 5000
+# How far a restart goes back at most, and how long it takes; how many changes may come before an earlier statement.
+TOLD_AGAIN, RESTART, MOST_LATE = 12, 5000, 8
 # Milliseconds between steps: many share a second.
 PAUSES = (0, 0, 1, 7, 300, 1000, 2500)
 
@@ -86,7 +86,7 @@ VALUES = {
 
 
 def steps(kinds: Iterable[str], lives: int, number: int) -> st.SearchStrategy[list[Step]]:
-    """What happens to so many lives, in so many steps: at the end nothing empties tables."""
+    """What happens to so many lives, in so many steps: in the later ones nothing empties tables."""
     values = st.fixed_dictionaries({}, optional=VALUES)
     life, pause = st.integers(0, lives - 1), st.sampled_from(PAUSES)
 
@@ -94,7 +94,7 @@ def steps(kinds: Iterable[str], lives: int, number: int) -> st.SearchStrategy[li
         one = st.builds(Step, st.sampled_from(kinds), life, pause, NUMBERS, NUMBERS, values)
         return st.lists(one, min_size=number, max_size=number)
 
-    all_kinds, last = list(kinds), number // 4
+    all_kinds, last = list(kinds), number * 3 // 5
     calm = [kind for kind in all_kinds if kind not in EMPTY]
     return st.builds(list.__add__, some(all_kinds, number - last), some(calm, last))
 
@@ -130,7 +130,8 @@ class Database:
                 self.insert(name, Step("insert", life, 0, 0, 0, {}))
         for step in steps:
             self.now += step.pause
-            name = table_of(step.life)
+            is_of_other = step.kind in ROW_KINDS and (step.row + step.to) % 3 == 0
+            name = (other_of if is_of_other else table_of)(step.life)
             takes_a_row = step.kind in ("update", "delete", "move", "swap")
             kind = "insert" if takes_a_row and not self.tables[name].rows else step.kind
             getattr(self, kind)(name, step)
@@ -324,7 +325,7 @@ class Teller(NamedTuple):
     def kinds(self) -> tuple[str, ...]:
         """The steps of its lives."""
         loads = ("load", "load_anew") if self.loads else ()
-        return (*ROW_KINDS * 7, *self.statements, *loads * 2, *(("failover",) * 2 if self.names_server else ()))
+        return (*ROW_KINDS * 5, *self.statements, *loads * 2, *(("failover",) * 4 if self.names_server else ()))
 
 
 TELLERS = {
@@ -367,20 +368,19 @@ def is_told_again(change: Change, last: Change) -> bool:
 
 
 def late(changes: list[Change], chance: Random) -> list[Change]:
-    """Some statements after up to three changes that come after them."""
+    """Some statements after changes that come after them."""
     told = list(changes)
     for place in reversed(range(len(told))):
         later = place
-        while (
-            later - place < 3
-            and later + 1 < len(told)
-            and told[later + 1].kind == "row"
-            and is_told_again(told[later + 1], told[place])
-        ):
+        while later - place < MOST_LATE and later + 1 < len(told) and is_overtaken(told[place], told[later + 1]):
             later += 1
-        if told[place].kind == "ddl" and chance.random() < 0.5:
+        if told[place].kind == "ddl" and chance.random() < 0.8:
             told.insert(chance.randint(place, later), told.pop(place))
     return told
+
+
+def is_overtaken(statement: Change, change: Change) -> bool:
+    return change.kind == "row" and is_told_again(change, statement)
 
 
 def defaults() -> dict[str, Any]:
