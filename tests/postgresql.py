@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.engines import free_port
+from tests.engines import EngineError, Program, free_port
 from tests.landed import Project
 from tests.live_tools import DatabaseError, Tool, missing_jars
 from tests.topic_records import write_recorded
@@ -42,33 +42,37 @@ class PostgreSQL:
     def __enter__(self) -> PostgreSQL:
         self.folder = Path(tempfile.mkdtemp(prefix="postgresql-", dir="/tmp"))
         self.port = free_port()
-        self.is_root = os.geteuid() == 0
-        if self.is_root:
+        self.user: list[str] = []
+        if os.geteuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
-        self._program(
-            "initdb", "-D", str(self.folder / "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale"
-        )
-        options = OPTIONS.format(self.folder, self.port)
+            self.user = ["runuser", "-u", "postgres", "--"]
+        words = ["-D", str(self.folder / "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale"]
+        initdb = [*self.user, str(PROGRAMS / "initdb"), *words]
+        subprocess.run(initdb, check=True, cwd=self.folder, capture_output=True)
+        options = OPTIONS.format(self.folder, self.port).split()
         # Later versions load only plugins that are allowed, earlier ones do not know the setting.
-        for more in (" -c output_plugin_libraries=wal2json,pgoutput", ""):
+        for more in (["-c", "output_plugin_libraries=wal2json,pgoutput"], []):
+            command = [*self.user, str(PROGRAMS / "postgres"), "-D", str(self.folder / "data"), *options, *more]
+            self.server = Program(command, self.folder / "server.log", os.environ)
             try:
-                log = str(self.folder / "log")
-                self._program("pg_ctl", "-D", str(self.folder / "data"), "-w", "-l", log, "-o", options + more, "start")
+                self.server.wait_until(self._answers)
                 break
-            except subprocess.CalledProcessError:
+            except EngineError:
+                self.server.stop()
                 if not more:
                     raise
         self._start_telling()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._program("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "stop")
+        self.server.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _program(self, name: str, *words: str) -> None:
-        user = ["runuser", "-u", "postgres", "--"] if self.is_root else []
-        command = [*user, str(PROGRAMS / name), *words]
-        subprocess.run(command, check=True, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def _answers(self) -> bool:
+        try:
+            return self.run("select 1;") == "1\n"
+        except DatabaseError:
+            return False
 
     def _start_telling(self) -> None:
         self.run("create schema s;")
