@@ -308,12 +308,12 @@ case
 {#- What was found, for each reason. -#}
 {%- macro detail(plan) -%}
 {%- set found -%} found_in_message(reason, {{ text(plan.verdicts.op_name) }}, {{ plain(plan.spec.op.by) }}, {{ plain(plan.columns['statement'].value) }}) {%- endset -%}
-{%- set refused = plan.verdicts.dead_letters | selectattr('conditions') | list -%}
+{%- set refused = plan.verdicts.dead_letters | selectattr('detail_paths') | list -%}
 {%- if not refused -%} {{ found }}
 {%- else -%}
 case reason
     {%- for line in refused %}
-    when {{ text(line.op) }} then concat({% for c in line.conditions %}{{ text(c.path | join('.') ~ ': ') }}, coalesce(concat('"', {{ field(c.path) }}, '"'), 'missing'){{ ", ', ', " if not loop.last }}{% endfor %})
+    when {{ text(line.op) }} then concat({% for path in line.detail_paths %}{{ text(path | join('.') ~ ': ') }}, coalesce(concat('"', {{ field(path) }}, '"'), 'missing'){{ ", ', ', " if not loop.last }}{% endfor %})
     {%- endfor %}
     else {{ found }} end
 {%- endif -%}

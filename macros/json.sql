@@ -35,6 +35,7 @@ parsed as (
   select origin, arrival{{ ', nth' if plan.has_parts }}, raw, message.document as m, {{ "damage, if(damage is not null, 'bad-frames', message.reason)" if plan.spec.message.frames else 'message.reason' }} as parse_error
     {%- if plan.images.in_json or plan.images.in_lists %}, message.misfits{% endif %}
     {%- if plan.images.in_lists and plan.spec.drop %},{{ hidden_members(plan) }}{% endif %}
+    {%- if plan.images.in_lists and '' in plan.spec.not_sent %},{{ placeholders(plan) }}{% endif %}
   from (select *, {{ name(plan.prefix ~ '_message') }}(document, raw) as message from decoded)
 ),
 {%- if plan.placing.is_needed %}
@@ -137,7 +138,7 @@ struct<{{ parts | in_lines(indent) }}>
 {%- macro inner_type(tree, indent) -%}
 {%- set type = field_type(tree, indent) -%}
 {%- set broken = type | replace('struct<', 'struct<\n' ~ ' ' * indent, 1) -%}
-{{ type if type | length < 50 else broken if tree is not string or type | length < 130 else broken | replace(':array<struct<', ':array<struct<\n' ~ ' ' * (indent + 2), 1) | replace(':struct<', ':struct<\n' ~ ' ' * (indent + 4), 1) }}
+{{ type if type | length < 50 else broken if tree is not string or type | length < 130 else broken | replace(':array<struct<', ':array<struct<\n' ~ ' ' * (indent + 2), 1) | replace(':struct<', ':struct<\n' ~ ' ' * (indent + 4), 2) }}
 {%- endmacro -%}
 
 

@@ -78,6 +78,7 @@ case
 message_images as (
   select *,
     {{- hidden_members(plan) }}{{ ',' if plan.spec.drop }}
+    {{- placeholders(plan) }}{{ ',' if '' in plan.spec.not_sent }}
     {%- if plan.images.removed %}
     {{ removed(plan.images) }} as removed,
     {%- endif %}
@@ -262,8 +263,19 @@ not coalesce({{ holds_row(field(paths[0])) }}, false) and ({{ is_not_row_list(pa
 
 {%- macro columns_sent(map, plan) -%}
 {%- set columns = table_columns(map, plan, 'types' if plan.types_places else 'null') -%}
-{%- if plan.spec.not_sent -%} map_filter({{ columns }}, (c, v) -> coalesce(v not in ({{ plan.spec.not_sent | map('sql_text') | join(', ') }}), true))
-{%- else -%} {{ columns }}
+{%- set found = namespace(columns=columns) -%}
+{%- for type, texts in plan.spec.not_sent.items() if type -%}
+{%- set found.columns = 'sent_columns(' ~ found.columns ~ ', types, ' ~ text(type) ~ ', array(' ~ texts | map('sql_text') | join(', ') ~ '))' -%}
+{%- endfor -%}
+{%- if '' in plan.spec.not_sent -%} map_filter({{ found.columns }}, (c, v) -> array_contains(placeholders, v) is not true)
+{%- else -%} {{ found.columns }}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The texts that stand for a value that was not sent, as a column of its own. -#}
+{%- macro placeholders(plan) -%}
+{%- if '' in plan.spec.not_sent %}
+    array({{ plan.spec.not_sent[''] | map('sql_text') | list | in_lines(6) }}) as placeholders
 {%- endif -%}
 {%- endmacro -%}
 
@@ -313,8 +325,13 @@ if(verdict {{ one_of(plan.images.after.without_nulls) }} and sent_before is not 
 {%- set other = images.after if side.name == 'before' else images.before -%}
 {%- set found -%} completeness({{ side.name }}, {{ other.name }}, {{ named_columns(images) }}, key_names) {%- endset -%}
 {%- set special = [] -%}
+{%- if side.key_only -%}
+{%- do special.append('when ' ~ side.name ~ ' is not null and verdict ' ~ one_of(side.key_only) ~ ' and not coalesce(size(array_except(map_keys(' ~ side.name ~ "), key_names)) > 0, false) then 'key'") -%}
+{%- endif -%}
 {%- for word, verdicts in side.incomplete.items() -%}
-{%- do special.append('when ' ~ side.name ~ ' is not null and verdict ' ~ one_of(verdicts) ~ ' then ' ~ text(word)) -%}
+{%- set always = [] -%}
+{%- for verdict in verdicts if verdict not in side.key_only -%} {%- do always.append(verdict) -%} {%- endfor -%}
+{%- if always -%} {%- do special.append('when ' ~ side.name ~ ' is not null and verdict ' ~ one_of(always) ~ ' then ' ~ text(word)) -%} {%- endif -%}
 {%- endfor -%}
 {%- if side.name == 'after' and side.laid_over -%}
 {%- do special.append('when before is null and verdict ' ~ one_of(side.laid_over) ~ " then 'partial'") -%}

@@ -68,12 +68,17 @@ map_from_entries(transform(filter({{ list }}, t -> {% if plan.spec.drop %}not co
 {%- endmacro -%}
 
 {%- macro type_in_object(place) -%}
-{%- set type -%} {%- call(one) first_of(place.members) -%} t.{{ name(one) }} {%- endcall -%} {%- endset -%}
-{%- if place.params -%} concat({{ type }}, coalesce(concat('(', nullif(concat_ws(',', {% for path in place.params %}t{{ member(path) }}{{ ', ' if not loop.last }}{% endfor %}), ''), ')'), ''))
+{%- set type -%}
+{%- if place.items -%} coalesce(concat({{ first_member(place, 't.' ~ name(place.items)) }}, '[]'), {{ first_member(place, 't') }}) {%- else -%} {{ first_member(place, 't') }} {%- endif -%}
+{%- endset -%}
+{%- if place.params -%}
+concat({{ type }}, coalesce(concat('(', nullif(concat_ws(',', {% for path in place.params %}{{ 'coalesce(t.' ~ name(place.items) ~ member(path) ~ ', ' if place.items }}t{{ member(path) }}{{ ')' if place.items }}{{ ', ' if not loop.last }}{% endfor %}), ''), ')'), ''))
 {%- elif place.flags -%}
 concat({{ type }}{% for bit, word in place.flags %}, if(getbit(try_cast(t.{{ name(place.flag) }} as bigint), {{ bit }}) = 1, {{ text(' ' ~ word) }}, ''){% endfor %})
 {%- else -%} {{ type }} {%- endif -%}
 {%- endmacro -%}
+
+{%- macro first_member(place, object) -%} {%- call(one) first_of(place.members) -%} {{ object }}.{{ name(one) }} {%- endcall -%} {%- endmacro -%}
 
 {%- macro types_beside_names(names, types) -%} if(size({{ names }}) = size({{ types }}), map_from_arrays({{ names }}, {{ types }}), null) {%- endmacro -%}
 
@@ -142,7 +147,7 @@ return if(image is null or size(readers) = 0, null, map_filter(map_from_arrays(m
   map_entries(readers), {{ values_to_read(plan) }}, (reader, v) -> case
   when v is null then null
   {%- for reader in plan.values.readers %}
-  when {{ is_reader('reader.value', reader) }} then {% call(attempt) first_of(reader.attempts) %}{{ read_attempt(attempt, plan) }}{% endcall %}
+  when {{ is_reader('reader.value', reader) }} then {{ read_each(reader) if reader.of_elements else read_first(reader, plan) }}
   {%- endfor %} end)), (c, v) -> v is not null));
 {% if plan.values.ambiguous %}
 create function {{ name(plan.prefix ~ '_ambiguous') }}(
@@ -168,7 +173,7 @@ create function {{ name(plan.prefix ~ '_in_doubt') }}(
   readers map<string,string> comment 'the columns whose text as sent may not be canonical, each with what reads it')
 returns {{ 'array<array<string>>' if plan.images.in_lists else 'string' }}
 comment 'The {{ 'lists of images' if plan.images.in_lists else 'images' }} of the message in JSON without blanks, if a column of bytes has a value that may be no text in them but a number, a word, a list or an object; else null. Empty if more than 1,000 columns need to be read: too many to look each up.'
-return if(size(readers) > 1000, {{ "array()" if plan.images.in_lists else "''" }}, if(exists(map_entries(readers), reader -> reader.value in ({{ plan.values.bytes | map('sql_text') | join(', ') }})
+return if(size(readers) > 1000, {{ "array()" if plan.images.in_lists else "''" }}, if(exists(map_entries(readers), reader -> {{ is_reader_of_bytes(plan.values.bytes) }}
     and ({{ may_be_no_text('before', plan) }} or {{ may_be_no_text('after', plan) }})),
   {{ 'array(' if plan.images.in_lists else "concat_ws(','," }}
     {%- for path in plan.json.images | map(attribute='paths') | sum(start=()) %}
@@ -181,6 +186,13 @@ return if(size(readers) > 1000, {{ "array()" if plan.images.in_lists else "''" }
 {%- if plan.images.in_lists -%} exists({{ side }}, r -> left(r[reader.key], 50) rlike {{ begins_no_text() }})
 {%- else -%} left({{ side }}[reader.key], 50) rlike {{ begins_no_text() }}
 {%- endif -%}
+{%- endmacro -%}
+
+{%- macro is_reader_of_bytes(readers) -%}
+{%- set words = readers | rejectattr('needs_type') | map(attribute='word') | list -%}
+{%- set typed = readers | selectattr('needs_type') | list -%}
+{{ '(' if words and typed or typed | length > 1 }}{% if words %}reader.value in ({{ words | map('sql_text') | join(', ') }}){% endif %}
+{%- for reader in typed %}{{ ' or ' if words or not loop.first }}{{ is_reader('reader.value', reader) }}{% endfor %}{{ ')' if words and typed or typed | length > 1 }}
 {%- endmacro -%}
 
 {%- macro begins_no_text() -%} '^(?:true|false|[{\\[]|-?[0-9][-+.0-9eE]*+\\z)' {%- endmacro -%}
@@ -206,6 +218,20 @@ if(size(readers) > 100, {{ values_at_once('readers', 'image') }}, transform(map_
     numbers cannot exceed. -#}
 {%- macro zeros_allowed() -%}
 if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null)
+{%- endmacro -%}
+
+{%- macro read_first(reader, plan) -%} {%- call(attempt) first_of(reader.attempts) -%} {{ read_attempt(attempt, plan) }} {%- endcall -%} {%- endmacro -%}
+
+{#- A list in JSON, each element in its canonical text. One that cannot be read leaves the whole list as sent. -#}
+{%- macro read_each(reader) -%}
+{%- set each -%}
+get(transform(
+      array(transform(from_json(v, 'array<string>', {{ json_options() }}), v -> case
+        when v is null then 'null' else concat('"', {% call(attempt) first_of(reader.attempts) %}{{ macro('read_' ~ attempt.kind)('v', attempt.zone) }}{% endcall %}, '"') end)),
+      texts -> if(exists(texts, t -> t is null), null, concat('[', array_join(texts, ','), ']'))), 0)
+{%- endset -%}
+{#- Numbers have their digits as they are. -#}
+{{ "if(contains(v, '\"'), " ~ each ~ ', v)' if 'decimal' in reader.attempts | map(attribute='kind') | list else each }}
 {%- endmacro -%}
 
 {#- A value, read in one of the ways to try. Only a text can be an encoding of bytes. -#}

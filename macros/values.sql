@@ -29,7 +29,7 @@ concat(replace(cast({{ instant }} as string), ' ', 'T'), {{ fraction("substr(" ~
 {%- macro zoned_of(value, zone, seconds) -%}
 {%- set zone_name = "(?:UTC|GMT|UCT|PRC|ROC|ROK|[CEMW]ET|(?![A-Z]{3}\\\\z)[A-Za-z_][A-Za-z0-9_+:-]*(?:/[A-Za-z0-9_+-]+)*)" -%}
 {%- set parts -%}
-'^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2})(?:(:[0-9]{2})(\\.[0-9]+)?){{ seconds }}(?: ?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)| ({{ zone_name }}))?\\z'
+'^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2})(?:(:[0-9]{2})(\\.[0-9]+)?){{ seconds }}(?: ?(Z|[+-][0-9]{2}(?::[0-9]{2}:[0-9]{2}|:?[0-9]{2})?)| ({{ zone_name }}))?\\z'
 {%- endset -%}
 if({{ value }} rlike {{ parts }},
   get(transform(
@@ -43,8 +43,10 @@ if({{ value }} rlike {{ parts }},
         then concat(replace(cast({% call in_years() %}try_cast(concat(t.clock, ' ', t.zone) as timestamp){% endcall %} as string), ' ', 'T'), t.fraction, 'Z[', t.zone, ']') end), 0)), 0), null)
 {%- endmacro -%}
 
-{#- +08, +0800 or Z as +08:00. -#}
-{%- macro offset(zone) -%} if({{ zone }} = 'Z', 'Z', concat(left({{ zone }}, 3), ':', if(length({{ zone }}) > 3, right({{ zone }}, 2), '00'))) {%- endmacro -%}
+{#- +08 and +0800 as +08:00; Z, and an offset with seconds, as clocks had before there were zones, as it is. -#}
+{%- macro offset(zone) -%}
+if({{ zone }} = 'Z' or length({{ zone }}) > 6, {{ zone }}, concat(left({{ zone }}, 3), ':', if(length({{ zone }}) > 3, right({{ zone }}, 2), '00')))
+{%- endmacro -%}
 
 {%- macro zoned_without(zone) -%}
 {%- if not zone -%} if({{ is_possible('t.clock') }}, concat(t.clock, t.fraction), null)
@@ -88,10 +90,11 @@ if({{ value }} rlike '^-?[0-9]{1,7}\\z' and try_cast({{ value }} as int) between
   cast(date_from_unix_date(try_cast({{ value }} as int)) as string), null)
 {%- endmacro -%}
 
-{#- `digits`: how many digits of the number are the fraction of a second. -#}
+{#- `digits`: how many digits of the number are the fraction of a second. The ends of 64 bits stand for infinity, as drivers have it. -#}
 {%- macro clock_of_count(value, digits) -%}
 {%- set seconds = "floor(try_cast(" ~ value ~ " as decimal(20,0)) / " ~ 10 ** digits ~ ")" -%}
-if({{ value }} rlike '^-?[0-9]{1,{{ 12 + digits }}}\\z' and {{ seconds }} between -62135596800 and 253402300799,
+if({{ value }} rlike '^-?[0-9]{1,{{ 12 + digits }}}\\z'{% if digits == 9 %} and not {{ value }} rlike '^(?:9223372036854775807|-9223372036854775808|9223372036825200000|-9223372036832400000)\\z'{% endif %}
+  and {{ seconds }} between -62135596800 and 253402300799,
   concat(cast(timestamp_seconds(cast({{ seconds }} as bigint)) as string),
     {{ fraction("concat('.', lpad(cast(pmod(try_cast(" ~ value ~ " as decimal(20,0)), " ~ 10 ** digits ~ ") as string), " ~ digits ~ ", '0'))") }}), null)
 {%- endmacro -%}
@@ -154,7 +157,7 @@ if({{ is_base64(value) }} and length({{ value }}) <= 12 and length(unbase64({{ v
 {#- A decimal as the bytes of a whole number and the count of digits behind the point, which stands in brackets in the type, or beside the bytes. -#}
 {%- macro read_unscaled(value, zone) -%} {{ unscaled(value, "regexp_extract(reader.value, '[,(](-?[0-9]{1,4})\\\\)', 1)") }} {%- endmacro -%}
 {%- macro read_variable_scale(value, zone) -%}
-{{ unscaled("get_json_object(" ~ value ~ ", '$.value')", "get_json_object(" ~ value ~ ", '$.scale')") }}
+{{ unscaled("if(" ~ value ~ " rlike '\"value\"\\\\s*:\\\\s*\"', get_json_object(" ~ value ~ ", '$.value'), null)", "get_json_object(" ~ value ~ ", '$.scale')") }}
 {%- endmacro -%}
 
 {#- The number is in two's complement, its highest byte first. The bits of a negative one are turned around, which gives its digits less one. -#}
@@ -192,15 +195,26 @@ if(length({{ bytes }}) <= 16, cast(cast(conv({{ bytes }}, 16, 10) as decimal(20,
 {%- macro read_java_bytes(value, zone) -%} java_bytes[reader.key] {%- endmacro -%}
 {%- macro read_escaped_bytes(value, zone) -%} escaped_bytes[reader.key] {%- endmacro -%}
 
-{#- Wall clock: the zeros at the end of a fraction of a second say nothing, unless no clock ever shows such a time. -#}
+{#- Wall clock: the zeros at the end of a fraction of a second say nothing. -#}
 {%- macro read_wall_clock(value, zone) -%}
-if({{ value }} rlike {{ is_wall_clock() }},
-  if(contains({{ value }}, '.') and {{ is_possible(value) }}, rtrim('.', rtrim('0', {{ value }})), {{ value }}), null)
+if({{ value }} rlike {{ is_clock_of_any_month('') }}
+  or {{ value }} rlike {{ is_wall_clock() }} and try_cast(left({{ value }}, 19) as timestamp_ntz) is not null,
+  if(contains({{ value }}, '.'), rtrim('.', rtrim('0', {{ value }})), {{ value }}), null)
 {%- endmacro -%}
+
+{#- A date of four digits, two and two that a calendar has, or whose month or day is zero, as some databases keep it. -#}
+{%- macro read_date(value, zone) -%}
+if({{ value }} rlike '^[0-9]{4}-(?!1[3-9])[01][0-9]-(?:[01][0-9]|2[0-8])\\z'
+  or {{ value }} rlike '^[0-9]{4}-[0-9]{2}-(?:29|3[01])\\z' and try_cast({{ value }} as date) is not null, {{ value }}, null)
+{%- endmacro -%}
+
+{#- Dates and wall clocks with a T and a Z that say nothing: no zone belongs to them. -#}
+{%- macro read_date_z(value, zone) -%} {{ read_date("rtrim('Z', " ~ value ~ ')') }} {%- endmacro -%}
+{%- macro read_clock_z(value, zone) -%} {{ read_wall_clock("replace(rtrim('Z', " ~ value ~ "), 'T', ' ')") }} {%- endmacro -%}
 
 {#- Whether a clock can show this text, which looks like a wall clock. Hours alone may pass 24; some databases keep days and months that are zero. -#}
 {%- macro is_possible(value) -%}
-({{ value }} rlike {{ is_clock_of_any_month() }} or try_cast(left({{ value }}, 19) as timestamp_ntz) is not null)
+({{ value }} rlike {{ is_clock_of_any_month('?') }} or try_cast(left({{ value }}, 19) as timestamp_ntz) is not null)
 {%- endmacro -%}
 
 {#- A time of day followed by its offset, which stays: without a day, it is no instant. -#}
@@ -282,9 +296,9 @@ get(transform(array({{ labels('reader.value') }}), labels -> case
 {%- endmacro -%}
 
 {%- macro is_datetime() -%} '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?\\z' {%- endmacro -%}
-{#- A time of day, or one on the days 0 to 28 of a month: every month has these. -#}
-{%- macro is_clock_of_any_month() -%}
-'^(?:[0-9]{4}-(?!1[3-9])[01][0-9]-(?:[01][0-9]|2[0-8]) (?:[01][0-9]|2[0-3])|-?[0-9]++):[0-5][0-9](?::[0-5][0-9]|\\z)'
+{#- A time of day, or one on the days 0 to 28 of a month: every month has these. `seconds` may be missing with `?`. -#}
+{%- macro is_clock_of_any_month(seconds) -%}
+'^(?:[0-9]{4}-(?!1[3-9])[01][0-9]-(?:[01][0-9]|2[0-8]) (?:[01][0-9]|2[0-3])|-?[0-9]++):[0-5][0-9](?::[0-5][0-9](?:\\.[0-9]++)?){{ seconds }}\\z'
 {%- endmacro -%}
 {%- macro is_wall_clock() -%} '^(?:[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}|-?[0-9]++):[0-9]{2}:[0-9]{2}(?:\\.[0-9]++)?\\z' {%- endmacro -%}
 

@@ -63,6 +63,7 @@ MESSAGE_COLUMNS = {
 CLASS_READERS = {
     "decimal": "decimal",
     "boolean": "boolean",
+    "date": "local",
     "time": "local",
     "datetime": "local",
     "timestamp": "local",

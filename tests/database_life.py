@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 from tests.live_tools import Told
@@ -37,8 +38,12 @@ ADDITIONS = [
 ]
 
 
+# What is run by itself, or what writes it once those before it have run: it depends on the columns that they leave.
+Script = str | Callable[[], str]
+
+
 class Life:
-    """Gives what is done next, as a list of scripts: each is run by itself."""
+    """Gives what is done next, as a list of scripts."""
 
     def __init__(self, database: Told, seed: str) -> None:
         self.database, self.chance, self.count = database, Random(seed), 0
@@ -57,26 +62,27 @@ class Life:
         """All rows are told again."""
         return ["".join(f"update s.{table} set version = version + 1;" for table in TABLES)]
 
-    def next(self) -> list[str]:
+    def next(self) -> list[Script]:
         self.count += 1
         scripts = self._one()
+        written = [script for script in scripts if isinstance(script, str)]
         # Where databases commit when a table is changed nothing is left to be rolled back.
         if self.chance.random() < 0.08 and (len(scripts) == 1 or not self.database.tells_statements):
-            changes = "".join(scripts)
+            changes = "".join(written)
             if not self.database.tells_statements or not any(word in changes for word in ("alter", "table")):
                 return [f"begin; {changes} rollback;"]
-        if self.chance.random() < 0.05 and len(scripts) == 1 and "table" not in scripts[0]:
-            return [f"begin; {scripts[0]} {self.upsert('acc')} commit;"]
+        if self.chance.random() < 0.05 and len(written) == len(scripts) == 1 and "table" not in written[0]:
+            return [f"begin; {written[0]} {self.upsert('acc')} commit;"]
         return scripts
 
-    def _one(self) -> list[str]:
+    def _one(self) -> list[Script]:
         table = self.chance.choice(["acc", "acc", "acc", "mov", "mov", *TABLES])
         script = self._drawn(OFTEN)(table)
         return [script] if isinstance(script, str) else script
 
-    def _drawn(self, weights: dict[str, int]) -> Callable[[str], str | list[str]]:
+    def _drawn(self, weights: dict[str, int]) -> Callable[[str], str | list[Script]]:
         kind = self.chance.choices([*weights], [*weights.values()])[0]
-        method: Callable[[str], str | list[str]] = getattr(self, kind)
+        method: Callable[[str], str | list[Script]] = getattr(self, kind)
         return method
 
     # --- values
@@ -120,6 +126,9 @@ class Life:
         return [one for one in self.database.columns(table) if one[0] in kinds and one[1:].isdigit()]
 
     # --- rows
+
+    def then_upsert(self, table: str) -> Script:
+        return partial(self.upsert, table)
 
     def upsert(self, table: str) -> str:
         return self.database.upsert(table, KEYS[table], self.key(table) | self.values(table))
@@ -181,12 +190,12 @@ class Life:
 
     # --- tables
 
-    def rare(self, table: str) -> str | list[str]:
+    def rare(self, table: str) -> str | list[Script]:
         """With a row behind it, which tells what columns a table has: a mirror has those that rows tell."""
         script = self._drawn(RARE)(table)
         if "alter" not in str(script):
             return script
-        return [*([script] if isinstance(script, str) else script), self.upsert(table)]
+        return [*([script] if isinstance(script, str) else script), self.then_upsert(table)]
 
     def _created(self, table: str) -> list[str]:
         after = self.database.after_creation.get(table, "").format(table=f"s.{table}")
@@ -208,17 +217,17 @@ class Life:
         dropped = "".join(f", drop column {one}" for one in self.added(table)[:1])
         return f"alter table s.{table} add column {name} {definition}, add column t{self.count} int default 5{dropped};"
 
-    def drop_column(self, table: str) -> str | list[str]:
+    def drop_column(self, table: str) -> str:
         added = self.added(table)
         return f"alter table s.{table} drop column {self.chance.choice(added)};" if added else self.add_column(table)
 
-    def rename_column(self, table: str) -> str | list[str]:
+    def rename_column(self, table: str) -> str:
         added = self.added(table, "c")
         if not added:
             return self.add_column(table)
         return f"alter table s.{table} rename column {self.chance.choice(added)} to c{self.count};"
 
-    def add_again(self, table: str) -> str | list[str]:
+    def add_again(self, table: str) -> str | list[Script]:
         """A column of the same name, after some changes that are told without it."""
         added = self.added(table, "c")
         # Where statements are not told, nothing tells it from the one that was there.
@@ -226,51 +235,51 @@ class Life:
             return self.add_column(table)
         name = self.chance.choice(added)
         drop, add = (f"alter table s.{table} {what}" for what in (f"drop column {name};", f"add column {name} int;"))
-        return [drop, self.update(table), add]
+        return [drop, partial(self.update, table), add]
 
-    def set_default(self, table: str) -> str | list[str]:
+    def set_default(self, table: str) -> str | list[Script]:
         """Of a column whose rows keep what they have."""
         added = self.added(table, "c")
         if not added:
             return self.add_column(table)
         name = self.chance.choice(added)
-        return [f"alter table s.{table} alter column {name} set default '8';", self.upsert(table)]
+        return [f"alter table s.{table} alter column {name} set default '8';", self.then_upsert(table)]
 
     def truncate(self, table: str) -> str:
         return f"truncate table s.{table};"
 
-    def create_again(self, table: str) -> list[str]:
-        return [*self._emptied(table), f"drop table s.{table};", *self._created(table), self.upsert(table)]
+    def create_again(self, table: str) -> list[Script]:
+        return [*self._emptied(table), f"drop table s.{table};", *self._created(table), self.then_upsert(table)]
 
     def _emptied(self, *tables: str) -> list[str]:
         """Nobody is told that a table is gone where statements are not told."""
         return [] if self.database.tells_statements else [f"truncate table s.{table};" for table in tables]
 
-    def drop_both(self, _: str) -> list[str]:
+    def drop_both(self, _: str) -> list[Script]:
         tables = self.chance.sample([*TABLES], 2)
         drop = f"drop table if exists s.{tables[0]}, s.nothing, s.{tables[1]};"
         created = [script for table in tables for script in self._created(table)]
-        return [*self._emptied(*tables), drop, *created, self.upsert(tables[0])]
+        return [*self._emptied(*tables), drop, *created, self.then_upsert(tables[0])]
 
-    def tell_again(self, _: str) -> list[str]:
-        return self.all_again()
+    def tell_again(self, _: str) -> list[Script]:
+        return [*self.all_again()]
 
-    def load(self, table: str) -> str | list[str]:
+    def load(self, table: str) -> str:
         if not self.database.loads:
-            return self.all_again()
+            return self.all_again()[0]
         return self.chance.choice(self.database.loads).format(table=table, nth=self.count)
 
-    def swap_names(self, _: str) -> list[str]:
+    def swap_names(self, _: str) -> list[Script]:
         """Of two tables of one shape."""
         if not self.database.tells_statements:
-            return self.all_again()
+            return [*self.all_again()]
         swap = "rename table s.tag to s.spare, s.label to s.tag, s.spare to s.label;"
-        return [swap, self.upsert("tag"), self.upsert("label")]
+        return [swap, self.then_upsert("tag"), self.then_upsert("label")]
 
-    def replace(self, table: str) -> list[str]:
+    def replace(self, table: str) -> list[Script]:
         """As tools do that change tables: a copy takes the place of the table."""
         if not self.database.tells_statements:
-            return self.all_again()
+            return [*self.all_again()]
         new, old, (name, definition) = f"s.{table}_new", f"s.{table}_old", self._addition()
         columns = ", ".join(f"`{column}`" for column in self.database.columns(table))
         return [
@@ -281,10 +290,10 @@ class Life:
             f"drop table {old};",
         ]
 
-    def rename_away(self, table: str) -> list[str]:
+    def rename_away(self, table: str) -> list[Script]:
         """And back, with a change in between."""
         if not self.database.tells_statements:
-            return self.all_again()
+            return [*self.all_again()]
         away = f"alter table s.{table} rename to s.{table}_away;"
         change = f"update s.{table}_away set {self.changes(table)} where {self.where(table)};"
         return [away, change, f"rename table s.{table}_away to s.{table};", self.update(table)]

@@ -82,6 +82,19 @@ def test_what_a_vendor_writes_is_recognised(vendor: str) -> None:
     assert len(names(found)) < len(known()) / 2
 
 
+@pytest.mark.parametrize(
+    ("connector", "fitting"),
+    [("mysql", ["debezium"]), ("postgresql", ["debezium_postgresql"]), ("oracle", ["debezium"])],
+)
+@pytest.mark.parametrize("before", [{"a": "x"}, {"id": 1, "a": None}, {"id": 1, "a": "x"}])
+def test_what_messages_say_of_their_source_decides(connector: str, fitting: list[str], before: dict[str, Any]) -> None:
+    """However much of the row before an update they have."""
+    change = {"op": "u", "before": before, "after": {"id": 1, "a": "y"}, "ts_ms": 1}
+    source = {"connector": connector, "db": "d", "schema": "s", "table": "t", "ts_ms": 1}
+    found = fits_of_json([json.dumps(change | {"source": source}).encode()] * 2)
+    assert names(found) == fitting, scores(found)
+
+
 def test_reasons_say_what_was_found() -> None:
     lines = (CASES / "canal" / "shop.messages.jsonl").read_bytes().splitlines()
     odd = json.loads(lines[2]) | {"type": "MERGE", "shard": 1}

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.database_life import TABLES, Life
+from tests.database_life import TABLES, Life, Script
 from tests.landed import Project
 from tests.live_tools import DatabaseError, Told
 from tests.mariadb import Canal
@@ -43,8 +43,9 @@ class Lived:
         self.counts: Counter[str] = Counter()
         self.do(self.life.beginning())
 
-    def do(self, scripts: Iterable[str]) -> None:
-        for script in scripts:
+    def do(self, scripts: Iterable[Script]) -> None:
+        for one in scripts:
+            script = one if isinstance(one, str) else one()
             print(script)
             try:
                 self.database.run(script)

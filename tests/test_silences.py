@@ -8,11 +8,16 @@ from dataclasses import replace
 
 import pytest
 
+from runner.compile.promises import make_promises
+from runner.engine.landed import Landed
 from runner.errors import RunnerWarning
 from runner.project.nodes import Model, Node, SqlText
+from runner.project.project import built_in_folder
 from runner.project.unread import unread
 from runner.report import Report
 from runner.run.results import Result
+from runner.run.silences import silences
+from runner.spec.formats import FormatFolders
 
 WITH_SPARK = pytest.mark.usefixtures("spark", "interpreted")
 
@@ -98,6 +103,37 @@ def test_a_part_that_no_row_has_is_a_warning_of_parse_and_of_the_check(project, 
     assert "needs a zone" in ran.err
     table = runner("parse", "acme", "in/1.jsonl", "--output", "table", "--limit", "1")
     assert table.out.splitlines()[-1] == "no errors, 4 warnings; 4 messages: 4 row, 0 ddl, 0 control, 0 dead_letter"
+
+
+@pytest.mark.parametrize(
+    ("name", "zone", "lacks", "hints"),
+    [
+        (
+            "debezium_postgresql",
+            None,
+            ("key", "before", "event_time"),
+            ["declare it on source live: tables: [{name: TABLE"],
+        ),
+        ("aws_dms", None, ("key", "before"), []),
+        (
+            "qlik_replicate",
+            None,
+            ("table_name",),
+            ["perhaps the messages have another format: runner formats infer FILE"],
+        ),
+        ("oms_shareplex", None, ("event_time",), ["it is a local time, which needs a zone: zone of the source"]),
+        ("oms_shareplex", "UTC", ("event_time",), []),
+    ],
+)
+def test_of_a_built_in_format_only_what_its_user_can_do(
+    name: str, zone: str | None, lacks: tuple[str, ...], hints: list[str]
+) -> None:
+    """Its paths are right: no warning points into it, or is about what a tool may leave out."""
+    spec = FormatFolders((built_in_folder("formats"),)).load(name)
+    landed = Landed(expected=dict.fromkeys(lacks, 4), found=dict.fromkeys(lacks, 0))
+    said = [*silences(make_promises(spec, zone, ()), landed, "live")]
+    assert [one.where for one in said] == [None] * len(hints)
+    assert all(one.hint.startswith(hint) for one, hint in zip(said, hints, strict=True))
 
 
 @WITH_SPARK

@@ -57,6 +57,18 @@ return case
     then map_filter(map_from_entries(map_entries(members)), (c, v) -> not coalesce(array_contains(hidden, c), false))
   else members end;
 
+create function sent_columns(
+  image map<string,string> comment 'an image',
+  types map<string,string> comment 'the types of its columns, or null',
+  type string comment 'a type, in lower case',
+  texts array<string> comment 'texts that stand for a value of this type that was not sent; one that ends with * stands for all that begin so')
+returns map<string,string>
+comment 'The image without the columns of this type that have such a text.'
+return if(exists(map_values(types), t -> lower(t) = type),
+  map_filter(image, (c, v) ->
+    (lower(types[c]) = type and exists(texts, t -> if(endswith(t, '*'), startswith(v, rtrim('*', t)), v = t))) is not true),
+  image);
+
 create function other_image(
   image map<string,string> comment 'an image that a change does not have',
   row map<string,string> comment 'the image that it has',
@@ -129,8 +141,9 @@ create function key_part(
   image map<string,string> comment 'an image of which only the columns of the key count',
   names array<string> comment 'the columns of the key, or null')
 returns map<string,string>
-comment 'The columns of the key in the image; without names, the columns that are not null.'
-return map_filter(image, (c, v) -> if(names is null, v is not null, array_contains(names, c)));
+comment 'The columns of the key in the image; without names, the columns that are not null; the whole image if a column beyond the key has a value.'
+return if(exists(map_entries(image), e -> e.value is not null and not array_contains(names, e.key)), image,
+  map_filter(image, (c, v) -> if(names is null, v is not null, array_contains(names, c))));
 
 create function members_of_key(
   text string comment 'the key of a record of a topic',

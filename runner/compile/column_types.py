@@ -17,7 +17,8 @@ class TypesPlace:
     objects with name and type), `chosen` (such a list in an element of another), `lists` (one of names beside some of
     types), `beside` (one of types in step with one of `names`) or `text` (JSON of a map or of objects). `name` is the
     member with the column's name, `members` those that may hold its type, `params` what follows the type in brackets.
-    `flags` are bits of the number in the member `flag`, with words for the type.
+    `flags` are bits of the number in the member `flag`, with words for the type; `items` is the member with the type of
+    an array's elements.
     """
 
     path: FieldPath
@@ -29,6 +30,7 @@ class TypesPlace:
     chosen: ChosenList | None
     flag: str | None
     flags: tuple[tuple[int, str], ...]
+    items: str | None
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def types_places(spec: Format) -> Iterator[TypesPlace]:
         chosen = chosen_list(path)
         form = "chosen" if chosen else _form(spec, types, path[:-1] in images)
         yield TypesPlace(
-            path, form, types.name, types.value, types.params, types.names, chosen, types.flag, types.flags
+            path, form, types.name, types.value, types.params, types.names, chosen, types.flag, types.flags, types.items
         )
 
 
@@ -112,7 +114,7 @@ def _readers(table: TypeTable | None, spec: Format, zone: Zone | None) -> dict[R
     readers: dict[Reader, list[str]] = {}
     for type_name, class_name in table.classes.items() if table else ():
         assert table
-        reader = reader_of_class(class_name, spec, zone, table.readers.get(type_name))
+        reader = reader_of_class(class_name, spec, zone, table.readers.get(type_name, ()))
         if reader:
             readers.setdefault(reader, []).append(type_name)
     return {reader: tuple(names) for reader, names in readers.items()}

@@ -206,7 +206,7 @@ def make_images(spec: Format) -> Images:
         positional=tuple(image for image in sent if image.names),
         listed=tuple(image_paths(spec)) if is_avro and spec.each else (),
         may_lack_columns=may_lack_columns,
-        name_columns=may_lack_columns or bool(spec.not_sent),
+        name_columns=may_lack_columns or "" in spec.not_sent,
         may_be_ambiguous=is_avro and any({"zone", "year"} <= entry.parts.keys() for entry in spec.records.values()),
         patches=patches,
         removed={verdict: _removed(lines[verdict]) for verdict in after.texts if verdict in patches},

@@ -102,8 +102,11 @@ def _column_object(path: FieldPath, spec: Format) -> Tree:
 def _entry(types: Types) -> Tree:
     """What is read of an object that names the type of a column."""
     tree: Tree = {member: TEXT for member in (types.name, *types.value, types.flag, types.default) if member}
-    for path in types.params:
+    above = [FieldPath(), *([FieldPath([types.items])] if types.items else [])]
+    for path in (FieldPath((*place, *one)) for place in above for one in types.params):
         plant(tree, path, TEXT)
+    for member in types.value if types.items else ():
+        plant(tree, FieldPath([types.items or "", member]), TEXT)
     return tree
 
 
@@ -143,6 +146,7 @@ def header_paths(spec: Format) -> list[FieldPath]:
         for field in fields_of(value):
             out += [field.path, *((field.behind,) if field.behind else ())]
     out += [c.path for c in conditions(spec) if c.test in ("is", "is_not")]
+    out += [path for line in lines for path in line.tells]
     out += [image.at[0] for line in lines for image in texts_of(line, spec)]
     out += [path for key in spec.key for path in (*key.values, *(key.names if key.split else ()))]
     return list(dict.fromkeys(out))

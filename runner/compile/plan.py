@@ -13,7 +13,6 @@ from runner.compile.json import JsonReading, Placing, json_reading, placing
 from runner.compile.keys import Keys, make_keys
 from runner.compile.paths import image_paths
 from runner.compile.readers import (
-    BYTES,
     EXPONENTS,
     PYTHON_READERS,
     DeclaredTable,
@@ -51,14 +50,14 @@ class Tables:
 @dataclass(frozen=True)
 class Values:
     """How values become canonical: all `readers`, those of them that may read an `ambiguous` wall clock, the `python`
-    functions that some of them need, the words of those that read `bytes` and that write `exponents` out, whether one
-    of them needs types, and the readers `by_type`.
+    functions that some of them need, those that read `bytes`, the words of those that write `exponents` out, whether
+    one of them needs types, and the readers `by_type`.
     """
 
     readers: tuple[Reader, ...]
     ambiguous: tuple[Reader, ...]
     python: tuple[PythonReader, ...]
-    bytes: tuple[str, ...]
+    bytes: tuple[Reader, ...]
     exponents: tuple[str, ...]
     need_types: bool
     by_type: TypeReaders | None
@@ -228,7 +227,7 @@ def _values(by_type: TypeReaders | None, tables: Tables) -> Values:
         readers,
         tuple(reader for reader in readers if reader.ambiguous),
         tuple(_python_readers(readers)),
-        _words(readers, BYTES),
+        tuple(reader for reader in readers if reader.reads_bytes),
         _words(readers, EXPONENTS),
         any(reader.needs_type for reader in readers),
         by_type,

@@ -7,23 +7,49 @@ from dataclasses import dataclass
 
 from runner.errors import Where
 from runner.project.inputs import TableSettings
+from runner.project.project import built_in_folder
 from runner.spec.words import Field, Format, Value, fields_of
+
+NEEDS_ZONE = "it is a local time, which needs a zone"
+OTHER_FORMAT = "perhaps the messages have another format: runner formats infer FILE"
 
 
 @dataclass(frozen=True)
 class Promise:
     """A part of rows that the format names for all of them: `table_name`, `key`, `event_time`, `images` or `before`.
-    The place is that of its word in the spec; `hint` is what to try if no row has it.
+    The place is that of its word in the spec, None if that is built in; `hint` is what to try if no row has it, where
+    `{source}` stands for the source.
     """
 
     part: str
-    where: Where
+    where: Where | None
     hint: str
 
 
 def make_promises(spec: Format, zone: str | None, tables: Sequence[TableSettings]) -> tuple[Promise, ...]:
     """The promises of a format to a source with this zone and these tables."""
-    return tuple(_promises(spec, zone, tables))
+    found = (_of_built_in(promise) for promise in _promises(spec, zone, tables))
+    return tuple(promise for promise in found if promise)
+
+
+def _of_built_in(promise: Promise) -> Promise | None:
+    """A promise of a built-in format is right: what is missing is said in the project, or the format is another one.
+    Images before updates are there if a database or a tool is set to give them, and times if they are sent.
+    """
+    if not promise.where or not promise.where.path.is_relative_to(built_in_folder("formats")):
+        return promise
+    match promise.part:
+        case "key":
+            return Promise("key", None, "declare it on {source}: tables: [{name: TABLE, key: [COLUMN]}]")
+        case "event_time" if NEEDS_ZONE in promise.hint:
+            return Promise("event_time", None, promise.hint)
+        case "table_name":
+            return Promise(
+                "table_name", None, f"{OTHER_FORMAT}; if messages name no table, extend it: table_name: none"
+            )
+        case "images":
+            return Promise("images", None, OTHER_FORMAT)
+    return None
 
 
 def _promises(spec: Format, zone: str | None, tables: Sequence[TableSettings]) -> Iterator[Promise]:
@@ -53,7 +79,7 @@ def _is_always_there(value: Value) -> bool:
 
 def _hint(column: str, value: Value, zone: str | None) -> str:
     if zone is None and any(field.reader == "local" for field in fields_of(value)):
-        return "it is a local time, which needs a zone: zone of the source or the format, --zone of a command"
+        return f"{NEEDS_ZONE}: zone of the source or the format, --zone of a command"
     return f"correct the path or how it is read; {column}: none if messages do not have it"
 
 

@@ -19,7 +19,10 @@ WITH_TYPE = frozenset({"label", "labels", "ordinal", "mask", "unscaled"})
 PYTHON_READERS = ("java_bytes", "escaped_bytes")
 # Kinds of reading that take the bytes out of a text: nothing but a text can be such an encoding.
 BYTES = frozenset(
-    {"base64", "base64_bits", "base64_text", "hex", "hex_0x", "hex_bits", "latin1", "java_bytes", "escaped_bytes"}
+    {
+        *("base64", "base64_bits", "base64_text", "base64_little_endian", "unscaled"),
+        *("hex", "hex_0x", "hex_bits", "latin1", "java_bytes", "escaped_bytes"),
+    }
 )
 # Kinds of reading that write an exponent out.
 EXPONENTS = frozenset({"decimal", "number"})
@@ -69,17 +72,24 @@ class Attempt:
 @dataclass(frozen=True)
 class Reader:
     """The attempts to read a value, in turn: the first that gives a text counts. `word` is what compiled SQL calls the
-    reader; `needs_type`: whether an attempt needs the column's type.
+    reader; `needs_type`: whether an attempt needs the column's type; `of_elements`: whether each element of a list is
+    such a value.
     """
 
     attempts: tuple[Attempt, ...]
     word: str
     needs_type: bool
+    of_elements: bool = False
+
+    @property
+    def reads_bytes(self) -> bool:
+        """Whether an attempt takes the bytes out of the whole value."""
+        return not self.of_elements and any(one.is_bytes for one in self.attempts)
 
     @property
     def ambiguous(self) -> tuple[Attempt, ...]:
         """The attempts that may read a wall clock that came twice."""
-        return tuple(one for one in self.attempts if one.may_be_ambiguous)
+        return () if self.of_elements else tuple(one for one in self.attempts if one.may_be_ambiguous)
 
 
 @dataclass(frozen=True)
@@ -108,24 +118,30 @@ def make_zone(name: str | None) -> Zone | None:
     return Zone(name, minutes * MICROS_PER_MINUTE, offset[1] == "+", False)
 
 
-def reader_of_class(class_name: str, spec: Format, zone: Zone | None, word: str | None = None) -> Reader | None:
-    """The reader that makes this format's values of a class canonical; None if they are canonical as sent. `word` is
-    the reader that a table of types names for one type.
+def reader_of_class(class_name: str, spec: Format, zone: Zone | None, own: tuple[str, ...] = ()) -> Reader | None:
+    """The reader that makes this format's values of a class canonical; None if they are canonical as sent. `own` are
+    the words that a table of types has for one type.
     """
-    words = (word,) if word else spec.readers.get(class_name) or (CLASS_READERS.get(class_name, "as_sent"),)
+    words = own or spec.readers.get(class_name) or (CLASS_READERS.get(class_name, "as_sent"),)
     attempts = tuple(attempt for one in words if (attempt := _attempt(one, class_name, zone)))
     if not attempts or attempts[0].kind == "as_sent":
         return None
     name = " or ".join(f"{one.kind} {one.zone.name}" if one.zone else one.kind for one in attempts)
-    return Reader(attempts, name, any(one.kind in WITH_TYPE for one in attempts))
+    of_elements = class_name == "array"
+    needs_type = any(one.kind in WITH_TYPE for one in attempts)
+    return Reader(attempts, f"each {name}" if of_elements else name, needs_type, of_elements)
 
 
 def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
     match word, class_name:
         case "local", "timestamp" | "zoned" if zone:
             return Attempt("instant", zone)
+        case "local", "date":
+            return Attempt("date", None)
         case "local", _:
             return Attempt("wall_clock", None)
+        case "clock_z", "date":
+            return Attempt("date_z", None)
         case "zoned", "time":
             return Attempt("zoned_time", None)
         case "zoned", _:
@@ -167,20 +183,20 @@ def declared_table(table: TableSettings, spec: Format, zone: Zone | None) -> Dec
     """
     readers = {}
     for column, type_name in table.columns.items():
-        class_name, word = _class_of(column, bare_type(type_name), table, spec)
-        reader = reader_of_class(class_name, spec, make_zone(table.zone) or zone, word)
+        class_name, words = _class_of(column, bare_type(type_name), table, spec)
+        reader = reader_of_class(class_name, spec, make_zone(table.zone) or zone, words)
         if reader:
             readers[column] = reader
     return DeclaredTable(table.name, table.key, table.columns, readers)
 
 
-def _class_of(column: str, type_name: str, table: TableSettings, spec: Format) -> tuple[str, str | None]:
+def _class_of(column: str, type_name: str, table: TableSettings, spec: Format) -> tuple[str, tuple[str, ...]]:
     tables = spec.types.all_tables() if spec.types else []
     if type_name in CLASSES:
-        return type_name, None
+        return type_name, ()
     for known in tables:
         if type_name in known.classes:
-            return known.classes[type_name], known.readers.get(type_name)
+            return known.classes[type_name], known.readers.get(type_name, ())
     names = [*CLASSES, *(name for known in tables for name in known.classes)]
     raise _unknown(table.origin, column, type_name, names)
 

@@ -166,7 +166,7 @@ def _declared_digits(column: ColumnSeen, table: TypeTable | None) -> tuple[int, 
         # Of whole numbers that do not fit into 64 bits.
         return (MOST_DIGITS, 0) if table and table.classes[bare] == "integer" else DIGITS_OF_NAMES.get(bare)
     first, second = int(found[1]), int(found[2] or 0)
-    if table and table.readers.get(bare) == "unscaled" and not found[2]:
+    if table and "unscaled" in table.readers.get(bare, ()) and not found[2]:
         return MOST_DIGITS, first
     return (first, second) if second >= 0 else (first - second, 0)
 

@@ -77,12 +77,12 @@ def shell_document(text: str | None) -> ShellDocument:
 
 def shell_patch(text: str | None) -> ShellDocument:
     """What an update by operators sets and removes. Operators other than $set and $unset, and members that are not
-    operators, give the reason `unknown-patch`.
+    operators, give the reason `unknown-patch`; the number of the patch's version, `$v`, is none of them.
 
     >>> shell_patch('{"$unset": {"a": true}, "$set": {"b": 1}}')[:4]
     ({'b': '1'}, {'b': 'int'}, [], ['a'])
-    >>> shell_patch('{"$inc": {"a": 1}}').reason
-    'unknown-patch'
+    >>> shell_patch('{"$v": 1, "$set": {"b": 1}}').values, shell_patch('{"$inc": {"a": 1}}').reason
+    ({'b': '1'}, 'unknown-patch')
     """
     if text is None:
         return NOTHING
@@ -92,6 +92,8 @@ def shell_patch(text: str | None) -> ShellDocument:
         reader.end()
     except NotADocument:
         return NOTHING._replace(reason=NOT_A_DOCUMENT)
+    if operators.get("$v", {}) is None and len(operators) > 1:
+        del operators["$v"]
     if any(name not in ("$set", "$unset") or members is None for name, members in operators.items()):
         return NOTHING._replace(reason=UNKNOWN_PATCH)
     return document_of(operators.get("$set") or {}, list(operators.get("$unset") or {}))

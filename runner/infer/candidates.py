@@ -11,7 +11,7 @@ from runner.functions.avro.schema import SchemaError, parse_record, parse_schema
 from runner.functions.frames import FrameLayout, framed_events
 from runner.infer.fits import Fit, fit_of
 from runner.infer.samples import ABSENT, Document, json_documents
-from runner.spec.frames import Frames
+from runner.spec.encodings import Frames
 from runner.spec.schemas import Schemas
 from runner.spec.vocabulary import MERGED
 from runner.spec.words import Format

@@ -63,7 +63,8 @@ class Fit:
     they are. `unknown` counts texts that name no known operation, `without_op` and `without_rows` messages. `found`:
     words of the spec that lead somewhere; `missing` are the others. `read`: fields beside the rows that the spec reads;
     `unread` are the others. `values`: those that look like what their readers read. `whole`: updates whose image before
-    the change has the columns that the spec says. `named`: messages whose op came from a text that the spec lists.
+    the change has the columns that the spec says. `named`: messages whose op came from a text that the spec lists;
+    `meant`: those that the spec is for, if it says for which.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Fit:
     unread: tuple[str, ...] = ()
     values: Share = Share(0, 0)
     whole: Share = Share(0, 0)
+    meant: Share = Share(0, 0)
 
     @property
     def score(self) -> float:
@@ -92,7 +94,7 @@ class Fit:
     @property
     def fits(self) -> bool:
         enough = self.understood.ratio >= LEAST_UNDERSTOOD and self.found.ratio >= LEAST_FOUND
-        return bool(self.named) and enough
+        return bool(self.named) and enough and (not self.meant.total or self.meant.count > 0)
 
     def reasons(self) -> Iterator[str]:
         """What speaks for the format and against it, in words."""
@@ -123,8 +125,12 @@ def _but(names: Sequence[str]) -> str:
 
 
 def best(fits: Iterable[Fit]) -> list[Fit]:
-    """The formats that fit, of those that are not worse than the best by more than a tie; the best first."""
-    good = sorted((one for one in fits if one.fits), key=lambda one: (-one.score, one.name))
+    """The formats that fit, of those that are not worse than the best by more than a tie; the best first. Those that
+    are meant for most of the messages go before all others.
+    """
+    fitting = [one for one in fits if one.fits]
+    meant = [one for one in fitting if one.meant.total and one.meant.ratio > 0.5]
+    good = sorted(meant or fitting, key=lambda one: (-one.score, one.name))
     return [one for one in good if good[0].score - one.score <= TIE]
 
 
@@ -163,6 +169,7 @@ def fit_of(spec: Format, documents: Sequence[Document], records: Sequence[TopicR
         tuple(".".join(path) for path, _ in unread.most_common()),
         _values_read(spec, good),
         _whole_images(good),
+        Share(sum(reading.is_meant for reading in readings), len(readings) if spec.meant else 0),
     )
 
 
@@ -251,7 +258,7 @@ def _values_read(spec: Format, good: Sequence[tuple[Reading, Line]]) -> Share:
         return Share(0, 0)
     count = total = 0
     classes = {name: class_name for table in types.all_tables() for name, class_name in table.classes.items()}
-    of_types = {name: (reader,) for table in types.all_tables() for name, reader in table.readers.items()}
+    of_types = {name: words for table in types.all_tables() for name, words in table.readers.items()}
     for reading, line in good:
         named = _types_of(reading)
         for row in reading.rows(line.own) if named else ():

@@ -81,6 +81,11 @@ class Reading:
         last = op.missing if text is None else op.otherwise
         return Understood(next((line for line in last if self._holds(line)), None), False, text)
 
+    @property
+    def is_meant(self) -> bool:
+        """Whether the format says that it is for such messages."""
+        return bool(self.spec.meant) and all(self._is_true(condition) for condition in self.spec.meant)
+
     def _holds(self, line: Line) -> bool:
         return all(self._is_true(condition) for condition in line.conditions)
 

@@ -79,7 +79,7 @@ class Landing:
         """The result of a model whose stream has ended: a warning if there are notes, dead letters, parts that no row
         has, or no files.
         """
-        silent = silences(self.compiled.nodes[source.model].promises, landed)
+        silent = silences(self.compiled.nodes[source.model].promises, landed, source.name)
         notes = (*notes, *self._unmatched(source, landed), *self._after(source), *(str(one) for one in silent))
         status = "warn" if notes or landed.reasons else "success"
         return Result(source.model, "model", status, notes=notes, rows=landed.numbers, reasons=landed.reasons)

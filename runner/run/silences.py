@@ -18,12 +18,14 @@ SAYINGS = {
 }
 
 
-def silences(promises: Iterable[Promise], landed: Landed) -> Iterator[RunnerWarning]:
+def silences(promises: Iterable[Promise], landed: Landed, source: str | None = None) -> Iterator[RunnerWarning]:
     """A warning for each part that the format names and no row has. If only some rows lack it there is none: tables
-    without a key, and messages without a time, are common.
+    without a key, and messages without a time, are common. `source` is the name of the source, if there is one.
     """
     for promise in promises:
         expected = landed.expected.get(promise.part, 0)
         if expected and not landed.found[promise.part]:
             what = SAYINGS[promise.part].format(expected, expected)
-            yield RunnerWarning("never-filled", f"{what}, though the format says where", promise.where, promise.hint)
+            where = ", though the format says where" if promise.where else ""
+            hint = promise.hint.replace("{source}", f"source {source}" if source else "a source")
+            yield RunnerWarning("never-filled", f"{what}{where}", promise.where, hint)

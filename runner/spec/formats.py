@@ -125,11 +125,11 @@ def _merged(parent: object, child: object, steps: Steps) -> object:
 
 def read_type_table(name: str, yaml: Yaml) -> TypeTable:
     """The table in a file such as `integer: [int, bigint]`. An entry may be {name, as} if the type decides how its
-    values are written.
+    values are written: by one reader, or by the first of several that fits.
     """
     problems = Problems()
     classes: dict[str, str] = {}
-    readers: dict[str, str] = {}
+    readers: dict[str, tuple[str, ...]] = {}
     for class_name, entries in yaml.mapping().items():
         with problems.gathered():
             if class_name in ("about", "extends"):
@@ -141,7 +141,8 @@ def read_type_table(name: str, yaml: Yaml) -> TypeTable:
                 if classes.setdefault(type_name, class_name) != class_name:
                     raise entry.error("spec-class", f'the type "{_written_name(entry)}" is in two classes')
                 if isinstance(entry.value, dict) and entry.get("as"):
-                    readers[type_name] = one_of(entry["as"], VALUE_READERS, "spec-reader", "reader")
+                    words = entry["as"].as_list()
+                    readers[type_name] = tuple(one_of(one, VALUE_READERS, "spec-reader", "reader") for one in words)
     problems.raise_if_any()
     return TypeTable(name, classes, readers)
 

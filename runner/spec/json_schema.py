@@ -69,6 +69,7 @@ def _properties() -> Schema:
     """Key of a spec -> its schema, without the columns."""
     key = {**dict.fromkeys(KEY_WORDS, TEXTS), "text": {"enum": [*KEY_TEXTS, *IMAGE_TEXTS]}}
     readers = _one_or_list({"enum": list(VALUE_READERS)})
+    not_sent = [_object({"placeholder": TEXT}), _object({"types": TEXTS, "texts": TEXTS})]
     dropped = {"anyOf": [TEXT, _object({"name": TEXT, "if": _ref("conditions")}, ["name"])]}
     return {
         "about": TEXT,
@@ -84,16 +85,20 @@ def _properties() -> Schema:
         "values": _or_nothing(_object({name: _or_nothing(readers) for name in CLASSES})),
         "records": _or_nothing({"type": "object", "additionalProperties": _or_nothing(_record())}),
         "drop": _or_nothing(_one_or_list(dropped)),
-        "not_sent": _or_nothing(TEXTS),
+        "not_sent": _or_nothing(_one_or_list({"anyOf": [TEXT, *not_sent]})),
         "seq": _or_nothing({"type": "array", "items": _value(ORDER_READERS)}),
         "loads": {"enum": list(LOADS)},
         "meta": _or_nothing(_object({name: _ref("value") for name in META})),
         "zone": _or_nothing(TEXT),
+        "for": _ref("conditions"),
     }
 
 
 def _types() -> Schema:
-    types = {**dict.fromkeys(("at", "value", "params"), TEXTS), **dict.fromkeys(("name", "names", "default"), TEXT)}
+    types = {
+        **dict.fromkeys(("at", "value", "params"), TEXTS),
+        **dict.fromkeys(("name", "names", "default", "items"), TEXT),
+    }
     types["table"] = _ref("tables")
     types["flags"] = _or_nothing(_object({"at": TEXT, "words": {"type": "object"}}, ["at", "words"]))
     assert set(types) == set(TYPES_WORDS)
@@ -175,6 +180,7 @@ def _line(columns: Schema) -> Schema:
         "before": _ref("image"),
         "after": _ref("image"),
         "half": {"enum": ["before", "after"]},
+        "tells": TEXTS,
     }
     assert set(keys) == set(LINE_KEYS)
     return {"anyOf": [{"enum": list(BARE_OPS)}, _object({**kinds, **keys, **columns})]}

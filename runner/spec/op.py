@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from runner.errors import Problems, RunnerError
-from runner.spec.values import given, one_of, read_conditions, read_image, read_value
+from runner.spec.values import given, one_of, paths, read_conditions, read_image, read_value
 from runner.spec.vocabulary import BARE_OPS, BY_STATEMENT, DDL_OPS, OPS, TEXT_COLUMNS, TIME_COLUMNS, TIME_READERS
 from runner.spec.words import DdlSwitch, FieldPath, Format, Image, Line, Op, Value
 from runner.yaml_text import Yaml
 
-LINE_KEYS = ("if", "before", "after", "half")
+LINE_KEYS = ("if", "before", "after", "half", "tells")
 
 
 def read_op(yaml: Yaml) -> Op:
@@ -58,7 +58,8 @@ def _line(yaml: Yaml) -> Line:
         raise yaml["half"].error("spec-line", "only an update has halves", "for instance {row: update, half: before}")
     conditions = read_conditions(yaml.get("if"))
     before, after = read_image(yaml.get("before")), read_image(yaml.get("after"))
-    return Line(kind, op, conditions, before=before, after=after, half=half, ddl=ddl, columns=read_columns(yaml))
+    columns, tells = read_columns(yaml), paths(yaml.get("tells"))
+    return Line(kind, op, conditions, before, after, half, ddl, columns, tells=tells)
 
 
 def _op_of_line(yaml: Yaml, kind: str) -> tuple[str | None, DdlSwitch | None]:

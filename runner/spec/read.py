@@ -15,6 +15,7 @@ from runner.spec.values import (
     paths,
     read_conditions,
     read_image,
+    read_not_sent,
     read_path,
     read_value,
     texts,
@@ -36,11 +37,11 @@ from runner.zones import read_zone
 
 KEYS = (
     "about", "docs", "extends", "message", "each", "op", "before", "after", "key", "types", "values", "records", "drop",
-    "not_sent", "seq", "loads", "meta", "zone",
+    "not_sent", "seq", "loads", "meta", "zone", "for",
 )  # fmt: skip
 KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text", "members", "name", "flag")
 
-TYPES_WORDS = ("at", "name", "value", "params", "names", "flags", "default", "table")
+TYPES_WORDS = ("at", "name", "value", "params", "names", "flags", "default", "items", "table")
 
 TableOf = Callable[[Yaml], TypeTable]
 
@@ -91,8 +92,9 @@ def _readers(yaml: Yaml, type_table: TableOf) -> dict[str, Callable[[], Any]]:
         "loads": lambda: one_of(yaml["loads"], LOADS, "spec-word", "loads") if given(yaml.get("loads")) else LOADS[0],
         "meta": lambda: _meta(yaml.get("meta")),
         "drop": lambda: tuple(_dropped(one) for one in yaml["drop"].as_list()) if given(yaml.get("drop")) else (),
-        "not_sent": lambda: texts(yaml.get("not_sent")),
+        "not_sent": lambda: read_not_sent(yaml.get("not_sent")),
         "zone": lambda: read_zone(yaml.get("zone")),
+        "meant": lambda: read_conditions(yaml.get("for")),
     }
 
 
@@ -209,6 +211,7 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
         names,
         *_flags(yaml.get("flags")),
         optional_text(yaml.get("default")) or None,
+        optional_text(yaml.get("items")) or None,
     )
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from hashlib import md5
+from json import dumps
 from typing import TypeGuard
+from uuid import UUID
 
 from runner.errors import Problems, nearest_or_all
 from runner.spec.vocabulary import IMAGE_KINDS, IMAGE_TEXTS, WHOLE
@@ -38,6 +42,51 @@ def one_of(yaml: Yaml, known: tuple[str, ...], code: str, what: str) -> str:
     if text not in known:
         raise yaml.error(code, f'unknown {what} "{text}"', nearest_or_all(text, known))
     return text
+
+
+def read_not_sent(yaml: Yaml | None) -> dict[str, tuple[str, ...]]:
+    """Type of a column -> the texts in it that mean "not sent"; the empty type is any type.
+
+    >>> read_not_sent(Yaml(["?", {"types": ["json"], "texts": ["SET(*"]}], {}))
+    {'': ('?',), 'json': ('SET(*',)}
+    """
+    out: dict[str, tuple[str, ...]] = {}
+    for one in yaml.as_list() if given(yaml) else ():
+        types: tuple[str, ...] = ("",)
+        if not isinstance(one.value, dict):
+            found: tuple[str, ...] = (one.text(),)
+        elif one.get("placeholder"):
+            one.only(["placeholder"])
+            found = placeholders(one["placeholder"].text())
+        else:
+            one.only(["types", "texts"])
+            types, found = texts(one.get("types")), texts(one.get("texts"))
+            if not types or not found:
+                hint = 'for instance {placeholder: __unavailable}, or {types: [json], texts: ["JSON_SET(*"]}'
+                raise one.error(
+                    "spec-missing", 'an entry of "not_sent" needs "placeholder", or "types" and "texts"', hint
+                )
+        for name in types:
+            out[name.lower()] = out.get(name.lower(), ()) + found
+    return out
+
+
+def placeholders(text: str) -> tuple[str, ...]:
+    """The forms of a text that a tool writes in place of a value, in the JSON that the type of the column asks for: the
+    text; its bytes in base64, in hexadecimal and as a list of numbers; a list of one of these, or of one UUID, which is
+    made of the bytes by MD5; an object of one member.
+
+    >>> placeholders("?")  # doctest: +NORMALIZE_WHITESPACE
+    ('?', 'Pw==', '["?"]', '3f', '{"?":"?"}', '[63]', '["Pw=="]', '["3f"]', '["d1457b72-c3fb-323a-a671-125aef3eab5d"]')
+    """
+    sent = text.encode()
+    digest = bytearray(md5(sent, usedforsecurity=False).digest())
+    digest[6], digest[8] = digest[6] & 0x0F | 0x30, digest[8] & 0x3F | 0x80
+    in_base64, in_hex, as_uuid = b64encode(sent).decode(), sent.hex(), str(UUID(bytes=bytes(digest)))
+    forms = (text, in_base64, [text], in_hex, {text: text}, [*sent], [in_base64], [in_hex], [as_uuid])
+    return tuple(
+        one if isinstance(one, str) else dumps(one, ensure_ascii=False, separators=(",", ":")) for one in forms
+    )
 
 
 # --- paths

@@ -15,7 +15,7 @@ CLASSES = (
     "date", "time", "datetime", "timestamp", "zoned",
 )  # fmt: skip
 VALUE_READERS = (
-    "as_sent", "number", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t",
+    "as_sent", "number", "decimal", "local", "zoned", "epoch_s", "epoch_ms", "epoch_ms_nanos", "iso_t", "clock_z",
     "epoch_days", "clock_ms", "clock_us", "clock_ns", "day_ms", "day_us", "day_ns",
     "base64", "base64_little_endian", "hex", "hex_0x", "latin1", "java_bytes", "escaped_bytes",
     "unscaled", "variable_scale", "labels", "ordinal", "mask",
@@ -29,7 +29,7 @@ META = (
     "source_identity", "source_system", "cluster", "thread", "sequence", "transaction_position", "transaction_sequence",
     "transaction_size", "log", "log_position", "unique_keys", "clustertime",
     "previous_commit_time", "connector", "server", "prefix", "content", "tags", "record_type", "extra",
-    "old_rowid", "ddl_meta",
+    "old_rowid", "ddl_meta", "payload_location",
 )  # fmt: skip
 
 # The last part of a path: the members of a map that no other path leads to.

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from runner.errors import Where
 from runner.functions.avro.places import Registry
-from runner.spec.frames import Frames
+from runner.spec.encodings import Frames, RecordText
 from runner.spec.vocabulary import BY_STATEMENT
 from runner.yaml_text import Yaml
 
@@ -164,7 +164,7 @@ class Line:
     """One rule for what a message is. `op` is None where the statement or `ddl` decides, and the reason for a dead
     letter. Images are set for row changes only. `half` is the side that this message brings of an update that comes as
     two messages. `columns` are values that hold for this line only. `label` tells lines apart that have the same kind,
-    op and half.
+    op and half. `tells` are the fields that the detail of a dead letter has beside those of its conditions.
     """
 
     kind: str
@@ -176,6 +176,12 @@ class Line:
     ddl: DdlSwitch | None = None
     columns: Mapping[str, Value] = field(default_factory=dict, hash=False)
     label: str = ""
+    tells: tuple[FieldPath, ...] = ()
+
+    @property
+    def detail_paths(self) -> tuple[FieldPath, ...]:
+        """The fields that the detail of a dead letter has, each once."""
+        return tuple(dict.fromkeys((*(condition.path for condition in self.conditions), *self.tells)))
 
     @property
     def own_side(self) -> str:
@@ -243,11 +249,11 @@ class Op:
 
 @dataclass(frozen=True)
 class TypeTable:
-    """`classes`: name of a type, in lower case and without parameters -> class. `readers`: -> its own reader."""
+    """`classes`: name of a type, in lower case and without parameters -> class. `readers`: -> its own readers."""
 
     name: str
     classes: Mapping[str, str]
-    readers: Mapping[str, str] = field(default_factory=dict)
+    readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -271,6 +277,7 @@ class Types:
     types, and the tables are for columns declared at a source. What stands at `params` in an entry follows its type, in
     brackets, with commas between. With `names`, types are in step with the list of columns there. `flags`: bits, from
     0, of the number in the member `flag`, with words that follow the type if set. `default`: the column's default.
+    `items`: the member with the type of an array's elements, written as that of a column.
     """
 
     at: tuple[FieldPath, ...]
@@ -282,6 +289,7 @@ class Types:
     flag: str | None = None
     flags: tuple[tuple[int, str], ...] = ()
     default: str | None = None
+    items: str | None = None
 
     def all_tables(self) -> list[TypeTable]:
         return self.tables.all() if self.tables else []
@@ -338,29 +346,6 @@ class Message:
 
 
 @dataclass(frozen=True)
-class RecordText:
-    """How a value that is a record becomes text. All paths start at the record.
-
-    `classes`: name of the value's type -> class, `else` for all others. The text is at `text`, or decoded from the
-    bytes at `bytes`, or made of `parts`. Bytes are in the charset named at `charset`, whose codec is in `charsets`, or
-    follow the number at `srid`. `labels` and `length` are what enums and bits need. `is_null` and `not_sent` are the
-    symbols of an enum that stand for null and for no value at all.
-    """
-
-    classes: Mapping[str, str]
-    text: tuple[str, ...] = ()
-    bytes: tuple[str, ...] = ()
-    charset: tuple[str, ...] = ()
-    charsets: Mapping[str, str] = field(default_factory=dict)
-    srid: tuple[str, ...] = ()
-    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    labels: tuple[str, ...] = ()
-    length: tuple[str, ...] = ()
-    is_null: tuple[str, ...] = ()
-    not_sent: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Dropped:
     """A member of rows that is not a column of the table, where the conditions hold."""
 
@@ -371,7 +356,9 @@ class Dropped:
 @dataclass(frozen=True)
 class Format:
     """A spec, resolved and checked. `columns` are the plain columns of the contract that it fills; `readers`: class ->
-    the readers to try in turn; `each` are the lists whose elements are rows; `loads`: how loaded rows are numbered.
+    the readers to try in turn; `each` are the lists whose elements are rows; `loads`: how loaded rows are numbered;
+    `not_sent`: type of a column, empty for any -> texts, where one with a `*` stands for all that begin so; `meant`:
+    what holds in messages that the format is for, where others are written alike.
     """
 
     name: str
@@ -388,9 +375,10 @@ class Format:
     seq: tuple[Value, ...]
     meta: Mapping[str, Value]
     drop: tuple[Dropped, ...]
-    not_sent: tuple[str, ...]
+    not_sent: Mapping[str, tuple[str, ...]]
     loads: str
     zone: str | None
+    meant: tuple[Condition, ...]
     origin: Yaml = field(repr=False, compare=False)
 
     @property

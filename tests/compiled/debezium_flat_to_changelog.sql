@@ -29,10 +29,11 @@ decoded as (
         `schema` struct<
           `fields` array<struct<
             `field`:string,`name`:string,`type`:string,`default`:string,`parameters`:struct<
-                `connect.decimal.precision`:string,`scale`:string>>>>,
+                `connect.decimal.precision`:string,`scale`:string>,`items`:struct<
+                `parameters`:struct<`connect.decimal.precision`:string,`scale`:string>,`name`:string,`type`:string>>>>,
         `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
-        'maxNestingDepth', '5')) as document
+        'maxNestingDepth', '7')) as document
   from `debezium_flat_messages`
 ),
 
@@ -79,6 +80,11 @@ message_images as (
       '__source_row', '__source_thread', '__source_query', '__source_txId', '__source_lsn', '__source_xmin', '__source_scn',
       '__source_commit_scn', '__source_rs_id', '__source_ssn', '__source_redo_thread', '__source_user_name', '__source_row_id',
       '__source_change_lsn', '__source_commit_lsn', '__source_event_serial_no') as hidden,
+    array('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==', '["__debezium_unavailable_value"]',
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565', '{"__debezium_unavailable_value":"__debezium_unavailable_value"}',
+      '[95,95,100,101,98,101,122,105,117,109,95,117,110,97,118,97,105,108,97,98,108,101,95,118,97,108,117,101]',
+      '["X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="]', '["5f5f646562657a69756d5f756e617661696c61626c655f76616c7565"]',
+      '["b68a35a7-17ad-35b3-af2a-ae46edb4545a"]') as placeholders,
     case when verdict = 'row delete' then m.`.` end as found_before,
     case when verdict in ('row insert', 'row snapshot', 'row update') then m.`.` end as found_after
   from classified
@@ -100,9 +106,10 @@ checked as (
     map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> not coalesce(array_contains(hidden, t.`field`), false)
       and t.`field` is not null), t ->
       struct(t.`field`,
-      concat(coalesce(t.`name`, t.`type`),
-      coalesce(concat('(', nullif(concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ''), ')'), ''))))) as
-      types,
+      concat(coalesce(concat(coalesce(t.`items`.`name`, t.`items`.`type`), '[]'), coalesce(t.`name`, t.`type`)),
+      coalesce(concat('(',
+      nullif(concat_ws(',', coalesce(t.`items`.`parameters`.`connect.decimal.precision`, t.`parameters`.`connect.decimal.precision`),
+      coalesce(t.`items`.`parameters`.`scale`, t.`parameters`.`scale`)), ''), ')'), ''))))) as types,
     `debezium_flat_readers`(types) as readers
   from message_images
 ),
@@ -112,16 +119,10 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null,
-      map_filter(table_columns(found_before, types, hidden), (c, v) ->
-      coalesce(v not in
-      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), null) as sent_before,
-    if(reason is null,
-      map_filter(table_columns(found_after, types, hidden), (c, v) ->
-      coalesce(v not in
-      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), null) as sent_after,
+    if(reason is null, map_filter(table_columns(found_before, types, hidden), (c, v) -> array_contains(placeholders, v) is not true), null)
+      as sent_before,
+    if(reason is null, map_filter(table_columns(found_after, types, hidden), (c, v) -> array_contains(placeholders, v) is not true), null)
+      as sent_after,
     if(reason is null,
       map_concat(coalesce(table_columns(found_before, null, hidden), map()), coalesce(table_columns(found_after, null, hidden), map()),
       coalesce(types, map())), null) as named_columns,
@@ -171,7 +172,7 @@ select
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
   if(m.`__source_ts_ms` = '0', null, instant_of_milliseconds(m.`__source_ts_ms`)) as event_time,
-  instant_of_milliseconds(m.`__ts_ms`) as produced_at,
+  if(m.`__ts_ms` = '0', null, instant_of_milliseconds(m.`__ts_ms`)) as produced_at,
   coalesce(nullif(m.`__transaction_id`, ''), nullif(m.`__source_gtid`, ''), nullif(m.`__gtid`, ''), nullif(m.`__source_txId`, ''),
     nullif(m.`__txId`, '')) as tx_id,
   named_struct('generation', 0, 'phase', 1,

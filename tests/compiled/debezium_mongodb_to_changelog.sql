@@ -169,10 +169,12 @@ select
   case when kind = 'row' and verdict = 'row update 2' then sort_array(array_union(map_keys(after), coalesce(removed, array())))
     when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind = 'row', types, null) as types,
-  case when verdict in ('control begin', 'control commit', 'control heartbeat') then instant_of_milliseconds(m.`ts_ms`)
+  case when verdict in ('control begin', 'control commit', 'control heartbeat')
+    then if(m.`ts_ms` = '0', null, instant_of_milliseconds(m.`ts_ms`))
     else coalesce(if(m.`source`.`ts_us` = '0', null, instant_of_microseconds(m.`source`.`ts_us`)),
     if(m.`source`.`ts_ms` = '0', null, instant_of_milliseconds(m.`source`.`ts_ms`))) end as event_time,
-  coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at,
+  coalesce(if(m.`ts_us` = '0', null, instant_of_microseconds(m.`ts_us`)), if(m.`ts_ms` = '0', null, instant_of_milliseconds(m.`ts_ms`))) as
+    produced_at,
   case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`txnNumber`, '')) end as tx_id,
   named_struct('generation', 0, 'phase', 1,
@@ -189,7 +191,7 @@ select
   case reason
     when 'truncated-arrays' then
       concat('updateDescription.truncatedArrays: ', coalesce(concat('"', m.`updateDescription`.`truncatedArrays`, '"'), 'missing'), ', ',
-      'updateDescription.truncatedArrays: ', coalesce(concat('"', m.`updateDescription`.`truncatedArrays`, '"'), 'missing'))
+      'updateDescription.updatedFields: ', coalesce(concat('"', m.`updateDescription`.`updatedFields`, '"'), 'missing'))
     else found_in_message(reason, 'op', m.`op`, cast(null as string)) end as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

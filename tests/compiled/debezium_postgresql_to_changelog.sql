@@ -1,6 +1,5 @@
 -- debezium_postgresql_to_changelog: the messages of source debezium_postgresql, as rows of the changelog
--- format     debezium_postgresql: Debezium from PostgreSQL tables with the default replica identity, where the row before a change has only
--- its key
+-- format     debezium_postgresql: Debezium from PostgreSQL, of tables with any replica identity
 -- reads      debezium_postgresql_messages: raw string, origin struct, arrival array
 -- zone       not declared: local times stay wall clock
 with
@@ -27,10 +26,11 @@ decoded as (
           `fields` array<struct<
             `field`:string,`fields`:array<struct<
               `field`:string,`name`:string,`type`:string,`default`:string,`parameters`:struct<
-                `connect.decimal.precision`:string,`scale`:string>>>>>>,
+                `connect.decimal.precision`:string,`scale`:string>,`items`:struct<
+                `parameters`:struct<`connect.decimal.precision`:string,`scale`:string>,`name`:string,`type`:string>>>>>>,
         `tableChanges` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
-        'maxNestingDepth', '7')) as document
+        'maxNestingDepth', '9')) as document
   from `debezium_postgresql_messages`
 ),
 
@@ -67,6 +67,11 @@ classified as (
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
+    array('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==', '["__debezium_unavailable_value"]',
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565', '{"__debezium_unavailable_value":"__debezium_unavailable_value"}',
+      '[95,95,100,101,98,101,122,105,117,109,95,117,110,97,118,97,105,108,97,98,108,101,95,118,97,108,117,101]',
+      '["X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="]', '["5f5f646562657a69756d5f756e617661696c61626c655f76616c7565"]',
+      '["b68a35a7-17ad-35b3-af2a-ae46edb4545a"]') as placeholders,
     case when verdict in ('row update', 'row delete') then m.`before` end as found_before,
     case when verdict in ('row insert', 'row snapshot', 'row update') then m.`after` end as found_after
   from classified
@@ -88,9 +93,10 @@ checked as (
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is
       not null), t -> struct(t.`field`,
-      concat(coalesce(t.`name`, t.`type`),
-      coalesce(concat('(', nullif(concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ''), ')'), ''))))) as
-      types,
+      concat(coalesce(concat(coalesce(t.`items`.`name`, t.`items`.`type`), '[]'), coalesce(t.`name`, t.`type`)),
+      coalesce(concat('(',
+      nullif(concat_ws(',', coalesce(t.`items`.`parameters`.`connect.decimal.precision`, t.`parameters`.`connect.decimal.precision`),
+      coalesce(t.`items`.`parameters`.`scale`, t.`parameters`.`scale`)), ''), ')'), ''))))) as types,
     `debezium_postgresql_readers`(types) as readers
   from message_images
 ),
@@ -102,19 +108,10 @@ exploded as (
     case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, if(verdict in ('row update', 'row delete'),
-      key_part(map_filter(table_columns(found_before, types, array()), (c, v) ->
-      coalesce(v not in
-      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), key_names),
-      map_filter(table_columns(found_before, types, array()), (c, v) ->
-      coalesce(v not in
-      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true))), null) as sent_before,
-    if(reason is null,
-      map_filter(table_columns(found_after, types, array()), (c, v) ->
-      coalesce(v not in
-      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), null) as sent_after,
+      key_part(map_filter(table_columns(found_before, types, array()), (c, v) -> array_contains(placeholders, v) is not true), key_names),
+      map_filter(table_columns(found_before, types, array()), (c, v) -> array_contains(placeholders, v) is not true)), null) as sent_before,
+    if(reason is null, map_filter(table_columns(found_after, types, array()), (c, v) -> array_contains(placeholders, v) is not true), null)
+      as sent_after,
     if(reason is null,
       map_concat(coalesce(table_columns(found_before, null, array()), map()), coalesce(table_columns(found_after, null, array()), map()),
       coalesce(types, map())), null) as named_columns,
@@ -163,15 +160,18 @@ select
   nullif(m.`source`.`table`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
-  case when kind <> 'row' then null when before is not null and verdict in ('row update', 'row delete') then 'key'
+  case when kind <> 'row' then null when before is not null and verdict in ('row update', 'row delete')
+    and not coalesce(size(array_except(map_keys(before), key_names)) > 0, false) then 'key'
     else completeness(before, after, named_columns, key_names) end as before_image,
   if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  case when verdict in ('control begin', 'control commit', 'control heartbeat') then instant_of_milliseconds(m.`ts_ms`)
+  case when verdict in ('control begin', 'control commit', 'control heartbeat')
+    then if(m.`ts_ms` = '0', null, instant_of_milliseconds(m.`ts_ms`))
     else coalesce(if(m.`source`.`ts_us` = '0', null, instant_of_microseconds(m.`source`.`ts_us`)),
     if(m.`source`.`ts_ms` = '0', null, instant_of_milliseconds(m.`source`.`ts_ms`))) end as event_time,
-  coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at,
+  coalesce(if(m.`ts_us` = '0', null, instant_of_microseconds(m.`ts_us`)), if(m.`ts_ms` = '0', null, instant_of_milliseconds(m.`ts_ms`))) as
+    produced_at,
   case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`txId`, '')) end as tx_id,
   named_struct('generation', 0, 'phase', 1,

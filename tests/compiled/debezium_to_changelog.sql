@@ -30,10 +30,11 @@ decoded as (
           `fields` array<struct<
             `field`:string,`fields`:array<struct<
               `field`:string,`name`:string,`type`:string,`default`:string,`parameters`:struct<
-                `connect.decimal.precision`:string,`scale`:string>>>>>>,
+                `connect.decimal.precision`:string,`scale`:string>,`items`:struct<
+                `parameters`:struct<`connect.decimal.precision`:string,`scale`:string>,`name`:string,`type`:string>>>>>>,
         `tableChanges` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
-        'maxNestingDepth', '7')) as document
+        'maxNestingDepth', '9')) as document
   from `debezium_messages`
 ),
 
@@ -70,6 +71,11 @@ classified as (
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
+    array('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==', '["__debezium_unavailable_value"]',
+      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565', '{"__debezium_unavailable_value":"__debezium_unavailable_value"}',
+      '[95,95,100,101,98,101,122,105,117,109,95,117,110,97,118,97,105,108,97,98,108,101,95,118,97,108,117,101]',
+      '["X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="]', '["5f5f646562657a69756d5f756e617661696c61626c655f76616c7565"]',
+      '["b68a35a7-17ad-35b3-af2a-ae46edb4545a"]') as placeholders,
     case when verdict in ('row update', 'row delete') then m.`before` end as found_before,
     case when verdict in ('row insert', 'row snapshot', 'row update') then m.`after` end as found_after
   from classified
@@ -91,9 +97,10 @@ checked as (
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is
       not null), t -> struct(t.`field`,
-      concat(coalesce(t.`name`, t.`type`),
-      coalesce(concat('(', nullif(concat_ws(',', t.`parameters`.`connect.decimal.precision`, t.`parameters`.`scale`), ''), ')'), ''))))) as
-      types,
+      concat(coalesce(concat(coalesce(t.`items`.`name`, t.`items`.`type`), '[]'), coalesce(t.`name`, t.`type`)),
+      coalesce(concat('(',
+      nullif(concat_ws(',', coalesce(t.`items`.`parameters`.`connect.decimal.precision`, t.`parameters`.`connect.decimal.precision`),
+      coalesce(t.`items`.`parameters`.`scale`, t.`parameters`.`scale`)), ''), ')'), ''))))) as types,
     `debezium_readers`(types) as readers
   from message_images
 ),
@@ -104,16 +111,10 @@ exploded as (
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null,
-      map_filter(table_columns(found_before, types, array()), (c, v) ->
-      coalesce(v not in
-      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), null) as sent_before,
-    if(reason is null,
-      map_filter(table_columns(found_after, types, array()), (c, v) ->
-      coalesce(v not in
-      ('__debezium_unavailable_value', 'X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==',
-      '5f5f646562657a69756d5f756e617661696c61626c655f76616c7565'), true)), null) as sent_after,
+    if(reason is null, map_filter(table_columns(found_before, types, array()), (c, v) -> array_contains(placeholders, v) is not true), null)
+      as sent_before,
+    if(reason is null, map_filter(table_columns(found_after, types, array()), (c, v) -> array_contains(placeholders, v) is not true), null)
+      as sent_after,
     if(reason is null,
       map_concat(coalesce(table_columns(found_before, null, array()), map()), coalesce(table_columns(found_after, null, array()), map()),
       coalesce(types, map())), null) as named_columns,
@@ -165,10 +166,12 @@ select
   if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  case when verdict in ('control begin', 'control commit', 'control heartbeat') then instant_of_milliseconds(m.`ts_ms`)
+  case when verdict in ('control begin', 'control commit', 'control heartbeat')
+    then if(m.`ts_ms` = '0', null, instant_of_milliseconds(m.`ts_ms`))
     else coalesce(if(m.`source`.`ts_us` = '0', null, instant_of_microseconds(m.`source`.`ts_us`)),
     if(m.`source`.`ts_ms` = '0', null, instant_of_milliseconds(m.`source`.`ts_ms`))) end as event_time,
-  coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at,
+  coalesce(if(m.`ts_us` = '0', null, instant_of_microseconds(m.`ts_us`)), if(m.`ts_ms` = '0', null, instant_of_milliseconds(m.`ts_ms`))) as
+    produced_at,
   case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`gtid`, ''), nullif(m.`source`.`txId`, '')) end as tx_id,
   named_struct('generation', 0, 'phase', 1,

@@ -28,7 +28,8 @@ classified as (
     coalesce(
       case when raw is null then 'control tombstone'
       when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT', 'ROW', 'XACOMMIT', 'XAROLLBACK', 'MHEARTBEAT', 'GTID')
-        then 'ddl by_statement' end,
+        then 'ddl by_statement'
+      when m.`isDdl` = 'false' and m.`type` = 'QUERY' then 'control other' end,
       case m.`type`
         when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
         when 'INIT' then 'row snapshot' when 'ROW' then 'row snapshot' when 'CREATE' then 'ddl create' when 'ALTER' then 'ddl alter'
@@ -65,7 +66,7 @@ checked as (
   from classified
 ),
 
--- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]  [not_sent]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
@@ -73,7 +74,8 @@ exploded as (
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     coalesce(found_after['__#alibaba_rds_row_id#__'], found_before['__#alibaba_rds_row_id#__'], found_after['#alibaba_rds_row_id#'],
       found_before['#alibaba_rds_row_id#']) as `meta_rowid`,
-    table_columns(found_before, types, hidden) as sent_before, table_columns(found_after, types, hidden) as sent_after,
+    sent_columns(table_columns(found_before, types, hidden), types, 'json', array('JSON_*')) as sent_before,
+    sent_columns(table_columns(found_after, types, hidden), types, 'json', array('JSON_*')) as sent_after,
     other_image(other_row, coalesce(found_after, found_before), hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
     if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)

@@ -140,7 +140,9 @@ select
   if(kind in ('row', 'ddl'), types, null) as types,
   coalesce(if(m.`source`.`ts_ms` = '0', null, instant_of_seconds(m.`source`.`ts_ms`)),
     if(m.`source`.`ts_ms` = '0', null, instant_of_milliseconds(m.`source`.`ts_ms`))) as event_time,
-  coalesce(instant_of_microseconds(m.`ts_us`), instant_of_milliseconds(m.`ts_ms`)) as produced_at, cast(null as string) as tx_id,
+  coalesce(if(m.`ts_us` = '0', null, instant_of_microseconds(m.`ts_us`)), if(m.`ts_ms` = '0', null, instant_of_milliseconds(m.`ts_ms`))) as
+    produced_at,
+  cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position',
       order_position(array(get(slice(regexp_extract_all(m.`source`.`pos`, '[0-9]+', 0), -1, 1), 0),

@@ -133,7 +133,8 @@ select
     table_name,
   key, if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
   key_text(key) as key_text, before, after,
-  case when kind <> 'row' then null when before is not null and verdict = 'row delete' then 'key'
+  case when kind <> 'row' then null when before is not null and verdict = 'row delete'
+    and not coalesce(size(array_except(map_keys(before), key_names)) > 0, false) then 'key'
     else completeness(before, after, types, key_names) end as before_image,
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,

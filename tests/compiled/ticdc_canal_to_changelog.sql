@@ -9,7 +9,7 @@ decoded as (
   select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`type` string, `database` string, `table` string,
         `_tidb` struct<
-          `commitTs` string, `watermarkTs` string, `onlyHandleKey` string, `claimCheckLocation` string>,
+          `commitTs` string, `watermarkTs` string, `claimCheckLocation` string, `onlyHandleKey` string>,
         `sql` string, `es` string, `ts` string, `isDdl` string, `data` array<map<string,string>>, `old` array<map<string,string>>,
         `pkNames` array<string>, `mysqlType` map<string,string>, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
@@ -30,6 +30,7 @@ classified as (
       when raw is null then 'control tombstone'
       when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT', 'ROW', 'XACOMMIT', 'XAROLLBACK', 'MHEARTBEAT', 'GTID')
         then 'ddl by_statement'
+      when m.`isDdl` = 'false' and m.`type` = 'QUERY' then 'control other'
       when m.`type` = 'INSERT' and m.`_tidb`.`onlyHandleKey` = 'true' then 'row insert'
       when m.`type` = 'INSERT' and m.`_tidb`.`claimCheckLocation` is not null then 'row insert'
       when m.`type` = 'INSERT' then 'row insert 2'
@@ -78,16 +79,18 @@ checked as (
   from classified
 ),
 
--- One row for each row change; every other message stays one row. In the images as sent only columns are left.
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [not_sent]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(verdict in ('row update', 'row delete'), key_part(table_columns(found_before, types, array()), key_names),
-      table_columns(found_before, types, array())) as sent_before,
-    if(verdict in ('row insert', 'row update'), key_part(table_columns(found_after, types, array()), key_names),
-      table_columns(found_after, types, array())) as sent_after,
+    if(verdict in ('row update', 'row delete'),
+      key_part(sent_columns(table_columns(found_before, types, array()), types, 'json', array('JSON_*')), key_names),
+      sent_columns(table_columns(found_before, types, array()), types, 'json', array('JSON_*'))) as sent_before,
+    if(verdict in ('row insert', 'row update'),
+      key_part(sent_columns(table_columns(found_after, types, array()), types, 'json', array('JSON_*')), key_names),
+      sent_columns(table_columns(found_after, types, array()), types, 'json', array('JSON_*'))) as sent_after,
     other_image(other_row, coalesce(found_after, found_before), array()) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
     if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
@@ -130,16 +133,18 @@ select
   cast(null as string) as schema_name, nullif(m.`table`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
-  case when kind <> 'row' then null when before is not null and verdict in ('row update', 'row delete') then 'key'
+  case when kind <> 'row' then null when before is not null and verdict in ('row update', 'row delete')
+    and not coalesce(size(array_except(map_keys(before), key_names)) > 0, false) then 'key'
     else completeness(before, after, types, key_names) end as before_image,
-  case when kind <> 'row' then null when after is not null and verdict in ('row insert', 'row update') then 'key'
+  case when kind <> 'row' then null when after is not null and verdict in ('row insert', 'row update')
+    and not coalesce(size(array_except(map_keys(after), key_names)) > 0, false) then 'key'
     else completeness(after, before, types, key_names) end as after_image,
   case when op = 'update' then changed_among(columns_before, before, after) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types, if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) as event_time,
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, nullif(m.`_tidb`.`commitTs`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`_tidb`.`commitTs`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
-  known_entries(map('checkpoint', m.`_tidb`.`watermarkTs`, 'other_image', other_image,
+  known_entries(map('checkpoint', m.`_tidb`.`watermarkTs`, 'payload_location', m.`_tidb`.`claimCheckLocation`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,

@@ -16,7 +16,7 @@ messages as (
 decoded as (
   select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`key` struct<
-          `t` string, `scm` string, `tbl` string, `ts` string, `ohk` string>,
+          `t` string, `scm` string, `tbl` string, `ts` string, `ccl` string, `ohk` string>,
         `value` struct<
           `q` string, `t` string,
           `d` map<string,struct<
@@ -45,6 +45,9 @@ classified as (
       when m.`key`.`t` = '1' and m.`key`.`ohk` = 'true' and m.`value`.`d` is not null then 'row delete'
       when m.`key`.`t` = '1' and m.`key`.`ohk` = 'true' and m.`value`.`p` is not null then 'row update'
       when m.`key`.`t` = '1' and m.`key`.`ohk` = 'true' then 'row insert'
+      when m.`key`.`t` = '1' and m.`key`.`ccl` is not null and m.`value`.`d` is not null then 'row delete'
+      when m.`key`.`t` = '1' and m.`key`.`ccl` is not null and m.`value`.`p` is not null then 'row update'
+      when m.`key`.`t` = '1' and m.`key`.`ccl` is not null then 'row insert'
       when m.`key`.`t` = '1' and m.`value`.`d` is not null then 'row delete 2'
       when m.`key`.`t` = '1' and m.`value`.`p` is not null then 'row update 2'
       when m.`key`.`t` = '1' then 'row insert 2'
@@ -170,9 +173,11 @@ select
   cast(null as string) as schema_name, nullif(m.`key`.`tbl`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after,
-  case when kind <> 'row' then null when before is not null and verdict in ('row delete', 'row update') then 'key' when before is not null
+  case when kind <> 'row' then null when before is not null and verdict in ('row delete', 'row update')
+    and not coalesce(size(array_except(map_keys(before), key_names)) > 0, false) then 'key' when before is not null
     and verdict = 'row delete 2' then 'partial' else completeness(before, after, types, key_names) end as before_image,
-  case when kind <> 'row' then null when after is not null and verdict in ('row update', 'row insert') then 'key'
+  case when kind <> 'row' then null when after is not null and verdict in ('row update', 'row insert')
+    and not coalesce(size(array_except(map_keys(after), key_names)) > 0, false) then 'key'
     else completeness(after, before, types, key_names) end as after_image,
   case when op = 'update' then changed_among(columns_before, before, after) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
@@ -186,7 +191,8 @@ select
   known_entries(map('checkpoint', case
     when lower(m.`key`.`t`) = '3' then nullif(m.`key`.`ts`, '')
     else cast(null as string) end,
-    'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
+    'payload_location', m.`key`.`ccl`, 'other_image', other_image,
+    'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`value`.`q`, '') end as statement, reason,
   coalesce(damage, found_in_message(reason, 'key.t', m.`key`.`t`, m.`value`.`q`)) as detail,
