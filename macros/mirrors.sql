@@ -313,9 +313,9 @@ told_changes as (
     case when removes then -1 when op = 'update' and not moved then 0 else 1 end as copies,
     {%- endif %}
     {%- if mirror.lists_columns %}
-    -- Also of a row that is told as new, without columns that it has: what was not logged when its key changed.
+    -- Also of a row that is told as new without all its columns: what was not logged when its key changed. The empty name marks it.
     if(after_image in ('partial', 'key') and not removes and (op <> 'update' or moved),
-      array_union(coalesce(unlisted, array()), array_except({{ other_columns(mirror) }}, map_keys(if(moved, map_concat(coalesce(before, map()), after), after)))),
+      array_union(array_append(coalesce(unlisted, array()), ''), array_except({{ other_columns(mirror) }}, map_keys(if(moved, map_concat(coalesce(before, map()), after), after)))),
       unlisted) as unlisted,
     {%- endif %}
     case

@@ -135,9 +135,10 @@ join {{ model }} as own on lost.at is null or own._changed_at is null or own._ch
 group by all
 union all
 select 'column', untold, 'no change tells what these rows have', null, null, rows
-from (select untold, count(*) as rows from {{ model }} lateral view explode(_untold) as untold group by untold)
--- Not columns that the table has no more: the newest row does not have them either.
-where not array_contains((select coalesce(max_by(_untold, _seq), array()) from {{ model }}), untold)
+from (select untold, count(*) as rows from {{ model }} lateral view explode(array_remove(_untold, '')) as untold group by untold)
+-- Not columns that the table has no more: the newest row does not have them either, of those that were told with all columns of the table.
+where not array_contains(
+  (select coalesce(max_by(_untold, _seq) filter (where array_contains(_untold, '') is not true), array()) from {{ model }}), untold)
 order by all
 {%- endmacro -%}
 

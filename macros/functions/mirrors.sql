@@ -58,11 +58,11 @@ comment 'The texts of those of these columns that are not null: values that do n
 return if(exists(missing, c -> told[c] is not null), map_filter(told, (c, v) -> v is not null and coalesce(array_contains(missing, c), false)), null);
 
 create function untold_columns(
-  unlisted array<string> comment 'columns that the message with the newest image of a row does not name, or null',
+  unlisted array<string> comment 'columns that the message with the newest image of a row does not name, or null; with the empty name, if it does not name all that the table has',
   told map<string,string> comment 'what is known of the row')
 returns array<string>
-comment 'Those of these columns of which nothing is known; null if there are none.'
-return get(filter(array(array_except(unlisted, coalesce(map_keys(told), array()))), c -> size(c) > 0), 0);
+comment 'Those of these columns of which nothing is known, with the empty name; null if there are none.'
+return get(filter(array(array_except(unlisted, coalesce(map_keys(told), array()))), c -> size(array_remove(c, '')) > 0), 0);
 
 create function effects_after(
   effects array<{{ effect }}> comment 'what statements did to a table',

@@ -82,7 +82,8 @@ OWN_COLUMNS = {
 }
 STATE_COLUMNS = {
     "_in_parts": "whether later changes told only some of the columns",
-    "_untold": "the columns that the table has and of which no change tells what the row has; null if there are none",
+    "_untold": "columns that the table has and of which no change tells what the row has, with an empty name if the row"
+    " was told without some of its columns; null if there are none",
 }
 HISTORY_COLUMNS = {
     "valid_from": "when the row became what it is here",

@@ -31,9 +31,9 @@ told_changes as (
     source, op, event_time as changed_at, valid_from, removes,
     if(removes, key_before, key_after) as row_key,
     removes or op <> 'update' or after_image = 'full' or moved as is_whole,
-    -- Also of a row that is told as new, without columns that it has: what was not logged when its key changed.
+    -- Also of a row that is told as new without all its columns: what was not logged when its key changed. The empty name marks it.
     if(after_image in ('partial', 'key') and not removes and (op <> 'update' or moved),
-      array_union(coalesce(unlisted, array()),
+      array_union(array_append(coalesce(unlisted, array()), ''),
         array_except(cast(array('status', 'amount', 'paid_at') as array<string>),
         map_keys(if(moved, map_concat(coalesce(before, map()), after), after)))),
       unlisted) as unlisted,

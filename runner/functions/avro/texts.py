@@ -9,7 +9,7 @@ from typing import Any
 from runner.functions.avro.layout import Names, RecordEntry, Records
 from runner.functions.avro.reader import PRIMITIVES, Read, field_skippers, plain, read_enum, read_long, read_union, then
 from runner.functions.avro.schema import Enum, Fixed, OneOf, Primitive, Record, Schema, SchemaError, alternatives, find
-from runner.functions.avro.times import clock_text, instant_text
+from runner.functions.avro.times import instant_text
 from runner.functions.avro.values import (
     AsSent,
     Longer,
@@ -24,6 +24,7 @@ from runner.functions.avro.values import (
     logical_text,
     number_text,
     set_text,
+    shown_text,
 )
 
 SMALL_NUMBERS = [str((byte >> 1) ^ -(byte & 1)) for byte in range(128)]
@@ -197,7 +198,7 @@ def _conversion(entry: RecordEntry, class_name: str | None) -> tuple[list[Names]
     """The fields that the text is made from, and the function that makes it from their values."""
     if entry["parts"]:
         names = list(entry["parts"])
-        make = instant_text if class_name in ("timestamp", "zoned") else clock_text
+        make = instant_text if class_name in ("timestamp", "zoned") else shown_text
         return list(entry["parts"].values()), lambda *values: make(dict(zip(names, values)))
     if entry["bytes"]:
         return _bytes_conversion(entry)

@@ -12,7 +12,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799  # of the years 1 to 9999
 # Part of a time, its digits, and how many of them make a second.
 FRACTIONS = (("nano", 9, 10**9), ("micro", 6, 10**6), ("milli", 3, 10**3))
-OFFSET = re.compile(r"([+-])(0[0-9]|1[0-8]):?([0-5][0-9])")
+# As the macro `zoned_of` has it.
+ZONE_NAME = re.compile(r"UTC|GMT|UCT|PRC|ROC|ROK|[CEMW]ET|(?![A-Z]{3}\Z)[A-Za-z_][A-Za-z0-9_+:-]*(?:/[A-Za-z0-9_+-]+)*")
+OFFSET = re.compile(r"([+-])(0[0-9]|1[0-8]):?([0-5][0-9])(?::([0-5][0-9]))?")
 
 Parts = Mapping[str, Any]
 """Word of a spec for a part of a time -> its number, text or boolean, or None."""
@@ -20,6 +22,29 @@ Parts = Mapping[str, Any]
 
 class Ambiguous(str):
     """The text of the first of two instants at which a zone's clocks showed the same."""
+
+
+# What any month and any day has, and months and days of zero, which some databases keep.
+SHOWN = re.compile(
+    r"(?:[0-9]{4}-(?!1[3-9])[01][0-9]-(?:[01][0-9]|2[0-8])(?: (?:[01][0-9]|2[0-3])(?=:)|\Z)|-?[0-9]+(?=:))"
+    r"(?::[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?)?\Z|[0-9]{1,4}\Z"
+)
+
+
+def is_shown(text: str) -> bool:
+    """Whether a calendar and a clock show this date, time of day or year. Hours alone may pass 24.
+
+    >>> [is_shown(text) for text in ("2024-02-29", "0000-00-00 00:00:00", "-838:59:59.5", "2024")]
+    [True, True, True, True]
+    >>> [is_shown(text) for text in ("2023-02-29", "24:60:00", "2024-01-01 24:00:00", "2024-13-01")]
+    [False, False, False, False]
+    """
+    if SHOWN.match(text):
+        return True
+    try:
+        return len(text) >= 10 and text[4] == "-" and datetime.fromisoformat(text[:19]) is not None
+    except ValueError:
+        return False
 
 
 # --- from parts
@@ -101,8 +126,8 @@ def instant_text(parts: Parts) -> str | None:
 
     >>> instant_text({"epoch_s": 0, "nano": 120000000, "zone": None})
     '1970-01-01T00:00:00.12Z'
-    >>> instant_text({"epoch_s": 0, "zone": "Asia/Shanghai"})
-    '1970-01-01T00:00:00Z[Asia/Shanghai]'
+    >>> [instant_text({"epoch_s": 0, "zone": zone})[19:] for zone in ("Asia/Shanghai", "UTC", "CST", "Z")]
+    ['Z[Asia/Shanghai]', 'Z[UTC]', 'Z', 'Z']
     >>> instant_text({"year": 2024, "month": 5, "day": 1, "hour": 8, "minute": 0, "second": 0, "zone": "+08:00"})
     '2024-05-01T00:00:00Z'
     """
@@ -131,14 +156,14 @@ def _seconds(parts: Parts, zone: str | None) -> int | None:
         return None
     offset = OFFSET.fullmatch(zone or "")
     if offset:
-        minutes = int(offset[2]) * 60 + int(offset[3])
-        return _whole(clock) - (-minutes if offset[1] == "-" else minutes) * 60
+        away = int(offset[2]) * 3600 + int(offset[3]) * 60 + int(offset[4] or 0)
+        return _whole(clock) - (-away if offset[1] == "-" else away)
     named = known_zone(zone or "")
     if not named:
-        return _whole(clock) if zone in ("Z", "UTC", "GMT") else None
+        return _whole(clock) if zone == "Z" else None
     try:
-        away = clock.replace(tzinfo=named).utcoffset() or timedelta()
-        seconds = _whole(clock) - int(away.total_seconds())
+        ahead = clock.replace(tzinfo=named).utcoffset() or timedelta()
+        seconds = _whole(clock) - int(ahead.total_seconds())
         back = EPOCH + timedelta(seconds=seconds)
         return seconds if back.astimezone(named).replace(tzinfo=None) == clock else None
     except OverflowError:
@@ -150,8 +175,10 @@ def _whole(clock: datetime) -> int:
 
 
 def known_zone(name: str) -> ZoneInfo | None:
-    """The zone of that name, which has the form Area/City; None if there is none."""
-    if not re.fullmatch(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+", name):
+    """The zone of that name; None if there is none. Names of three letters are mostly abbreviations that stand for
+    several zones, such as CST.
+    """
+    if not ZONE_NAME.fullmatch(name):
         return None
     try:
         return ZoneInfo(name)

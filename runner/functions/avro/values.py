@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
-from runner.functions.avro.times import days_text, epoch_text, time_of_day_text
+from runner.functions.avro.times import Parts, clock_text, days_text, epoch_text, is_shown, time_of_day_text
 
 PLAIN_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 EXPONENT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?[eE]([+-]?[0-9]{1,5})")
@@ -143,14 +143,26 @@ def digits_text(value: float) -> str:
     return double_text(value) if isinstance(value, float) else str(value)
 
 
-def bit_text(text: str, length: int | None = None) -> str | None:
-    """A bit string as a number without sign. A text of `length` zeros and ones is read as binary digits.
+def shown_text(parts: Parts) -> str | None:
+    """A date, a time or both; as sent, if no calendar and no clock shows it.
 
-    >>> bit_text("0101", 4), bit_text("11", 8), bit_text("5", 4), bit_text("x", 1)
-    ('5', '11', '5', None)
+    >>> shown_text({"year": 2024, "month": 2, "day": 30}), type(shown_text({"year": 2024, "month": 2, "day": 30}))
+    ('2024-02-30', <class 'runner.functions.avro.values.AsSent'>)
     """
-    if length is not None and 0 < len(text) == length <= 8 * MAX_NUMBER_BYTES and not text.strip("01"):
-        return str(int(text, 2))
+    text = clock_text(parts)
+    return text if text is None or is_shown(text) else AsSent(text)
+
+
+def bit_text(text: str, length: int | None = None) -> str | None:
+    """A bit string as a number without sign. A text of `length` zeros and ones is read as binary digits, and a shorter
+    one if it is no decimal number of so many bits.
+
+    >>> [bit_text(*one) for one in (("0101", 4), ("11", 8), ("101", 5), ("011", 8), ("5", 4), ("x", 1))]
+    ['5', '11', '5', '3', '5', None]
+    """
+    if length is not None and 0 < len(text) <= length <= 8 * MAX_NUMBER_BYTES and not text.strip("01"):
+        is_decimal = len(text) < length and (text[0] != "0" or text == "0") and int(text) < 2**length
+        return text if is_decimal else str(int(text, 2))
     return text if text.isascii() and text.isdigit() else None
 
 
