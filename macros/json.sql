@@ -20,6 +20,13 @@ messages as (
   from (select *, framed_events(cast(raw as binary), origin.key, {{ text(frames.key_starts) }}, {{ text(frames.value_starts) }}, {{ frames.length_bytes }}) as events from {{ name(plan.source ~ '_messages') }})
   lateral view posexplode(events) each as nth, event
 ),
+{%- elif plan.is_numbered %}
+
+-- The messages without the numbers of schemas before them and before their keys.  [message.framing]
+messages as (
+  select {{ origin_without_number(plan.spec.message.number_bytes) }} as origin, arrival, {{ without_number('raw', plan.spec.message.number_bytes) }} as raw
+  from {{ name(plan.source ~ '_messages') }}
+),
 {%- endif %}
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.{{ '  [message.numbers]' if plan.json.exact }}
@@ -27,7 +34,7 @@ decoded as (
   select *, from_json(sealed({{ 'exact_numbers(raw)' if plan.json.exact else 'raw' }}, xxhash64(raw)),
       '{{ field_type(plan.json.sealed_fields, 8) | sql_inner }}',
       {{ json_options(plan.json.usual_depth) }}) as document
-  from {{ 'messages' if plan.has_parts else name(plan.source ~ '_messages') }}
+  from {{ 'messages' if plan.has_parts or plan.is_numbered else name(plan.source ~ '_messages') }}
 ),
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
@@ -42,6 +49,16 @@ parsed as (
 
 {{ placed_fields(plan.placing) }}
 {%- endif %}
+{%- endmacro -%}
+
+{#- A text in JSON, without the zero byte and the number of a schema before it. -#}
+{%- macro without_number(json, bytes) -%} if(startswith({{ json }}, char(0)), cast(substring(cast({{ json }} as binary), {{ 2 + bytes }}) as string), {{ json }}) {%- endmacro -%}
+
+{#- Where a number is no text, the key is in base64. -#}
+{%- macro origin_without_number(bytes) -%}
+named_struct('topic', origin.topic, 'partition', origin.partition, 'offset', origin.offset, 'timestamp', origin.timestamp,
+      'key', {{ without_number("if(startswith(origin.key, 'AA') and " ~ is_base64('origin.key') ~ ', cast(unbase64(origin.key) as string), origin.key)', bytes) }},
+      'headers', origin.headers, 'file', origin.file, 'block', origin.block)
 {%- endmacro -%}
 
 {#- Where paths start, with what came beside the message. -#}

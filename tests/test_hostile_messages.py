@@ -31,8 +31,8 @@ CASES = ROOT / "formats" / "cases"
 FOLDERS = FormatFolders((ROOT / "formats",))
 # Formats that read a record's key or topic: dumps of topics have their messages.
 OF_RECORDS = (
-    "debezium", "debezium_flat", "debezium_mongodb", "debezium_postgresql", "oms_debezium", "oms_debezium_smt",
-    "qlik_replicate",
+    "debezium", "debezium_cloudevents", "debezium_flat", "debezium_mongodb", "debezium_postgresql", "oms_debezium",
+    "oms_debezium_smt", "qlik_replicate",
 )  # fmt: skip
 # What is laid over other formats, and reads nothing but columns.
 BEFORE_3_3 = "oms_before_3_3"

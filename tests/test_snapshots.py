@@ -44,7 +44,7 @@ def test_compiled_sql_is_read_without_scrolling() -> None:
 def test_models_are_short() -> None:
     lines = {name: len(sql.splitlines()) for name, sql in snapshots.written().items()}
     # Views over all sources have a line or two for each.
-    assert [name for name, count in lines.items() if name.endswith("_to_changelog.sql") and count > 205] == []
+    assert [name for name, count in lines.items() if name.endswith("_to_changelog.sql") and count > 230] == []
     assert lines["canal_to_changelog.sql"] <= 130
 
 

@@ -128,6 +128,11 @@ class Plan:
         return bool(self.values.ambiguous or self.ambiguous_columns or self.images.may_be_ambiguous)
 
     @property
+    def is_numbered(self) -> bool:
+        """Whether a number of a schema stands before a text in JSON."""
+        return bool(self.json and self.spec.message.number_bytes)
+
+    @property
     def has_parts(self) -> bool:
         """Whether a message may hold several, which are numbered."""
         return bool(self.spec.message.batch or self.spec.message.frames)

@@ -18,7 +18,6 @@ MESSAGE_KEYS = ("encoding", "numbers", "schema", "framing", "skip_bytes", "optio
 # Words that are for messages in one encoding only.
 ENCODING_OF = {
     "schema": "avro",
-    "framing": "avro",
     "skip_bytes": "avro",
     "optional": "avro",
     "numbers": "json",
@@ -48,6 +47,8 @@ def read_message(yaml: Yaml | None) -> Message:
         raise yaml["skip_bytes"].error("spec-word", '"skip_bytes" and "framing" do not go together', "skip_bytes: none")
     if given(yaml.get("batch")) and given(yaml.get("frames")):
         raise yaml["batch"].error("spec-word", '"batch" and "frames" do not go together', "batch: none")
+    if number_bytes and (other := next((yaml[one] for one in ("batch", "frames") if given(yaml.get(one))), None)):
+        raise other.error("spec-word", f'"{other.name()}" and "framing" do not go together', f"{other.name()}: none")
     return Message(
         encoding,
         numbers,

@@ -16,7 +16,7 @@ decoded as (
           `transaction` struct<`id` string>, `ts_us` string, `ts_ms` string, `id` string,
           `updateDescription` struct<
             `truncatedArrays` string, `updatedFields` string, `removedFields` array<string>>,
-          `status` string, `after` string, `before` string>,
+          `status` string, `after` string, `before` string, `aggregate_type` string>,
         `op` string,
         `source` struct<
           `db` string, `schema` string, `collection` string, `txnNumber` string, `ts_us` string, `ts_ms` string, `ord` string,
@@ -24,7 +24,7 @@ decoded as (
         `transaction` struct<`id` string>, `ts_us` string, `ts_ms` string, `id` string,
         `updateDescription` struct<
           `truncatedArrays` string, `updatedFields` string, `removedFields` array<string>>,
-        `status` string, `after` string, `before` string, `_seal` string, `_corrupt_record` string>',
+        `status` string, `after` string, `before` string, `aggregate_type` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '4')) as document
   from `debezium_mongodb_messages`
@@ -40,8 +40,8 @@ parsed as (
 placed as (
   select * except (m, found, record_key), struct(found.*, coalesce(record_key.`payload`, struct(record_key.`id`)) as `$key`) as m
   from (select *, coalesce(m.`payload`,
-    struct(m.`op`, m.`source`, m.`transaction`, m.`ts_us`, m.`ts_ms`, m.`id`, m.`updateDescription`, m.`status`, m.`after`, m.`before`)) as
-    found,
+    struct(m.`op`, m.`source`, m.`transaction`, m.`ts_us`, m.`ts_ms`, m.`id`, m.`updateDescription`, m.`status`, m.`after`, m.`before`,
+    m.`aggregate_type`)) as found,
       from_json(origin.key, 'struct<`payload` struct<`id` string>, `id` string>',
         map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) as
         record_key from parsed)
@@ -62,7 +62,8 @@ classified as (
       when m.`op` = 'd' then 'row delete 2'
       when m.`op` is null and m.`status` = 'BEGIN' then 'control begin'
       when m.`op` is null and m.`status` = 'END' then 'control commit'
-      when m.`op` is null and m.`ts_ms` is not null and m.`source` is null then 'control heartbeat' end as verdict
+      when m.`op` is null and m.`ts_ms` is not null and m.`source` is null then 'control heartbeat'
+      when m.`op` is null and m.`aggregate_type` is not null then 'dead_letter notification' end as verdict
   from placed
 ),
 
@@ -192,6 +193,7 @@ select
     when 'truncated-arrays' then
       concat('updateDescription.truncatedArrays: ', coalesce(concat('"', m.`updateDescription`.`truncatedArrays`, '"'), 'missing'), ', ',
       'updateDescription.updatedFields: ', coalesce(concat('"', m.`updateDescription`.`updatedFields`, '"'), 'missing'))
+    when 'notification' then concat('aggregate_type: ', coalesce(concat('"', m.`aggregate_type`, '"'), 'missing'))
     else found_in_message(reason, 'op', m.`op`, cast(null as string)) end as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

@@ -16,7 +16,7 @@ decoded as (
             `thread` string, `server_id` string>,
           `transaction` struct<`id` string, `total_order` string>, `ddl` string, `ts_us` string, `ts_ms` string,
           `message` struct<`prefix` string, `content` string>, `id` string, `databaseName` string, `schemaName` string,
-          `status` string, `after` map<string,string>, `before` map<string,string>, `tableChanges` string>,
+          `status` string, `after` map<string,string>, `before` map<string,string>, `tableChanges` string, `aggregate_type` string>,
         `op` string,
         `source` struct<
           `db` string, `schema` string, `table` string, `gtid` string, `txId` string, `ts_us` string, `ts_ms` string,
@@ -32,7 +32,7 @@ decoded as (
               `field`:string,`name`:string,`type`:string,`default`:string,`parameters`:struct<
                 `connect.decimal.precision`:string,`scale`:string>,`items`:struct<
                 `parameters`:struct<`connect.decimal.precision`:string,`scale`:string>,`name`:string,`type`:string>>>>>>,
-        `tableChanges` string, `_seal` string, `_corrupt_record` string>',
+        `tableChanges` string, `aggregate_type` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '9')) as document
   from `debezium_messages`
@@ -49,7 +49,7 @@ placed as (
   select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`) as m
   from (select *, coalesce(m.`payload`,
     struct(m.`op`, m.`source`, m.`transaction`, m.`ddl`, m.`ts_us`, m.`ts_ms`, m.`message`, m.`id`, m.`databaseName`, m.`schemaName`,
-    m.`status`, m.`after`, m.`before`, m.`tableChanges`)) as found from parsed)
+    m.`status`, m.`after`, m.`before`, m.`tableChanges`, m.`aggregate_type`)) as found from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -64,7 +64,8 @@ classified as (
       when m.`op` is null and m.`status` = 'END' then 'control commit'
       when m.`op` is null and m.`ddl` is not null then 'ddl by_statement'
       when m.`op` is null and m.`tableChanges` is not null then 'ddl other'
-      when m.`op` is null and m.`ts_ms` is not null and m.`source` is null then 'control heartbeat' end) as verdict
+      when m.`op` is null and m.`ts_ms` is not null and m.`source` is null then 'control heartbeat'
+      when m.`op` is null and m.`aggregate_type` is not null then 'dead_letter notification' end) as verdict
   from placed
 ),
 
@@ -87,6 +88,7 @@ checked as (
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
+      when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
       when verdict in ('row insert', 'row snapshot') and array_contains(misfits, 'after') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'after') or array_contains(misfits, 'before')) then 'row-not-an-object'
@@ -201,5 +203,8 @@ select
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`ddl`, '') end as statement, reason,
-  found_in_message(reason, 'op', m.`op`, m.`ddl`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
+  case reason
+    when 'notification' then concat('aggregate_type: ', coalesce(concat('"', m.`aggregate_type`, '"'), 'missing'))
+    else found_in_message(reason, 'op', m.`op`, m.`ddl`) end as detail,
+  if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

@@ -88,6 +88,9 @@ from (
   select `kind`, 'debezium_flat' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `debezium_flat_to_changelog`
   union all
+  select `kind`, 'debezium_cloudevents' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`,
+    `seq`, `origin`, `loaded_at` from `debezium_cloudevents_to_changelog`
+  union all
   select `kind`, 'debezium_mongodb' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `debezium_mongodb_to_changelog`
   union all

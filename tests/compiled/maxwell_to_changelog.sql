@@ -12,7 +12,7 @@ decoded as (
         `primary_key_columns` array<string>,
         `def` struct<
           `columns` array<struct<`name`:string,`type`:string>>>,
-        `_seal` string, `_corrupt_record` string>',
+        `encrypted` string, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '4')) as document
   from `maxwell_messages`
@@ -28,7 +28,8 @@ parsed as (
 classified as (
   select *,
     coalesce(
-      case when raw is null then 'control tombstone' end,
+      case when raw is null then 'control tombstone'
+      when m.`encrypted` is not null then 'dead_letter encrypted' end,
       case m.`type`
         when 'insert' then 'row insert' when 'update' then 'row update' when 'delete' then 'row delete'
         when 'bootstrap-start' then 'control other' when 'bootstrap-insert' then 'row snapshot'
@@ -53,6 +54,7 @@ checked as (
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
+      when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
       when verdict in ('row insert', 'row snapshot') and array_contains(misfits, 'data') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'data') or array_contains(misfits, 'old')) then 'row-not-an-object'
@@ -128,5 +130,8 @@ select
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
-  found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
+  case reason
+    when 'encrypted' then concat('encrypted: ', coalesce(concat('"', m.`encrypted`, '"'), 'missing'))
+    else found_in_message(reason, 'type', m.`type`, m.`sql`) end as detail,
+  if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

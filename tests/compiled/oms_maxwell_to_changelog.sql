@@ -8,7 +8,7 @@ with
 decoded as (
   select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`type` string, `database` string, `table` string, `xid` string, `sql` string, `ts` string, `uuid` string, `position` string,
-        `data` map<string,string>, `old` map<string,string>, `primary_key_columns` array<string>, `_seal` string,
+        `data` map<string,string>, `old` map<string,string>, `primary_key_columns` array<string>, `encrypted` string, `_seal` string,
         `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '2')) as document
@@ -26,6 +26,7 @@ classified as (
   select *,
     case
       when raw is null then 'control tombstone'
+      when m.`encrypted` is not null then 'dead_letter encrypted'
       when m.`type` = 'insert' and m.`ts` = '1600000000' then 'row snapshot'
       when m.`type` = 'insert' then 'row insert'
       when m.`type` = 'update' then 'row update'
@@ -58,6 +59,7 @@ checked as (
     case
       when parse_error is not null then parse_error
       when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
+      when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
       when verdict in ('row snapshot', 'row insert') and array_contains(misfits, 'data') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'data') or array_contains(misfits, 'old')) then 'row-not-an-object'
@@ -117,5 +119,8 @@ select
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
-  found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
+  case reason
+    when 'encrypted' then concat('encrypted: ', coalesce(concat('"', m.`encrypted`, '"'), 'missing'))
+    else found_in_message(reason, 'type', m.`type`, m.`sql`) end as detail,
+  if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed
