@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
+from tempfile import NamedTemporaryFile
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -51,6 +53,8 @@ SETTINGS = {
 }
 
 SECONDS_TO_END = 10.0
+# Where pyspark finds words for the launcher of its JVM.
+SUBMIT = "PYSPARK_SUBMIT_ARGS"
 CORES = str(os.cpu_count() or 2)
 
 # Settings for Spark on this machine only.
@@ -182,5 +186,37 @@ def _launch(conf: SparkConf, log: Path) -> None:
             # It was killed, or has crashed.
             gateway = SparkContext._gateway = SparkContext._jvm = None
         if not gateway:
-            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+            with _submitted(conf):
+                gateway = launch_gateway(None, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
             SparkContext._ensure_initialized(gateway=gateway)
+
+
+@contextmanager
+def _submitted(conf: SparkConf) -> Iterator[None]:
+    """In the block, a JVM that pyspark launches reads these settings from a file that only this user can read. What a
+    JVM is given on its command line, all users of the machine can read.
+    """
+    given = os.environ.get(SUBMIT)
+    with NamedTemporaryFile("w", prefix="runner-", suffix=".properties", encoding="ascii") as file:
+        file.writelines(f"{_escaped(key)}={_escaped(value)}\n" for key, value in conf.getAll())
+        file.flush()
+        file_words = f"--properties-file {shlex.quote(file.name)} --load-spark-defaults"
+        os.environ[SUBMIT] = f"{file_words} {given or 'pyspark-shell'}"
+        try:
+            yield
+        finally:
+            if given is None:
+                del os.environ[SUBMIT]
+            else:
+                os.environ[SUBMIT] = given
+
+
+def _escaped(text: str) -> str:
+    """
+    A text as a file of Java's properties has it, whatever it holds.
+
+    >>> _escaped("a=é")
+    '\\\\u0061\\\\u003d\\\\u00e9'
+    """
+    units = text.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
