@@ -92,6 +92,13 @@ class Tables:
     def _position(self, name: str) -> Position:
         return Position(self.storage.identity(name), self.checkpoint(name).newest_commit)
 
+    def has_batch(self, name: str, batch: int) -> bool:
+        """Whether a changelog has rows of a batch."""
+        if not self.storage.has_changelog(name):
+            return False
+        self.storage.changelog_view(name)
+        return bool(self.spark.rows(self.macro("first_of_batch", name, batch))[1])
+
     def is_gone(self, name: str) -> bool:
         """Whether a changelog is no longer there, though batches have landed in it."""
         return self.checkpoint(name).newest_commit >= 0 and not self.storage.has_changelog(name)

@@ -12,7 +12,7 @@ from typing import Any
 from runner.compile.compiled import Compiled
 from runner.counts import counted, enumeration
 from runner.engine.checkpoint import Fingerprint
-from runner.engine.errors import QueryFailed, query_errors, telling
+from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
 from runner.engine.kafka import topics_now
 from runner.engine.landed import Landed
 from runner.engine.messages import source_view
@@ -26,7 +26,7 @@ from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
 from runner.run.results import Result
 from runner.run.silences import silences
-from runner.run.source_files import SourceFiles
+from runner.run.source_files import SourceFiles, shown
 
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; it does not say which are lost.
@@ -53,11 +53,34 @@ class Landing:
                 self.tables.checkpoint(source.model).check()
                 return Landed(), notes
             query, lost = self._started(source, ALL_NEW)
-            landed = self._awaited(source, query)
+            landed = self._all_landed(source, query, self.files[source.name].streams()[0])
             for options in self.files[source.name].streams()[1:]:
                 self.read_source(source, options)
-                landed += self._awaited(source, self._stream(source, options, ALL_NEW))
+                landed += self._all_landed(source, self._stream(source, options, ALL_NEW), options)
         return landed, notes + lost
+
+    def _all_landed(self, source: Source, query: Any, options: Mapping[str, str]) -> Landed:
+        """What a stream has landed, and those that go on without the files that it could not read."""
+        landed = Landed()
+        while True:
+            try:
+                with query_errors():
+                    return landed + self._awaited(source, query)
+            except QueryFailed as failure:
+                if not self.set_aside(source, failure):
+                    raise
+                landed += self._landed_by(source, query)
+                if not self.tables.checkpoint(source.model).has_unfinished_batch:
+                    return landed  # it had nothing else to read
+                query = self._stream(source, options, ALL_NEW)
+
+    def set_aside(self, source: Source, failure: QueryFailed) -> bool:
+        """Leaves the file that a stream of a source has failed on to a later run; False if it has failed for another
+        reason.
+        """
+        if source.messages.topics or isinstance(failure, SparkGone) or NO_SPACE in failure.message:
+            return False
+        return self.files[source.name].set_aside(failure.message)
 
     def _stream(self, source: Source, options: Mapping[str, str], trigger: Mapping[str, Any]) -> Any:
         """Starts a stream over the view of a source; returns Spark's query."""
@@ -71,6 +94,9 @@ class Landing:
     def _awaited(self, source: Source, query: Any) -> Landed:
         """What a stream has landed when it has ended."""
         query.awaitTermination()
+        return self._landed_by(source, query)
+
+    def _landed_by(self, source: Source, query: Any) -> Landed:
         progress = query.recentProgress
         self.remember(source, newest_landed(progress))
         return landed_by(progress)
@@ -80,9 +106,28 @@ class Landing:
         has, or no files.
         """
         silent = silences(self.compiled.nodes[source.model].promises, landed)
-        notes = (*notes, *self._unmatched(source, landed), *self._after(source), *(str(one) for one in silent))
+        aside = self._aside(source)
+        notes = (*notes, *aside, *self._unmatched(source, landed), *self._after(source), *(str(one) for one in silent))
         status = "warn" if notes or landed.reasons else "success"
-        return Result(source.model, "model", status, notes=notes, rows=landed.numbers, reasons=landed.reasons)
+        return Result(
+            source.model,
+            "model",
+            status,
+            notes=notes,
+            rows=landed.numbers,
+            reasons=landed.reasons,
+            is_incomplete=bool(aside),
+        )
+
+    def _aside(self, source: Source) -> tuple[str, ...]:
+        """A note on the files that could not be read."""
+        aside = self.files[source.name].aside
+        if not aside:
+            return ()
+        what = f"{counted(len(aside), 'file')} cannot be read: {enumeration([shown(path) for path in aside])}"
+        why = shown(next(iter(aside.values())))
+        how = "the other files have landed; put the whole file there, or move it away, and run again"
+        return (f"{what} ({why}): {how}",)
 
     def _unmatched(self, source: Source, landed: Landed) -> tuple[str, ...]:
         """A note if a source has no files and never had any."""
@@ -145,8 +190,17 @@ class Landing:
             with self.explained(source):
                 self._finish_batch(source, options)
         else:
+            self._leave_to_later(model, files)
             self.spark.measures.expect(model, *files.to_read)
         return self._stream(source, options, trigger), lost
+
+    def _leave_to_later(self, model: str, files: SourceFiles) -> None:
+        """Takes files that are gone out of a batch that was begun and has not landed: Spark would count them as read,
+        also when they are there again.
+        """
+        gone = files.gone()
+        if gone and not self.tables.has_batch(model, files.checkpoint.newest_plan):
+            files.checkpoint.leave_out(gone)
 
     def _refreshed(self, model: str) -> tuple[str, ...]:
         """Removes what has landed, if this run is a full refresh or finishes one; returns a note then."""
