@@ -161,6 +161,11 @@ def nearest_or_all(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, names) or (f"known: {', '.join(names)}" if names else "")
 
 
+def full_refresh(model: str) -> str:
+    """The command that lands or builds a model again."""
+    return f"runner run --full-refresh -s {model}"
+
+
 def from_here(path: Path) -> Path:
     """The path as a person would write it from the current folder."""
     try:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 from datetime import date
 from typing import Any
 
@@ -26,16 +26,21 @@ FILE_STATES = "_files.json"
 @dataclass(frozen=True)
 class Fingerprint:
     """What made the rows that landed. `sha256` is that of the compiled SQL, which changes with the spec, its type
-    tables and the macros; `reach` says where reading of the source ends.
+    tables and the macros; `reach` says where reading of the source ends, `parts` what else the source says of its rows.
     """
 
     format: str
     sha256: str
     reach: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, format_name: str, sql: str, reach: str = "") -> Fingerprint:
-        return cls(format_name, hashlib.sha256(sql.encode()).hexdigest(), reach)
+    def of(cls, format_name: str, sql: str, reach: str = "", parts: Mapping[str, str] = {}) -> Fingerprint:
+        return cls(format_name, hashlib.sha256(sql.encode()).hexdigest(), reach, parts)
+
+    def changed_parts(self, other: Fingerprint) -> list[str]:
+        """The parts of the source that are others in another one."""
+        return [part for part in sorted({*self.parts, *other.parts}) if self.parts.get(part) != other.parts.get(part)]
 
 
 @dataclass(frozen=True)

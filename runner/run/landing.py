@@ -22,12 +22,16 @@ from runner.engine.session import Spark
 from runner.engine.streams import LIMITS, newest_landed
 from runner.engine.streams import landed as landed_by
 from runner.engine.tables import Tables
+from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
 from runner.run.results import Result
 from runner.run.silences import silences
 from runner.run.source_files import SourceFiles, shown
 
+# What a source says of its rows beside its format. Of another generation no row needs to land again.
+GENERATION = "generation"
+SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry")
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; it does not say which are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
@@ -145,11 +149,11 @@ class Landing:
             )
         return files
 
-    def _changed(self, files: SourceFiles) -> tuple[str, ...]:
+    def _changed(self, model: str, files: SourceFiles) -> tuple[str, ...]:
         """A note if files have changed since they were read."""
         if not (changed := files.changed()):
             return ()
-        how = "new messages belong in new files, and --full-refresh reads everything again"
+        how = f"new messages belong in new files, and {full_refresh(model)} reads everything again"
         what = f"{counted(len(changed), 'file')} changed since read, and the change has not landed"
         return (f"{what}: {enumeration(changed)}; {how}",)
 
@@ -176,7 +180,9 @@ class Landing:
         """Checks what a source is read from and where it lands; returns notes."""
         files, notes = self._found(source), self._refreshed(source.model)
         check_moment(source.model, self.tables)
-        return notes + self._notes(source, self.compiled.nodes[source.model].meaning) + self._changed(files)
+        return (
+            notes + self._notes(source, self.compiled.nodes[source.model].meaning) + self._changed(source.model, files)
+        )
 
     def _started(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
         """Starts the stream of a source that is ready; returns Spark's query, and notes on messages that are lost."""
@@ -266,7 +272,7 @@ class Landing:
         if lost and topics.options["failOnDataLoss"] == "true":
             raise QueryFailed(
                 f"messages that were not read yet are gone from Kafka: {enumeration(lost)}; "
-                "--full-refresh lands what is still there, or allow_loss: true goes on without them"
+                f"{full_refresh(source.model)} lands what is still there, or allow_loss: true goes on without them"
             )
         checkpoint.write_topic_ids({**known, **now.ids})
         self.spark.measures.expect(source.model, rows=now.left(wanted))
@@ -275,17 +281,28 @@ class Landing:
     def _notes(self, source: Source, meaning: str) -> tuple[str, ...]:
         """Notes for the user before a source is landed; raises QueryFailed if the end of the source has changed."""
         checkpoint, name = self.tables.checkpoint(source.model), source.format.name
-        now, then = Fingerprint.of(name, meaning, source.messages.reach), checkpoint.fingerprint()
+        parts_now = {part: json.dumps(source.written[part]) for part in SOURCE_PARTS if part in source.written}
+        now, then = Fingerprint.of(name, meaning, source.messages.reach, parts_now), checkpoint.fingerprint()
         if then is None or not checkpoint.is_there:
             checkpoint.write_fingerprint(now)
         elif then.reach != now.reach:
             raise QueryFailed(
                 f'the end of "{source.name}" has changed since messages landed, '
-                "and messages that were skipped then would be missing: --full-refresh reads everything again"
+                f"and messages that were skipped then would be missing: {full_refresh(source.model)} reads everything "
+                "again"
             )
+        elif then.sha256 != now.sha256:
+            parts = [part for part in then.changed_parts(now) if part != GENERATION]
+            what = (
+                f"source {source.name}: {enumeration(parts)} changed"
+                if parts
+                else f'the compiled SQL of the format "{name}" has changed'
+            )
+            return (f"{what} since rows landed: {full_refresh(source.model)} lands all rows again",)
         elif then != now:
-            changed = f'the compiled SQL of the format "{name}" has changed since rows landed'
-            return (f"{changed}: --full-refresh lands all rows again",)
+            checkpoint.write_fingerprint(now)
+            if GENERATION in then.changed_parts(now):
+                return (f"source {source.name}: {GENERATION} changed: what lands from now on is of another load",)
         return ()
 
 
