@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from runner.contract import SQL_SETTINGS
 from runner.engine.archive import reading
-from runner.engine.errors import QueryFailed, query_errors
+from runner.engine.errors import QueryFailed, SparkGone, query_errors, spark_gone
 from runner.errors import RunnerError, from_here
 from runner.project.inputs import Target
 
@@ -79,9 +79,29 @@ LOCAL_SETTINGS = {
 FOR_LITTLE = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
+# What sessions of a JVM that somebody else has started need too, to land all messages and to count them.
+NEEDED = {
+    name: SETTINGS[name]
+    for name in ("spark.sql.streaming.unsupportedOperationCheck", "spark.sql.streaming.numRecentProgressUpdates")
+}
+
+
 def running() -> SparkSession | None:
-    """The session of Spark that this process has, whoever opened it; None if there is none."""
-    return SparkSession.active() if SparkContext._active_spark_context else None
+    """The session of Spark that this process has, whoever opened it; None if there is none. Raises RunnerError
+    `spark-gone` if its JVM has ended, and forgets it, so that another can be started.
+    """
+    if not SparkContext._active_spark_context:
+        return None
+    gateway = SparkContext._gateway
+    with spark_gone():
+        try:
+            if gateway and gateway.proc and gateway.proc.poll() is not None:
+                raise SparkGone
+            return SparkSession.active()
+        except (SparkGone, Py4JError, ConnectionError):
+            SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+            SparkSession._instantiatedSession = SparkSession._activeSession = None
+            raise
 
 
 def has_jvm() -> bool:
