@@ -17,3 +17,6 @@ to_json(named_struct(
   'expected', named_struct({% for part, (where, _) in parts.items() %}{{ text(part) }}, count_if({{ where }}){{ ', ' if not loop.last }}{% endfor %}),
   'found', named_struct({% for part, (where, has) in parts.items() %}{{ text(part) }}, count_if({{ where }} and {{ has }}){{ ', ' if not loop.last }}{% endfor %})))
 {%- endmacro -%}
+
+{#- A row of a changelog that a batch has landed. -#}
+{%- macro first_of_batch(changelog, batch) -%} select batch from {{ name(changelog) }} where batch = {{ batch }} limit 1 {%- endmacro -%}

@@ -2,7 +2,10 @@
     scan: the number of a row in its block and what is known of the file are there and nowhere else. -#}
 
 {%- macro files_scanned(messages) -%} value string {%- endmacro -%}
-{%- macro files_raw(messages) -%} value {%- endmacro -%}
+{#- Lines end with LF, or with CR and LF. Byte by byte: what is no UTF-8 stays as it is. -#}
+{%- macro files_raw(messages) -%}
+if(endswith(value, '\r'), cast(substring(cast(value as binary), 1, octet_length(value) - 1) as string), value)
+{%- endmacro -%}
 {#- A blank line in a file is no message. -#}
 {%- macro files_is_message(messages) -%} (value >= '!' or value rlike '[^ \\t\\r\\n]') {%- endmacro -%}
 {%- macro files_origin(messages) -%}

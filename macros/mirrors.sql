@@ -464,7 +464,7 @@ aggregate(filter({{ effects }}, e -> array_contains({{ nths }}, e.nth) and not e
 {%- macro where_ends(mirror) -%}
 {%- if mirror.where %}
 )
-where {{ mirror.where }}
+where {{ bracketed(mirror.where) }}
 {%- endif %}
 {%- endmacro -%}
 
@@ -692,7 +692,7 @@ from (
 {%- endmacro -%}
 
 {#- Whether the mirror is to have a row. -#}
-{%- macro is_kept(mirror) -%} coalesce({{ mirror.where or 'true' }}, false) {%- endmacro -%}
+{%- macro is_kept(mirror) -%} coalesce({{ bracketed(mirror.where) if mirror.where else 'true' }}, false) {%- endmacro -%}
 
 {%- macro key_columns_of(mirror, row) -%}
 {% for column in mirror.key %}{{ row }}.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}

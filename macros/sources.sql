@@ -8,9 +8,9 @@
 {%- macro age_of(rows, loaded_at, condition) -%}
 select newest, unix_seconds(current_timestamp()) - unix_seconds(newest) as age
 from (
-  select cast(max({{ loaded_at }}) as timestamp) as newest from {{ rows }}
+  select cast(max({{ bracketed(loaded_at) }}) as timestamp) as newest from {{ rows }}
   {%- if condition %}
-  where {{ condition }}
+  where {{ bracketed(condition) }}
   {%- endif %}
 )
 {%- endmacro -%}

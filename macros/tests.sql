@@ -11,7 +11,14 @@ from {{ model }}
 {%- endmacro -%}
 
 {#- The rows of a model that a test looks at. -#}
-{%- macro rows_where(model, condition) -%} (select * from {{ model }} where {{ condition }}) {%- endmacro -%}
+{%- macro rows_where(model, condition) -%} (select * from {{ model }} where {{ bracketed(condition) }}) {%- endmacro -%}
+
+{#- SQL that a user has written as a part of a query: its comments end with its lines, its operators in its brackets. -#}
+{%- macro bracketed(sql) -%}
+(
+  {{ sql }}
+)
+{%- endmacro -%}
 
 {%- macro first_rows(sql, limit) -%}
 select * from (
@@ -21,9 +28,10 @@ select * from (
 
 {#- What a test makes of the rows that fail, in one row. -#}
 {%- macro judged_failures(sql, config) -%}
-select failures, coalesce(failures {{ config.warn_if }}, false) as warns, coalesce(failures {{ config.error_if }}, false) as fails
+{%- set warns, fails = bracketed('failures ' ~ config.warn_if), bracketed('failures ' ~ config.error_if) -%}
+select failures, coalesce({{ warns }}, false) as warns, coalesce({{ fails }}, false) as fails
 from (
-  select {{ config.fail_calc }} as failures from (
+  select {{ bracketed(config.fail_calc) }} as failures from (
     {{ sql | indent(4) }}
   )
 )
@@ -39,21 +47,21 @@ from (
 {%- macro named_as(column) -%}{% if column.endswith("']") %} as {{ name(column) }}{% endif %}{%- endmacro -%}
 
 {%- macro test_row_count(model, at_least=0, at_most=none) -%}
-select count(*) as rows from {{ model }} having count(*) < {{ at_least }}{% if at_most is not none %} or count(*) > {{ at_most }}{% endif %}
+select count(*) as rows from {{ model }} having count(*) < {{ bracketed(at_least) }}{% if at_most is not none %} or count(*) > {{ bracketed(at_most) }}{% endif %}
 {%- endmacro -%}
 
 {%- macro passes_row_count(at_least=0, at_most=none) -%}
-count(*) >= {{ at_least }}{% if at_most is not none %} and count(*) <= {{ at_most }}{% endif %}
+count(*) >= {{ bracketed(at_least) }}{% if at_most is not none %} and count(*) <= {{ bracketed(at_most) }}{% endif %}
 {%- endmacro -%}
 
 {#- Whether the newest row is too old: `within` is an interval such as `1 day`. -#}
 {%- macro test_fresh(model, column, within) -%}
 select max({{ column_path(column) }}) as newest from {{ model }}
-having coalesce(max({{ column_path(column) }}) < current_timestamp() - interval {{ within }}, true)
+having coalesce(max({{ column_path(column) }}) < current_timestamp() - {{ bracketed('interval ' ~ within) }}, true)
 {%- endmacro -%}
 
 {%- macro passes_fresh(column, within) -%}
-coalesce(max({{ column_path(column) }}) >= current_timestamp() - interval {{ within }}, false)
+coalesce(max({{ column_path(column) }}) >= current_timestamp() - {{ bracketed('interval ' ~ within) }}, false)
 {%- endmacro -%}
 
 {%- macro test_not_null(model, column) -%}
@@ -79,7 +87,7 @@ count_if({{ not_accepted(column_path(column), values, quote) }}) = 0
 {%- endmacro -%}
 
 {%- macro not_accepted(value, values, quote) -%}
-{{ value }} is not null and {% if quote == 'false' %}{{ value }} not in ({{ values | join(', ') }})
+{{ value }} is not null and {% if quote == 'false' %}{{ value }} not in ({% for one in values %}{{ bracketed(one) }}{{ ', ' if not loop.last }}{% endfor %})
 {%- else %}cast({{ value }} as string) not in ({{ values | map('sql_text') | join(', ') }}){% endif %}
 {%- endmacro -%}
 
@@ -92,10 +100,10 @@ group by {{ value }}
 {%- endmacro -%}
 
 {%- macro test_expression_is_true(model, expression) -%}
-select * from {{ model }} where not coalesce({{ expression }}, false)
+select * from {{ model }} where not coalesce({{ bracketed(expression) }}, false)
 {%- endmacro -%}
 
-{%- macro passes_expression_is_true(expression) -%} count_if(not coalesce({{ expression }}, false)) = 0 {%- endmacro -%}
+{%- macro passes_expression_is_true(expression) -%} count_if(not coalesce({{ bracketed(expression) }}, false)) = 0 {%- endmacro -%}
 
 {#- The values that do not fit the types of their columns: those of a mirror's rows, which are null there, and those of keys, whose changes are not there. -#}
 {%- macro test_fits(model, mirror) -%}

@@ -1,11 +1,14 @@
-"""Numbers as people read them."""
+"""Numbers, lists and long values as people read them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 # Of a long list, this many items are shown.
 SHOWN = 5
+# Of a word of more characters, this many are shown.
+MOST_OF_WORD = 300
 
 
 def grouped(count: int) -> str:
@@ -31,3 +34,12 @@ def enumeration(texts: Sequence[str]) -> str:
     """
     more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
     return ", ".join(texts[:SHOWN]) + more
+
+
+def brief(text: str, most: int = MOST_OF_WORD) -> str:
+    """A text without the rest of words that are too long to read, such as a number of thousands of digits.
+
+    >>> brief(f'n: "{"9" * 5000}" is no number') == f'n: "{"9" * 299}… is no number'
+    True
+    """
+    return re.sub(rf"(\S{{{most}}})\S+", r"\1…", text)

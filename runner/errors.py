@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.counts import brief
+
 BUG = "this is a bug in the runner: please report it with the lines above"
 # Characters of a message.
 LONGEST = 4000
@@ -34,7 +36,7 @@ class RunnerError(Exception):
 
     def __init__(self, code: str, message: str, where: Where | None = None, hint: str = "") -> None:
         super().__init__(message)
-        self.code, self.message, self.where, self.hint = code, _shortened(message), where, hint
+        self.code, self.message, self.where, self.hint = code, _shortened(message), where, brief(hint)
 
     def at(self, where: Where | None) -> RunnerError:
         """The same mistake, of this place if it has none of its own."""
@@ -161,6 +163,11 @@ def nearest_or_all(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, names) or (f"known: {', '.join(names)}" if names else "")
 
 
+def full_refresh(model: str) -> str:
+    """The command that lands or builds a model again."""
+    return f"runner run --full-refresh -s {model}"
+
+
 def from_here(path: Path) -> Path:
     """The path as a person would write it from the current folder."""
     try:
@@ -191,13 +198,14 @@ def excerpt(where: Where, text: str, fragment: str = "") -> str:
 
 def _shortened(text: str) -> str:
     """A message that quotes a whole file is no message."""
+    text = brief(text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _said(severity: str, what: RunnerError | RunnerWarning) -> str:
-    head = f"{severity}[{what.code}]: {what.message}"
+    head = f"{severity}[{what.code}]: {brief(what.message)}"
     place = f"\n  --> {what.where}" if what.where else ""
-    hint = f"\n  hint: {what.hint}" if what.hint else ""
+    hint = f"\n  hint: {brief(what.hint)}" if what.hint else ""
     return head + place + hint
 
 

@@ -10,11 +10,15 @@ from typing import Any
 
 import orjson
 
+from runner.counts import brief
+
 # A column is not made narrower than its name, and of a value no part that is shorter than this is broken.
 WHOLE = 30
 # A row that would be longer than this in a table is easier to read as a block, and there a value is cut after it.
 MOST_LINES = 12
 BETWEEN = " | "
+# Of a word, or of a member of a map or a list, this many characters are shown, however wide the screen is.
+MOST_OF_PART = 1000
 # A word, with the blanks before it.
 WORD = re.compile(r"\s*\S+|\s+$")
 
@@ -87,18 +91,19 @@ def pieces(value: Any) -> list[str]:
         case None:
             return [""]
         case str():
-            return WORD.findall(visible(value)) or [""]
+            return WORD.findall(brief(visible(value), MOST_OF_PART)) or [""]
         case dict() if value:
             members = [f"{json_text(str(key))}:{json_text(member)}" for key, member in value.items()]
             return _listed("{", members, "}")
         case list() if value:
             return _listed("[", [json_text(member) for member in value], "]")
-    return [json_text(value)]
+    return [brief(json_text(value), MOST_OF_PART)]
 
 
 def _listed(first: str, members: Sequence[str], last: str) -> list[str]:
     ends = [*("," for _ in members[1:]), last]
-    return [f"{'' if number else first}{text}{ends[number]}" for number, text in enumerate(members)]
+    texts = (brief(member, MOST_OF_PART) for member in members)
+    return [f"{'' if number else first}{text}{ends[number]}" for number, text in enumerate(texts)]
 
 
 def _wrapped(parts: Sequence[str], width: int) -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TextIO
 
-from runner.counts import counted, grouped
+from runner.counts import brief, counted, grouped
 from runner.errors import BUG, RunnerError, RunnerWarning
 from runner.grid import grid, json_text
 from runner.live import Live, Measured, Work
@@ -145,7 +145,7 @@ class Report:
         word = WORDS[result.status]
         took = f"[{_counted(result.rows, self._reasons(result.reasons))}{result.seconds:.1f}s]"
         text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.label} {took}"
-        said = [*result.message.splitlines(), *(line for note in result.notes for line in note.splitlines())]
+        said = [line for text in (result.message, *result.notes) for line in brief(text).splitlines()]
         if node.is_test and node.where and result.message:
             said.append(f"written at {node.where}")
         lines = [text, *(f"      {line}" for line in said)]
@@ -154,8 +154,8 @@ class Report:
             "name": node.name,
             "status": result.status,
             "seconds": round(result.seconds, 3),
-            "message": result.message,
-            "notes": list(result.notes),
+            "message": brief(result.message),
+            "notes": list(map(brief, result.notes)),
             "rows": dict(result.rows),
             "reasons": dict(result.reasons),
         }
@@ -287,7 +287,13 @@ def _kind(node: Node) -> str:
 
 def _event_of(name: str, said: RunnerError | RunnerWarning) -> dict[str, Any]:
     where = str(said.where) if said.where else None
-    return {"event": name, "code": said.code, "message": said.message, "where": where, "hint": said.hint or None}
+    return {
+        "event": name,
+        "code": said.code,
+        "message": brief(said.message),
+        "where": where,
+        "hint": brief(said.hint) or None,
+    }
 
 
 def _counted(rows: Mapping[str, int], reasons: str = "") -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from runner.commands import installed
+from runner.commands.debug import _spaces
+from runner.project.inputs import Target
 from tests.conftest import Ran
 
 MESSAGES = '{"type":"INSERT"}\n'
@@ -64,7 +67,7 @@ def test_what_is_wrong_is_said_with_what_to_do_and_keeps_nothing_else_from_being
     )
     ran = debug()
     found = told(ran)
-    assert ran.code == 1 and ran.out.endswith("6 of 15 checks wrong\n"), ran.out
+    assert ran.code == 1 and ran.out.endswith("6 of 17 checks wrong\n"), ran.out
     wrong = {what: (text, to_do) for what, (state, text, to_do) in found.items() if state == "WRONG"}
     assert set(wrong) == {
         "package pyspark",
@@ -133,3 +136,24 @@ def test_where_there_is_no_project_the_rest_is_looked_at(
     assert found["project"][0] == "WRONG" and found["project"][2] == "start one with: runner init NAME"
     assert found["Spark"] == ("WRONG", "Spark did not start: out of luck", "try again")
     assert found["Python"][0] == found["Java"][0] == "ok"
+
+
+@pytest.mark.parametrize(("free", "state"), [(99_999_999, "WRONG"), (100_000_000, "ok")])
+def test_the_space_on_the_disks_that_a_run_writes_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, state: str
+) -> None:
+    """Of folders that are not there, that of the disk on which they will be."""
+    disks = {tmp_path: free, Path("/"): 5_000_000_000}
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: Mock(free=disks[folder]))
+    local, lake = tmp_path / "local", tmp_path / "new/lake"
+    found = list(_spaces(Target("t", str(lake), spark={"spark.local.dir": f"/,{local}"})))
+    assert [(one.what, one.state, one.found) for one in found] == [
+        ("space for tables", state, f"{free // 1_000_000} MB free for {lake}"),
+        ("space for Spark", "ok", "5 000 MB free for /"),
+        ("space for Spark 2", state, f"{free // 1_000_000} MB free for {local}"),
+    ]
+    to_do = "make space there, or choose another folder: "
+    assert [one.to_do for one in found if one.state == "WRONG"] == (
+        [f"{to_do}path", f"{to_do}spark.local.dir"] if state == "WRONG" else []
+    )
+    assert not list(_spaces(Target("t", "s3a://lake/a", remote="sc://a")))

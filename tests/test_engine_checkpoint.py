@@ -7,13 +7,19 @@ import re
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from runner.commands.arguments import ProjectArguments
+from runner.commands.workspace import Workspace
+from runner.compile.library import Library
+from runner.compile.nodes import compile_nodes
 from runner.engine.checkpoint import Checkpoint, Fingerprint
 from runner.engine.files import LocalFiles
 from runner.engine.offsets import TopicsNow
 from runner.files import Damaged
+from runner.run.landing import Landing
 
 
 def log(folder: Path, name: str, *entries: tuple[str, int]) -> None:
@@ -143,3 +149,53 @@ def test_offsets_of_topics_need_no_log_of_files(tmp_path: Path) -> None:
     (tmp_path / "sources/0/0").write_text('v1\n{"logOffset":{"0":5}}')
     (tmp_path / "offsets/7").write_text('v1\n{"batchWatermarkMs":0}\n{"logOffset":{"0":9}}')
     Checkpoint(LocalFiles(), str(tmp_path)).check()
+
+
+# --- what a run says of a source that has changed
+
+SHOP = "{name: shop, format: own, files: in/*%s}"
+OWN = "about: Ours\nextends: canal\n"
+AGAIN = "since rows landed: runner run --full-refresh -s shop_to_changelog lands all rows again"
+NEW_LOAD = "source shop: generation changed: what lands from now on is of another load"
+
+
+@pytest.mark.parametrize(
+    ("source", "spec", "notes"),
+    [
+        pytest.param("", OWN, ([], []), id="nothing"),
+        pytest.param(", description: ours", OWN, ([], []), id="the description"),
+        pytest.param(", generation: 1", OWN, ([NEW_LOAD], []), id="the generation"),
+        pytest.param(", zone: Asia/Tokyo", OWN, 2 * ([f"source shop: zone changed {AGAIN}"],), id="the zone"),
+        pytest.param(
+            ", zone: Asia/Tokyo, generation: 2, tables: [{name: t, key: [a]}]",
+            OWN,
+            2 * ([f"source shop: tables, zone changed {AGAIN}"],),
+            id="all",
+        ),
+        pytest.param(
+            "",
+            f"{OWN}meta: {{gtid: es}}\n",
+            2 * ([f'the compiled SQL of the format "own" has changed {AGAIN}'],),
+            id="the format",
+        ),
+    ],
+)
+def test_what_has_changed_of_a_source(project, source: str, spec: str, notes: tuple[list[str], list[str]]) -> None:
+    """Said by the first run after the change, and by the second, if what has landed is to land again."""
+    folder = project({"project.yml": f"sources: [{SHOP % ''}]", "formats/own.yml": OWN})
+    assert said_of_shop(folder) == []
+    project({"project.yml": f"sources: [{SHOP % source}]", "formats/own.yml": spec})
+    assert (said_of_shop(folder), said_of_shop(folder)) == notes
+
+
+def said_of_shop(folder: Path) -> list[str]:
+    """The notes on how the source `shop` has changed, when it has landed before."""
+    workspace = Workspace(ProjectArguments())
+    node = workspace.graph.nodes["shop_to_changelog"]
+    library = Library(workspace.templates.renderer)
+    compiled = compile_nodes([node], workspace.templates, workspace.formats, library)
+    checkpoint = Checkpoint(LocalFiles(), str(folder / "checkpoint"))
+    checkpoint.files.write(f"{checkpoint.folder}/metadata", "{}")
+    landing = Landing(compiled, Mock(), Mock(checkpoint=lambda _: checkpoint), Mock(), "run")
+    assert node.model and node.model.source
+    return list(landing._notes(node.model.source, compiled.nodes[node.name].meaning))

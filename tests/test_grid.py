@@ -77,3 +77,11 @@ def test_what_would_move_the_cursor_is_shown_as_a_code() -> None:
 def test_a_very_long_value_ends_with_how_much_is_missing() -> None:
     lines = list(grid(["a"], [{"a": "word " * 1000}], 60))
     assert lines[0].startswith("-- row 1 ") and len(lines) == 13 and lines[-1].endswith("more lines")
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, int("9" * 4000), ["9" * 5000], {"a": "9" * 5000}], ids=["text", "number", "list", "map"]
+)
+def test_a_number_of_thousands_of_digits_is_not_shown_whole_on_any_screen(value: Any) -> None:
+    shown = "".join(grid(["a"], [{"a": value}], 10_000))
+    assert 900 < shown.count("9") <= 1000 and "…" in shown

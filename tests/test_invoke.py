@@ -17,6 +17,7 @@ import pytest
 from runner import invoke
 from runner.errors import RunnerError, RunnerErrors
 from tests.pages import section
+from tests.small_format import SMALL, message
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
@@ -162,3 +163,39 @@ except KeyboardInterrupt:
 def test_a_signal_ends_the_caller_too(project) -> None:
     ran = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=project(FILES), env=with_path(), capture_output=True)
     assert ran.stdout == b"interrupted True\n", ran.stderr
+
+
+# As a job that has opened a session itself, with settings of its own; then its JVM is killed.
+GUEST = """
+import json
+from pyspark.sql import SparkSession
+from runner import invoke
+
+settings = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"}
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+own = builder.config(map=settings).getOrCreate()
+before = own.sql("set").collect()
+landed = invoke(["run", "-s", "a_to_changelog"])
+print(landed.exit_code, [(result.status, dict(result.rows)["row"]) for result in landed.results])
+print(own.sql("set").collect() == before, own.range(3).count())
+own.sparkContext._gateway.proc.kill()
+own.sparkContext._gateway.proc.wait()
+gone = invoke(["run", "-s", "a_to_changelog"])
+print(gone.exit_code, gone.exception.code)
+again = invoke(["show", "--inline", "select key['id'] as id from a_to_changelog", "--output", "json"])
+print(again.exit_code, again.output.split())
+"""
+
+
+@pytest.mark.engines
+def test_a_session_of_the_process_is_enough_to_land_and_one_that_has_died_is_replaced(project) -> None:
+    files = {"formats/small.yml": SMALL, "in/1.jsonl": f"{message(1)}\n{message(2)}\n"}
+    folder = project({"project.yml": "sources: [{name: a, format: small, files: in/*}]", **files})
+    ran = subprocess.run([sys.executable, "-c", GUEST], cwd=folder, env=with_path(), capture_output=True, text=True)
+    assert ran.stdout.splitlines() == [
+        "0 [('success', 2)]",
+        "True 3",
+        "2 spark-gone",
+        """0 ['{"id":"1"}', '{"id":"2"}']""",
+    ], ran.stderr
+    assert "Traceback" not in ran.stderr and "error[spark-gone]: the JVM of Spark has ended" in ran.stderr

@@ -247,8 +247,8 @@ def test_messages_that_are_gone_are_said(broker: Broker, runner: Runner, capsys:
     began = time.monotonic()
     ran = runner("run", "-s", " ".join(models))
     assert ran.code == 1 and time.monotonic() - began < 60
-    assert "aged/0 offsets 5 to 6; --full-refresh" in ran.err and "allow_loss: true" in ran.err
-    assert "remade was deleted and created again, with offsets from 0; --full-refresh" in ran.err
+    assert "aged/0 offsets 5 to 6; runner run --full-refresh" in ran.err and "allow_loss: true" in ran.err
+    assert "remade was deleted and created again, with offsets from 0; runner run --full-refresh" in ran.err
     assert "gone from Kafka before they were read: aged_allowed/0 offsets 5 to 6\n" in ran.err
     assert "gone from Kafka before they were read: remade_allowed was deleted" in ran.err
     assert landed(capsys, "aged") == [f"aged/0/{n}={n}" for n in range(5)]

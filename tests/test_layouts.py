@@ -90,7 +90,7 @@ def test_strategies_and_contracts_of_models(built: Path, runner: Callable[..., R
     (built / "models/taken.sql").write_text(TAKEN.replace("partition_by='code'", "partition_by=['n']"))
     refused = runner("run", "-s", "taken")
     assert refused.code == 1
-    assert "partitions by code; now partitions by n: --full-refresh -s taken builds it again" in refused.err
+    assert "partitions by code; now partitions by n: runner run --full-refresh -s taken builds it again" in refused.err
     assert runner("run", "-s", "taken", "--full-refresh").code == 0
     assert runner("run", "-s", "taken").code == 0
     assert len(rows_of(capsys, taken)) == 3

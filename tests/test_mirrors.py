@@ -108,7 +108,7 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number
     makes a mirror of all messages: one is enough.
     """
     is_increment = storage != "parquet"
-    mirrors = "".join(lives.MIRROR.format(name=name, source="shop") for name in TABLES) + "    where: c <> 'p'\n"
+    mirrors = "".join(lives.MIRROR.format(name=name, source="shop") for name in TABLES) + "    where: c <> 'p' -- no\n"
     mirrors += lives.MIRROR.format(name="logged", source="logged")
     folder = project(
         {

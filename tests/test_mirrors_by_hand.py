@@ -60,7 +60,10 @@ def test_what_runs_take_in(tmp_path: Path) -> None:
     mirrors = (project / "models/mirrors.yml").read_text()
     project.write({"models/mirrors.yml": mirrors.replace("left_out: [new]", "left_out: []")})
     ran = project.run("run", "-s", "seen")
-    assert ran.code == 1 and "maintain --keep-days has removed old ones: --full-refresh -s seen makes it" in ran.err
+    assert (
+        ran.code == 1
+        and "maintain --keep-days has removed old ones: runner run --full-refresh -s seen makes it" in ran.err
+    )
     assert "the mirror cannot be made again of what is left" in project.ok("test", "-s", "mirrored_seen_history")
     assert project.rows("select id from seen order by id") == [{"id": id_} for id_ in range(1, 6)]
     project.ok("run", "-s", "seen", "--full-refresh")

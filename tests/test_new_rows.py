@@ -287,7 +287,7 @@ def test_a_model_that_is_restored(shop: Shop) -> None:
     shutil.copytree(shop / "then", shop.table("taken"))
     shop.send("a", 1)
     said = shop.fails("-s", "+taken")
-    assert 'it is not known what "taken" has read: --full-refresh -s taken builds it again' in said
+    assert 'it is not known what "taken" has read: runner run --full-refresh -s taken builds it again' in said
     shop.ok("run", "--full-refresh", "-s", "taken")
     assert shop.taken() == {"a": 3}
     # What is recorded of it is damaged.
@@ -309,6 +309,6 @@ def test_a_model_that_is_restored_in_place(shop: Shop, spark: Any) -> None:
     shop.roll_back("taken", spark.session)
     shop.send("a", 1)
     said = shop.fails("-s", "+taken")
-    assert 'it is not known what "taken" has read: --full-refresh -s taken builds it again' in said
+    assert 'it is not known what "taken" has read: runner run --full-refresh -s taken builds it again' in said
     shop.ok("run", "--full-refresh", "-s", "taken")
     assert shop.taken() == {"a": 3}

@@ -80,3 +80,12 @@ def test_the_last_line_counts_warnings() -> None:
     report.done([Result("a", "model", "success"), Result("b", "model", "warn"), Result("c", "model", "error")])
     assert stderr.getvalue().startswith('warning[files-unread]: nothing reads "seeds/"\n  hint: a model\n')
     assert stderr.getvalue().endswith("Done. PASS=1 WARN=2 ERROR=1 SKIP=0 TOTAL=4\n")
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_number_of_thousands_of_digits_is_not_told_whole(capsys: pytest.CaptureFixture[str], log_format: str) -> None:
+    number = "9" * 5000
+    Report(log_format).finished(Node("n", "test", None), Result("n", "test", "fail", number, (f"a: {number}",)), 1, 1)
+    Report(log_format).warn(RunnerWarning("a", number, hint=number))
+    said = capsys.readouterr().err
+    assert said.count("…") == 4 and said.count("9") < 1300

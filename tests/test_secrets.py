@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import stat
+import subprocess
+import sys
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, quote_plus
@@ -238,10 +243,6 @@ def test_a_catalog_that_repeats_the_request(spark, secret_project, runner, flags
 @pytest.mark.spark
 def test_the_log_of_java_is_for_its_owner_and_what_spark_refuses_is_redacted(project, monkeypatch) -> None:
     """A JVM of its own that cannot start: what it says of a setting holds the value."""
-    import os
-    import subprocess
-    import sys
-
     folder = project(
         {"project.yml": "targets: {local: {spark: {spark.driver.memory: \"{{ env_var('MEMORY') }}\"}}}",
          "models/m.sql": "select 1 as a"}
@@ -254,3 +255,54 @@ def test_the_log_of_java_is_for_its_owner_and_what_spark_refuses_is_redacted(pro
     assert ran.returncode == 2 and "error[spark-start]" in ran.stderr and "***" in ran.stderr, ran.stderr
     assert "tr0ut" not in ran.stderr + ran.stdout
     assert stat.S_IMODE(log.stat().st_mode) == 0o600 and "tr0ut" in log.read_text()
+
+
+def command_lines(of: int) -> set[tuple[str, ...]]:
+    """The words of the command lines of a process, its children and their children, as all users can read them."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    family = {of}
+    while more := {child for child, parent in parents.items() if parent in family} - family:
+        family |= more
+    found = set()
+    for process in family:
+        with suppress(OSError):
+            found.add(tuple(Path(f"/proc/{process}/cmdline").read_text().split("\0")))
+    return found
+
+
+@pytest.mark.engines
+@pytest.mark.spark
+def test_no_command_line_of_a_run_has_a_setting_that_java_does_not_start_with(project) -> None:
+    """Looked at for as long as the run takes, with functions in Python: these are processes too."""
+    shown = "-Dshown=b\\c:#="
+    settings = {
+        "spark.hadoop.fs.s3a.secret.key": "{{ env_var('KEY') }}",
+        "spark.ssl.keyPassword": "{{ env_var('KEY') }}",
+        "spark.app.name": SECRET,
+        "spark.driver.memory": "1234m",
+        "spark.driver.extraJavaOptions": shown.replace("\\", "\\\\"),
+    }
+    source = {"name": "app", "format": "drs_mongodb", "files": "in/*"}
+    folder = project(
+        {
+            "project.yml": json.dumps({"sources": [source], "targets": {"local": {"spark": settings}}}),
+            "in/a.jsonl": "{}\n",
+        }
+    )
+    seen = set()
+    environment = {**os.environ, "KEY": "tr0ut-and-gill"}
+    words = [sys.executable, "-m", "runner.cli", "run"]
+    with subprocess.Popen(words, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as ran:
+        while ran.poll() is None:
+            seen |= command_lines(ran.pid)
+            time.sleep(0.02)
+        assert ran.stderr is not None
+        said = ran.stderr.read()
+    assert ran.returncode == 0, said
+    java = [line for line in seen if "org.apache.spark.deploy.SparkSubmit" in line]
+    assert any("-Xmx1234m" in line and shown in line for line in java), java
+    assert any("pyspark.daemon" in line for line in seen), seen
+    assert [word for line in seen for word in line if "tr0ut" in word] == []

@@ -181,12 +181,16 @@ def test_a_run_goes_on_after_one_that_was_killed_while_it_wrote_its_first_plan(l
 
 
 def test_new_files_are_landed_and_old_ones_not_again(changed: Project) -> None:
-    """Rows have the number of the batch that landed them; it is known before the stream starts, but for names that need
-    a batch of their own. Spark by itself leaves out files that are a week older than the newest one that it has seen.
+    """Also lines that end with CR and LF, and one with a CR in it. Rows have the number of the batch that landed them;
+    it is known before the stream starts, but for names that need a batch of their own. Spark by itself leaves out files
+    that are a week older than the newest one that it has seen.
     """
     first = ids(changed, "app")
     changed.write(
-        {"in/2.jsonl.gz": gzip.compress(f"{message(5)}\r\n{message(6)}".encode()), "in/old.jsonl": message(7)}
+        {
+            "in/2.jsonl.gz": gzip.compress(f"{message(5)}\r\n{message(6).replace(' ', chr(13))}".encode()),
+            "in/old.jsonl": message(7),
+        }
     )
     os.utime(changed / "in/old.jsonl", (1_000_000_000, 1_000_000_000))
     changed.ok("run", "-s", "app_to_changelog")

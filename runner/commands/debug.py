@@ -18,8 +18,9 @@ from runner.commands.arguments import DebugArguments
 from runner.commands.installed import packages
 from runner.commands.job import open_spark, spark_log
 from runner.commands.workspace import Workspace, read_project_of
-from runner.counts import counted
+from runner.counts import counted, grouped
 from runner.errors import RunnerError, RunnerErrors, errors_in
+from runner.files import is_uri
 from runner.project.inputs import Source, Target
 from runner.project.nodes import Project
 from runner.report import Report
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 OLDEST_JAVA = 17
 INSTALL_JAVA = f"install Java {OLDEST_JAVA} or later, and put it in PATH or in JAVA_HOME"
 SECONDS_FOR_JAVA = 60
+# With less no run can be expected to end.
+LEAST_SPACE = 100_000_000
+LOCAL_DIR = "spark.local.dir"
 GOOD, WRONG, UNKNOWN = "ok", "WRONG", "-"
 
 
@@ -66,6 +70,7 @@ def _findings(arguments: DebugArguments, report: Report) -> Iterator[Finding]:
     if not (target and target.remote):
         yield _java(arguments.java_home)
     yield from findings
+    yield from _spaces(target) if target else ()
     yield from _with_spark(project, report)
 
 
@@ -115,6 +120,21 @@ def _project(arguments: DebugArguments) -> tuple[Project | None, list[Finding]]:
         named,
         Finding("models", GOOD, f"{counted(models, 'model')} of {counted(len(nodes), 'node')}"),
     ]
+
+
+def _spaces(target: Target) -> Iterator[Finding]:
+    """The space on the disks of this machine that a run writes to."""
+    places = {} if is_uri(target.path) else {"space for tables": target.path}
+    if not target.remote:
+        folders = target.spark.get(LOCAL_DIR, tempfile.gettempdir()).split(",")
+        places |= {f"space for Spark{f' {number}' if number > 1 else ''}": one for number, one in enumerate(folders, 1)}
+    for what, place in places.items():
+        folder = Path(place).absolute()
+        nearest = next(one for one in (folder, *folder.parents) if one.exists())
+        free = shutil.disk_usage(nearest).free
+        found = f"{grouped(free // 1_000_000)} MB free for {place}"
+        to_do = f"make space there, or choose another folder: {'path' if what.endswith('tables') else LOCAL_DIR}"
+        yield Finding(what, *((GOOD, found) if free >= LEAST_SPACE else (WRONG, found, to_do)))
 
 
 def _mistake(what: str, error: RunnerError) -> Finding:

@@ -123,7 +123,7 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
                 report.done(results)
             raise
     report.done(results)
-    return 1 if any(result.has_failed for result in results) else 0
+    return 1 if any(result.has_failed or result.is_incomplete for result in results) else 0
 
 
 def _worked(

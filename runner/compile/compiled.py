@@ -35,8 +35,9 @@ class FormatQuery:
 class CompiledNode:
     """The SQL of a model or data test, and the functions that it calls: `functions` read messages, `sql_functions` are
     all SQL functions that it needs, in the order in which they must be made. `increment` is the SQL of an incremental
-    model once its table exists; `promises` are what the format of a source says of all rows; `pre_hook` and `post_hook`
-    are the statements that run before and after.
+    model once its table exists; `promises` are what the format of a source says of all rows, and `of_first_load` is the
+    SQL of a source for its first load, where that is another; `pre_hook` and `post_hook` are the statements that run
+    before and after.
     """
 
     sql: str
@@ -46,11 +47,12 @@ class CompiledNode:
     promises: tuple[Promise, ...] = ()
     pre_hook: tuple[str, ...] = ()
     post_hook: tuple[str, ...] = ()
+    of_first_load: str = ""
 
     @property
     def meaning(self) -> str:
-        """All text that decides what rows come out."""
-        return _meaning(self.sql, self.sql_functions)
+        """All text that decides what rows come out, whichever load of their tables they are of."""
+        return _meaning(self.of_first_load or self.sql, self.sql_functions)
 
 
 @dataclass(frozen=True)

@@ -81,11 +81,8 @@ class Compiler:
     def model(self, model: Model, node: Node) -> CompiledNode:
         """The SQL of a model; raises `model-empty` for a file without any."""
         match model.query:
-            case Source(format=spec, name=name, zone=zone, tables=tables, generation=generation):
-                query = compile_format(self.templates.call, spec, name, zone, tables, None, generation)
-                return CompiledNode(
-                    query.sql, query.functions, sql_functions=query.sql_functions, promises=query.promises
-                )
+            case Source() as source:
+                return self._source(source)
             case SourcesView(name=name, sources=sources):
                 return CompiledNode(folded(self.templates.call(f"view_{name}", sources)))
             case MirrorQuery(mirror=mirror, shows=shows):
@@ -100,6 +97,17 @@ class Compiler:
                     raise RunnerError("model-empty", f'the model "{node.name}" has no SQL', node.where)
                 increment = self.templates.sql(path, is_incremental=True) if model.is_incremental else None
                 return self._with_hooks(CompiledNode(sql, increment=increment), model, node)
+
+    def _source(self, source: Source) -> CompiledNode:
+        call, spec, name, zone, tables = self.templates.call, source.format, source.name, source.zone, source.tables
+        query = compile_format(call, spec, name, zone, tables, None, source.generation)
+        return CompiledNode(
+            query.sql,
+            query.functions,
+            sql_functions=query.sql_functions,
+            promises=query.promises,
+            of_first_load=compile_format(call, spec, name, zone, tables).sql if source.generation else "",
+        )
 
     def _seed(self, file: SeedFile) -> str:
         """The SQL of a seed; raises `column-unknown` for a type of a column that the file does not have."""

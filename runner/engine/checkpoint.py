@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, astuple, dataclass, field
 from datetime import date
 from typing import Any
 
@@ -25,16 +26,21 @@ FILE_STATES = "_files.json"
 @dataclass(frozen=True)
 class Fingerprint:
     """What made the rows that landed. `sha256` is that of the compiled SQL, which changes with the spec, its type
-    tables and the macros; `reach` says where reading of the source ends.
+    tables and the macros; `reach` says where reading of the source ends, `parts` what else the source says of its rows.
     """
 
     format: str
     sha256: str
     reach: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, format_name: str, sql: str, reach: str = "") -> Fingerprint:
-        return cls(format_name, hashlib.sha256(sql.encode()).hexdigest(), reach)
+    def of(cls, format_name: str, sql: str, reach: str = "", parts: Mapping[str, str] = {}) -> Fingerprint:
+        return cls(format_name, hashlib.sha256(sql.encode()).hexdigest(), reach, parts)
+
+    def changed_parts(self, other: Fingerprint) -> list[str]:
+        """The parts of the source that are others in another one."""
+        return [part for part in sorted({*self.parts, *other.parts}) if self.parts.get(part) != other.parts.get(part)]
 
 
 @dataclass(frozen=True)
@@ -194,12 +200,42 @@ class Checkpoint:
             if not name.startswith(".")
             for entry in self._entries(f"{log}/{name}")
         ]
-        read = {
-            entry["path"].replace("file:///", "file:/", 1): entry["timestamp"]
-            for entry in entries
-            if entry["batchId"] <= newest
-        }
+        read = {_named(entry): entry["timestamp"] for entry in entries if entry["batchId"] <= newest}
         return {path: read[path] for path in sorted(read)}
+
+    def begun_files(self) -> set[str]:
+        """The files of the batch that was started and not committed, as paths of this machine."""
+        newest = self.newest_commit
+        entries = (entry for _, entries in self._begun_logs() for entry in entries)
+        return {_path_of(entry) for entry in entries if entry["batchId"] > newest}
+
+    def leave_out(self, paths: AbstractSet[str]) -> None:
+        """Takes files out of the batch that was started and not committed, so that a later one reads them: nothing of
+        it may have landed. Of a batch without any other files nothing is left.
+        """
+        newest, log = self.newest_commit, f"{self.folder}/sources/0"
+        for name, entries in self._begun_logs():
+            kept = [entry for entry in entries if entry["batchId"] <= newest or _path_of(entry) not in paths]
+            if not any(entry["batchId"] > newest for entry in kept):
+                # The plan first: it must not speak of a log that is gone.
+                self._remove(f"{self.folder}/offsets", f"{self.newest_plan}" if self.has_unfinished_batch else "")
+                self._remove(log, name)
+            elif len(kept) < len(entries):
+                version = self.files.read(f"{log}/{name}").split("\n", 1)[0]
+                self._remove(log, name)
+                self.files.write(f"{log}/{name}", "\n".join([version, *map(json.dumps, kept)]))
+
+    def _begun_logs(self) -> list[tuple[str, list[dict[str, Any]]]]:
+        """The files of the log of files that were written for a batch that is not committed, with what they list."""
+        log, newest = f"{self.folder}/sources/0", self.newest_commit
+        names = [name for name in self.files.names(log) if name.removesuffix(".compact").isdigit()]
+        begun = [name for name in names if int(name.removesuffix(".compact")) > newest]
+        return [(name, self._entries(f"{log}/{name}")) for name in begun]
+
+    def _remove(self, folder: str, name: str) -> None:
+        """Removes a file of Spark's with its checksum, which goes first: without its file it would be damage."""
+        for one in (f".{name}.crc", name) if name else ():
+            self.files.remove(f"{folder}/{one}")
 
     def paths_read(self) -> set[str]:
         """The files that committed batches have read, as paths of this machine."""
@@ -242,3 +278,12 @@ class Checkpoint:
         if len(entries) <= number:
             raise Damaged(path, f"{len(entries) + 1} of {number + 2} lines")
         return entries[number]
+
+
+def _named(entry: Mapping[str, Any]) -> str:
+    """The file of an entry of the log of files, as `origin.file` of rows has it."""
+    return str(entry["path"]).replace("file:///", "file:/", 1)
+
+
+def _path_of(entry: Mapping[str, Any]) -> str:
+    return plain_path(_named(entry))

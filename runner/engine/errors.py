@@ -116,12 +116,12 @@ def spark_gone() -> Iterator[None]:
 PLACE = re.compile(r"line (\d+),? pos (\d+)")
 POSITION = re.compile(r"line (\d+), position (\d+)")
 # Words of Java, Hadoop and Spark for what is wrong with a disk, or with a file -> what to do.
+NO_SPACE = (
+    "no space is left: make some on the disks of the tables and of Spark's temporary files (spark.local.dir), then "
+    "run again"
+)
 DISK_REMEDIES = (
-    (
-        r"No space left on device|Disk quota exceeded|ENOSPC",
-        "no space is left: make some on the disks of the tables and of Spark's temporary files (spark.local.dir), then "
-        "run again",
-    ),
+    (r"No space left on device|Disk quota exceeded|ENOSPC", NO_SPACE),
     (
         r"Permission denied|AccessControlException|AccessDenied|Operation not permitted",
         "there is no permission: let the user of this command (on a cluster, that of Spark) read and write there",

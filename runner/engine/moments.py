@@ -7,9 +7,8 @@ from __future__ import annotations
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.errors import QueryFailed
 from runner.engine.tables import Tables
+from runner.errors import full_refresh
 from runner.storage.storage import Storage
-
-REMEDY = "restore both as they were at one moment, or --full-refresh reads everything again"
 
 
 def check_moment(name: str, tables: Tables) -> None:
@@ -24,7 +23,11 @@ def check_moment(name: str, tables: Tables) -> None:
     elif storage.has_changelog(name):
         wrong = _why_apart(name, storage, checkpoint)
     if wrong:
-        raise QueryFailed(f"{wrong}, so it is not known what was read: {REMEDY}")
+        raise QueryFailed(f"{wrong}, so it is not known what was read: {_remedy(name)}")
+
+
+def _remedy(name: str) -> str:
+    return f"restore both as they were at one moment, or {full_refresh(name)} reads everything again"
 
 
 def _why_apart(name: str, storage: Storage, checkpoint: Checkpoint) -> str | None:

@@ -22,7 +22,7 @@ from runner.engine.errors import QueryFailed, SparkGone, query_errors, spark_gon
 from runner.engine.functions import MessageFunction, NoFunctions, SessionFunctions, SqlFunctions
 from runner.engine.locks import LOOK_AGAIN_SECONDS, Session, start_of
 from runner.engine.measures import Measures
-from runner.engine.start import SETTINGS, running, started
+from runner.engine.start import NEEDED, SETTINGS, running, started
 from runner.engine.values import column_types, nullable, plain, typed
 from runner.project.inputs import Target
 from runner.project.sql_functions import SqlFunction
@@ -135,8 +135,8 @@ class Spark:
         """Completes a session that was just opened."""
         self.library = library
         self.functions = SessionFunctions(self.session, library, bool(self.target.remote), self.target.schemas)
-        # On a server nothing was set when its JVM started.
-        self._set({**(SETTINGS if self.target.remote else {}), **self.target.spark, **SQL_SETTINGS})
+        # On a server nothing was set when its JVM started, in the JVM of another maybe nothing.
+        self._set({**(SETTINGS if self.target.remote else NEEDED), **self.target.spark, **SQL_SETTINGS})
 
     def _set(self, settings: Mapping[str, str]) -> None:
         """Settings of the session; those of the JVM were given at its start."""

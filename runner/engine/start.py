@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
+from tempfile import NamedTemporaryFile
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -17,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from runner.contract import SQL_SETTINGS
 from runner.engine.archive import reading
-from runner.engine.errors import QueryFailed, query_errors
+from runner.engine.errors import QueryFailed, SparkGone, query_errors, spark_gone
 from runner.errors import RunnerError, from_here
 from runner.project.inputs import Target
 
@@ -51,6 +53,8 @@ SETTINGS = {
 }
 
 SECONDS_TO_END = 10.0
+# Where pyspark finds words for the launcher of its JVM.
+SUBMIT = "PYSPARK_SUBMIT_ARGS"
 CORES = str(os.cpu_count() or 2)
 
 # Settings for Spark on this machine only.
@@ -75,9 +79,29 @@ LOCAL_SETTINGS = {
 FOR_LITTLE = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
+# What sessions of a JVM that somebody else has started need too, to land all messages and to count them.
+NEEDED = {
+    name: SETTINGS[name]
+    for name in ("spark.sql.streaming.unsupportedOperationCheck", "spark.sql.streaming.numRecentProgressUpdates")
+}
+
+
 def running() -> SparkSession | None:
-    """The session of Spark that this process has, whoever opened it; None if there is none."""
-    return SparkSession.active() if SparkContext._active_spark_context else None
+    """The session of Spark that this process has, whoever opened it; None if there is none. Raises RunnerError
+    `spark-gone` if its JVM has ended, and forgets it, so that another can be started.
+    """
+    if not SparkContext._active_spark_context:
+        return None
+    gateway = SparkContext._gateway
+    with spark_gone():
+        try:
+            if gateway and gateway.proc and gateway.proc.poll() is not None:
+                raise SparkGone
+            return SparkSession.active()
+        except (SparkGone, Py4JError, ConnectionError):
+            SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+            SparkSession._instantiatedSession = SparkSession._activeSession = None
+            raise
 
 
 def has_jvm() -> bool:
@@ -182,5 +206,37 @@ def _launch(conf: SparkConf, log: Path) -> None:
             # It was killed, or has crashed.
             gateway = SparkContext._gateway = SparkContext._jvm = None
         if not gateway:
-            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+            with _submitted(conf):
+                gateway = launch_gateway(None, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
             SparkContext._ensure_initialized(gateway=gateway)
+
+
+@contextmanager
+def _submitted(conf: SparkConf) -> Iterator[None]:
+    """In the block, a JVM that pyspark launches reads these settings from a file that only this user can read. What a
+    JVM is given on its command line, all users of the machine can read.
+    """
+    given = os.environ.get(SUBMIT)
+    with NamedTemporaryFile("w", prefix="runner-", suffix=".properties", encoding="ascii") as file:
+        file.writelines(f"{_escaped(key)}={_escaped(value)}\n" for key, value in conf.getAll())
+        file.flush()
+        file_words = f"--properties-file {shlex.quote(file.name)} --load-spark-defaults"
+        os.environ[SUBMIT] = f"{file_words} {given or 'pyspark-shell'}"
+        try:
+            yield
+        finally:
+            if given is None:
+                del os.environ[SUBMIT]
+            else:
+                os.environ[SUBMIT] = given
+
+
+def _escaped(text: str) -> str:
+    """
+    A text as a file of Java's properties has it, whatever it holds.
+
+    >>> _escaped("a=é")
+    '\\\\u0061\\\\u003d\\\\u00e9'
+    """
+    units = text.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))

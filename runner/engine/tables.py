@@ -18,6 +18,7 @@ from runner.engine.increment import as_written, checked_key, columns_after, dupl
 from runner.engine.progress import Position, Progress
 from runner.engine.refreshes import Refreshes
 from runner.engine.session import Spark
+from runner.errors import full_refresh
 from runner.project.contracts import Contract
 from runner.project.inputs import Elsewhere, Target
 from runner.render import name as quoted
@@ -92,6 +93,13 @@ class Tables:
     def _position(self, name: str) -> Position:
         return Position(self.storage.identity(name), self.checkpoint(name).newest_commit)
 
+    def has_batch(self, name: str, batch: int) -> bool:
+        """Whether a changelog has rows of a batch."""
+        if not self.storage.has_changelog(name):
+            return False
+        self.storage.changelog_view(name)
+        return bool(self.spark.rows(self.macro("first_of_batch", name, batch))[1])
+
     def is_gone(self, name: str) -> bool:
         """Whether a changelog is no longer there, though batches have landed in it."""
         return self.checkpoint(name).newest_commit >= 0 and not self.storage.has_changelog(name)
@@ -139,7 +147,7 @@ class Tables:
         if self.is_gone(name):
             raise QueryFailed(
                 f'the table "{name}" is gone, or its list of committed files is: restore "{self.target.at(name)}", or '
-                f"read all messages again with runner run -s {name} --full-refresh"
+                f"read all messages again with {full_refresh(name)}"
             )
         if (other := self._lender(name)) and other.storage.has_changelog(name):
             position = other._position(name)

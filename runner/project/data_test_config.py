@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from runner.errors import Problems, Where, nearest_or_all
+from runner.project.expressions import expression
 from runner.yaml_text import Yaml, whole_number
 
 SEVERITIES = ("error", "warn")
@@ -62,13 +63,15 @@ def _setting(name: str, yaml: Yaml) -> Any:
                 hint = nearest_or_all(severity, SEVERITIES)
                 raise yaml.error("test-severity", f'unknown severity "{yaml.text()}"', hint)
             return severity
-        case "where" | "fail_calc":
+        case "where" if "{" in yaml.text() or not yaml.text():
             return yaml.text()
+        case "where" | "fail_calc":
+            return expression(yaml, name)
         case "warn_if" | "error_if":
             if not CONDITION.match(yaml.text()):
                 message = f'"{name}" compares the number of failures, and "{yaml.text()}" does not'
                 raise yaml.error("setting-value", message, f'{name}: ">10"')
-            return yaml.text()
+            return expression(yaml, name, "failures")
         case "limit":
             number = whole_number(yaml.text())
             if number is None:

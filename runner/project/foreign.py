@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from runner.errors import Problems, nearest_or_all
 from runner.files import is_uri
 from runner.patterns import escaped
+from runner.project.expressions import expression
 from runner.project.freshness import read_freshness
 from runner.project.inputs import ForeignTable
 from runner.project.models import relative_to
@@ -39,7 +40,7 @@ def foreign_tables(project: Project, files: Iterable[Yaml], problems: Problems) 
 
 
 def _node(project: Project, group: Yaml, table: Yaml) -> Node:
-    loaded_at = _said(table, "loaded_at_field").value or _said(group, "loaded_at_field").value
+    loaded_at = next((one for of in (table, group) if (one := _said(of, "loaded_at_field")).value), None)
     of_group, of_table = (_said(one, "freshness") if _says(one, "freshness") else None for one in (group, table))
     folder, storage = _external(project, table["external"]) if table.get("external") else ("", "")
     subject = ForeignTable(
@@ -48,7 +49,7 @@ def _node(project: Project, group: Yaml, table: Yaml) -> Node:
         _place(group, table),
         folder,
         storage,
-        str(loaded_at or ""),
+        expression(loaded_at, "loaded_at_field") if loaded_at else "",
         read_freshness(of_table, read_freshness(of_group)),
     )
     tags = (tag for one in (group, table) for tag in as_tuple(_said(one, "tags").value))

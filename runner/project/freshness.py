@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.errors import nearest_or_all
+from runner.project.expressions import expression
 from runner.yaml_text import Yaml, whole_number
 
 FRESHNESS_KEYS = ("warn_after", "error_after", "filter")
@@ -59,7 +60,7 @@ def read_freshness(yaml: Yaml | None, outer: Freshness = ANY_AGE) -> Freshness:
 
 def _setting(key: str, yaml: Yaml) -> Age | str | None:
     if key == "filter":
-        return yaml.text() if yaml.value is not None else ""
+        return expression(yaml, key) if yaml.value else ""
     return _age(yaml) if yaml.value is not None else None
 
 

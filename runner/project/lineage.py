@@ -1,6 +1,4 @@
-"""The tables and columns that a query reads. Only this file imports sqlglot, to analyse SQL: it never changes the SQL
-that runs.
-"""
+"""The tables and columns that a query reads. SQL is only analysed: what runs is what was written."""
 
 from __future__ import annotations
 

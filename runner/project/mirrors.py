@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, nearest_or_all, placed
+from runner.project.expressions import expression
 from runner.project.inputs import Source, Target
 from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
@@ -184,6 +185,9 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
         if chosen["without_key"] == "count" and chosen["history"] == "true":
             message = "rows that are only counted have no history: nothing tells two of them apart"
             raise yaml["history"].error("mirror-setting", message, "history: false")
+    where = ""
+    with problems.gathered():
+        where = expression(yaml["where"], "where") if optional_text(yaml.get("where")) else ""
     key = texts(yaml.get("key"))
     with problems.gathered():
         _check_key(yaml, key, chosen["without_key"], [column.name for column in columns])
@@ -197,7 +201,7 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
         chosen["on_truncate"],
         chosen["on_drift"],
         texts(yaml.get("left_out")),
-        optional_text(yaml.get("where")),
+        where,
         acknowledged,
     )
 

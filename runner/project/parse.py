@@ -117,6 +117,10 @@ def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
         nodes.add(_case(path, nodes))
 
 
+# Names of files have at most 255 bytes, and these files have more in theirs than the name of their node.
+MOST_OF_NAME = 200
+
+
 class Nodes:
     """The nodes found so far. `by_relation` are those that have a table or view of a name, their own or one beside it;
     `disabled` the names of models that are not enabled.
@@ -132,6 +136,10 @@ class Nodes:
         parts = PurePath(node.name).parts
         if ".." in parts or parts[:1] == ("/",):
             message, hint = f'the name "{node.name}" leads out of a folder', "its SQL is written to a file of this name"
+            self.problems.add(RunnerError("node-name", message, node.where, hint))
+            return
+        if too_long := [name for name in (*parts, *node.relations) if len(name.encode()) > MOST_OF_NAME]:
+            message, hint = f'the name "{too_long[0]}" is too long', f"{MOST_OF_NAME} bytes at most: it names files too"
             self.problems.add(RunnerError("node-name", message, node.where, hint))
             return
         owners = [(node.name, self.by_name.setdefault(node.name, node))]

@@ -215,6 +215,10 @@ class Templates:
         named = [macro for macro in self.renderer.names() if macro.startswith(prefix)]
         return {macro.removeprefix(prefix): self.renderer.signature(macro) for macro in named}
 
+    def is_built_in(self, macro: str) -> bool:
+        """Whether the project has put no macro of its own in place of one."""
+        return macro not in self.renderer.own
+
     # --- what templates call
 
     def _ref(self, *names: Any) -> str:

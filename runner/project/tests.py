@@ -11,6 +11,7 @@ from typing import Any
 from runner.errors import Where, did_you_mean, nearest_or_all
 from runner.project.data_test_calls import TestCall, test_call
 from runner.project.data_test_config import TestConfig, read_boolean, settings_of, test_settings
+from runner.project.expressions import check_expression
 from runner.project.given_rows import ROWS_KEYS, given_rows
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, SqlFile, UnitTest
@@ -26,6 +27,12 @@ OVERRIDE_KEYS = ("vars", "macros")
 THIS, IS_INCREMENTAL = "this", "is_incremental"
 # Arguments that a test has without being given them: its model, and of a mirror what it is, or its query.
 GIVEN = ("model", "query", "mirror")
+# Data test -> its arguments that are expressions of SQL, or what stands before them in one.
+SQL_ARGUMENTS = {
+    "expression_is_true": {"expression": ""},
+    "row_count": {"at_least": "", "at_most": ""},
+    "fresh": {"within": "interval"},
+}
 
 
 class Tests:
@@ -52,11 +59,12 @@ class Tests:
         if "column" in named and "column_name" in self.signatures[kind].arguments:
             named["column_name"] = named.pop("column")
         self._check_arguments(kind, named, column, entry)
+        self._check_sql(kind, named, entry)
         query = self._recounted(kind, node, entry)
         if query:
             named["query"] = query
         reading = self.templates.read_test(kind, node.name, named)
-        config = self._config(call, reading.config, where)
+        config = self._config(call, reading.config, entry)
         own = node.label.replace(".", "_") if node.resource_type == "source" else node.name
         label = self._free(call.name or "_".join([kind, own, *([column] if column else [])]))
         parents = (node.name, *(query.mirror.models if query else ()), *reading.parents)
@@ -71,12 +79,14 @@ class Tests:
             where=where,
         )
 
-    def _config(self, call: TestCall, by_macro: Mapping[str, Any], where: Where) -> TestConfig:
+    def _config(self, call: TestCall, by_macro: Mapping[str, Any], entry: Yaml) -> TestConfig:
         """The config of a test: what its macro says, unless the test says otherwise, with what stands in `{{ }}`."""
-        config = TestConfig(**{**test_settings(settings_of(by_macro, where)), **call.settings})
-        return replace(
-            config, where=self.templates.expand(config.where, where)[0] if "{" in config.where else config.where
-        )
+        config = TestConfig(**{**test_settings(settings_of(by_macro, entry.where())), **call.settings})
+        if "{" not in config.where:
+            return config
+        condition = self.templates.expand(config.where, entry.where())[0]
+        check_expression(entry, "where", condition)
+        return replace(config, where=condition)
 
     def singular_test(self, path: Path) -> Node | None:
         """The test of a file: a query of the rows that fail. None if it is not enabled."""
@@ -114,6 +124,17 @@ class Tests:
             needs_column = "column" in missing[0] and not column
             hint = 'name the column, or put the test under it in "columns"' if needs_column else ""
             raise entry.error("test-arguments", f'the data test "{kind}" needs {", ".join(missing)}', hint)
+
+    def _check_sql(self, kind: str, named: Mapping[str, Any], entry: Yaml) -> None:
+        """Raises `expression-syntax` for an argument that a test of the runner takes for SQL."""
+        if not self.templates.is_built_in(f"test_{kind}"):
+            return
+        for argument, before in SQL_ARGUMENTS.get(kind, {}).items():
+            if named.get(argument) is not None:
+                check_expression(entry, argument, str(named[argument]), before)
+        if kind == "accepted_values" and named.get("quote") == "false":
+            for value in named["values"]:
+                check_expression(entry, "values", value)
 
     def _free(self, label: str) -> str:
         """The label, with a number if the name is taken."""

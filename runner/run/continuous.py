@@ -295,6 +295,7 @@ class Continuous:
             stopped = "its JVM was stopped too: the next run lands the batch that was in flight"
             self._ended(stream, Result(stream.node.name, "model", "success", notes=(*stream.notes, stopped)))
         else:
+            self.landing.set_aside(stream.source, failure)
             result = failed(stream.node, failure, self.place_of)
             self._ended(stream, replace(result, notes=stream.notes))
             self._pause(stream)

@@ -25,7 +25,7 @@ def messages_of(name: str, content: bytes, encoding: str) -> list[FileMessage]:
     """The messages of a file with one message per line, of a file with records of a topic, or of a file in Avro."""
     if encoding == "avro":
         return list(messages_of_file(name, content))
-    lines = [line.rstrip(b"\r") for line in content.split(b"\n") if line.strip(b" \t\r")]
+    lines = [line.removesuffix(b"\r") for line in content.split(b"\n") if line.strip(b" \t\r")]
     if name.endswith(RECORDS):
         return [_record(name, line) for line in lines]
     return [FileMessage(0, 0, line) for line in lines]

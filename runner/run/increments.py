@@ -9,6 +9,7 @@ from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions, Progress
 from runner.engine.tables import Tables
+from runner.errors import full_refresh
 from runner.project.nodes import Model, Node
 from runner.run.landing import finishes
 from runner.run.reading import Reading, landed_again, reading_until
@@ -58,12 +59,12 @@ class Increments:
         built = self.tables.mark(node.relation)
         if built != order:
             changed = f"{built or 'has neither partitions nor clusters'}; now {order or 'it is to have none'}"
-            again = f"--full-refresh -s {node.name} builds it again"
+            again = f"{full_refresh(node.name)} builds it again"
             raise QueryFailed(f'the table "{node.relation}" {changed}: {again}')
 
     def _since(self, node: Node, seen: Mapping[str, Position | None], progress: Progress) -> Positions:
         """How far the table has read; raises QueryFailed if its rows cannot be those of these changelogs."""
-        again = f"--full-refresh -s {node.name} builds it again"
+        again = f"{full_refresh(node.name)} builds it again"
         since = progress.read()
         if since is None:
             raise QueryFailed(f'it is not known what "{node.name}" has read: {again}')

@@ -12,7 +12,7 @@ from typing import Any
 from runner.compile.compiled import Compiled
 from runner.counts import counted, enumeration
 from runner.engine.checkpoint import Fingerprint
-from runner.engine.errors import QueryFailed, query_errors, telling
+from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
 from runner.engine.kafka import topics_now
 from runner.engine.landed import Landed
 from runner.engine.messages import source_view
@@ -22,12 +22,16 @@ from runner.engine.session import Spark
 from runner.engine.streams import LIMITS, newest_landed
 from runner.engine.streams import landed as landed_by
 from runner.engine.tables import Tables
+from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
 from runner.run.results import Result
 from runner.run.silences import silences
-from runner.run.source_files import SourceFiles
+from runner.run.source_files import SourceFiles, shown
 
+# What a source says of its rows beside its format. Of another generation no row needs to land again.
+GENERATION = "generation"
+SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry")
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; it does not say which are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
@@ -53,11 +57,34 @@ class Landing:
                 self.tables.checkpoint(source.model).check()
                 return Landed(), notes
             query, lost = self._started(source, ALL_NEW)
-            landed = self._awaited(source, query)
+            landed = self._all_landed(source, query, self.files[source.name].streams()[0])
             for options in self.files[source.name].streams()[1:]:
                 self.read_source(source, options)
-                landed += self._awaited(source, self._stream(source, options, ALL_NEW))
+                landed += self._all_landed(source, self._stream(source, options, ALL_NEW), options)
         return landed, notes + lost
+
+    def _all_landed(self, source: Source, query: Any, options: Mapping[str, str]) -> Landed:
+        """What a stream has landed, and those that go on without the files that it could not read."""
+        landed = Landed()
+        while True:
+            try:
+                with query_errors():
+                    return landed + self._awaited(source, query)
+            except QueryFailed as failure:
+                if not self.set_aside(source, failure):
+                    raise
+                landed += self._landed_by(source, query)
+                if not self.tables.checkpoint(source.model).has_unfinished_batch:
+                    return landed  # it had nothing else to read
+                query = self._stream(source, options, ALL_NEW)
+
+    def set_aside(self, source: Source, failure: QueryFailed) -> bool:
+        """Leaves the file that a stream of a source has failed on to a later run; False if it has failed for another
+        reason.
+        """
+        if source.messages.topics or isinstance(failure, SparkGone) or NO_SPACE in failure.message:
+            return False
+        return self.files[source.name].set_aside(failure.message)
 
     def _stream(self, source: Source, options: Mapping[str, str], trigger: Mapping[str, Any]) -> Any:
         """Starts a stream over the view of a source; returns Spark's query."""
@@ -71,6 +98,9 @@ class Landing:
     def _awaited(self, source: Source, query: Any) -> Landed:
         """What a stream has landed when it has ended."""
         query.awaitTermination()
+        return self._landed_by(source, query)
+
+    def _landed_by(self, source: Source, query: Any) -> Landed:
         progress = query.recentProgress
         self.remember(source, newest_landed(progress))
         return landed_by(progress)
@@ -80,9 +110,28 @@ class Landing:
         has, or no files.
         """
         silent = silences(self.compiled.nodes[source.model].promises, landed, source.name)
-        notes = (*notes, *self._unmatched(source, landed), *self._after(source), *(str(one) for one in silent))
+        aside = self._aside(source)
+        notes = (*notes, *aside, *self._unmatched(source, landed), *self._after(source), *(str(one) for one in silent))
         status = "warn" if notes or landed.reasons else "success"
-        return Result(source.model, "model", status, notes=notes, rows=landed.numbers, reasons=landed.reasons)
+        return Result(
+            source.model,
+            "model",
+            status,
+            notes=notes,
+            rows=landed.numbers,
+            reasons=landed.reasons,
+            is_incomplete=bool(aside),
+        )
+
+    def _aside(self, source: Source) -> tuple[str, ...]:
+        """A note on the files that could not be read."""
+        aside = self.files[source.name].aside
+        if not aside:
+            return ()
+        what = f"{counted(len(aside), 'file')} cannot be read: {enumeration([shown(path) for path in aside])}"
+        why = shown(next(iter(aside.values())))
+        how = "the other files have landed; put the whole file there, or move it away, and run again"
+        return (f"{what} ({why}): {how}",)
 
     def _unmatched(self, source: Source, landed: Landed) -> tuple[str, ...]:
         """A note if a source has no files and never had any."""
@@ -100,11 +149,11 @@ class Landing:
             )
         return files
 
-    def _changed(self, files: SourceFiles) -> tuple[str, ...]:
+    def _changed(self, model: str, files: SourceFiles) -> tuple[str, ...]:
         """A note if files have changed since they were read."""
         if not (changed := files.changed()):
             return ()
-        how = "new messages belong in new files, and --full-refresh reads everything again"
+        how = f"new messages belong in new files, and {full_refresh(model)} reads everything again"
         what = f"{counted(len(changed), 'file')} changed since read, and the change has not landed"
         return (f"{what}: {enumeration(changed)}; {how}",)
 
@@ -131,7 +180,9 @@ class Landing:
         """Checks what a source is read from and where it lands; returns notes."""
         files, notes = self._found(source), self._refreshed(source.model)
         check_moment(source.model, self.tables)
-        return notes + self._notes(source, self.compiled.nodes[source.model].meaning) + self._changed(files)
+        return (
+            notes + self._notes(source, self.compiled.nodes[source.model].meaning) + self._changed(source.model, files)
+        )
 
     def _started(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
         """Starts the stream of a source that is ready; returns Spark's query, and notes on messages that are lost."""
@@ -145,8 +196,17 @@ class Landing:
             with self.explained(source):
                 self._finish_batch(source, options)
         else:
+            self._leave_to_later(model, files)
             self.spark.measures.expect(model, *files.to_read)
         return self._stream(source, options, trigger), lost
+
+    def _leave_to_later(self, model: str, files: SourceFiles) -> None:
+        """Takes files that are gone out of a batch that was begun and has not landed: Spark would count them as read,
+        also when they are there again.
+        """
+        gone = files.gone()
+        if gone and not self.tables.has_batch(model, files.checkpoint.newest_plan):
+            files.checkpoint.leave_out(gone)
 
     def _refreshed(self, model: str) -> tuple[str, ...]:
         """Removes what has landed, if this run is a full refresh or finishes one; returns a note then."""
@@ -212,7 +272,7 @@ class Landing:
         if lost and topics.options["failOnDataLoss"] == "true":
             raise QueryFailed(
                 f"messages that were not read yet are gone from Kafka: {enumeration(lost)}; "
-                "--full-refresh lands what is still there, or allow_loss: true goes on without them"
+                f"{full_refresh(source.model)} lands what is still there, or allow_loss: true goes on without them"
             )
         checkpoint.write_topic_ids({**known, **now.ids})
         self.spark.measures.expect(source.model, rows=now.left(wanted))
@@ -221,17 +281,28 @@ class Landing:
     def _notes(self, source: Source, meaning: str) -> tuple[str, ...]:
         """Notes for the user before a source is landed; raises QueryFailed if the end of the source has changed."""
         checkpoint, name = self.tables.checkpoint(source.model), source.format.name
-        now, then = Fingerprint.of(name, meaning, source.messages.reach), checkpoint.fingerprint()
+        parts_now = {part: json.dumps(source.written[part]) for part in SOURCE_PARTS if part in source.written}
+        now, then = Fingerprint.of(name, meaning, source.messages.reach, parts_now), checkpoint.fingerprint()
         if then is None or not checkpoint.is_there:
             checkpoint.write_fingerprint(now)
         elif then.reach != now.reach:
             raise QueryFailed(
                 f'the end of "{source.name}" has changed since messages landed, '
-                "and messages that were skipped then would be missing: --full-refresh reads everything again"
+                f"and messages that were skipped then would be missing: {full_refresh(source.model)} reads everything "
+                "again"
             )
+        elif then.sha256 != now.sha256:
+            parts = [part for part in then.changed_parts(now) if part != GENERATION]
+            what = (
+                f"source {source.name}: {enumeration(parts)} changed"
+                if parts
+                else f'the compiled SQL of the format "{name}" has changed'
+            )
+            return (f"{what} since rows landed: {full_refresh(source.model)} lands all rows again",)
         elif then != now:
-            changed = f'the compiled SQL of the format "{name}" has changed since rows landed'
-            return (f"{changed}: --full-refresh lands all rows again",)
+            checkpoint.write_fingerprint(now)
+            if GENERATION in then.changed_parts(now):
+                return (f"source {source.name}: {GENERATION} changed: what lands from now on is of another load",)
         return ()
 
 

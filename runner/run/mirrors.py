@@ -13,6 +13,7 @@ from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions, Progress
 from runner.engine.tables import Tables
+from runner.errors import full_refresh
 from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.mirrors import taken_columns
 from runner.project.templates import new_rows_view
@@ -118,7 +119,7 @@ class Mirrors:
         if removed and self.tables.storage.has_table(name):
             raise QueryFailed(
                 f'"{name}" must look at all changes of "{removed[0]}" again, and maintain --keep-days has removed old '
-                f"ones: --full-refresh -s {name} makes it of those that are left"
+                f"ones: {full_refresh(name)} makes it of those that are left"
             )
 
     def _with_added(self, query: MirrorQuery) -> MirrorQuery:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import unquote
 
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.messages import ONE_BY_ONE, ORDINARY_FILES, OTHER_FILES
@@ -27,12 +29,13 @@ SMALL_SIZE, FEW_MESSAGES = 1 << 22, 4_000
 @dataclass(frozen=True)
 class SourceFiles:
     """The files of a source when its stream starts. `there` are those that match its pattern and are not empty; of
-    files that this machine does not see nothing is known.
+    files that this machine does not see nothing is known. `aside` are those that cannot be read, with the reasons.
     """
 
     messages: Messages
     checkpoint: Checkpoint
     there: tuple[Path, ...]
+    aside: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def found(cls, messages: Messages, checkpoint: Checkpoint) -> SourceFiles:
@@ -69,11 +72,26 @@ class SourceFiles:
         return self.checkpoint.paths_read() == {str(path) for path in self.there}
 
     def passed_over(self) -> list[str]:
-        """The files that were there and that Spark has not read, though it has read all that it finds."""
+        """The files that were there and that Spark has not read, though it has read all that it finds; without those
+        that were set aside.
+        """
         if not self.messages.kind.endswith("files"):
             return []
-        read = self.checkpoint.paths_read()
+        read = self.checkpoint.paths_read() | {*self.aside}
         return [shown(path) for path in self.there if str(path) not in read and os.path.exists(path)]
+
+    def set_aside(self, reason: str) -> bool:
+        """Takes the file that a batch has failed on out of it, if the reason names one, and so do not hold up others;
+        False if it names none.
+        """
+        begun = {path for path in self.checkpoint.begun_files() if _is_named(path, reason)}
+        self.checkpoint.leave_out(begun)
+        self.aside.update(dict.fromkeys(begun, reason.split("\n")[0]))
+        return bool(begun)
+
+    def gone(self) -> set[str]:
+        """The files of a batch that was begun, and that are not there any more."""
+        return {path for path in self.checkpoint.begun_files() if path.startswith("/") and not os.path.exists(path)}
 
     @cached_property
     def to_read(self) -> tuple[int, float | None]:
@@ -111,6 +129,18 @@ class SourceFiles:
 def starting_is_longer(size: int, messages: float | None) -> bool:
     """Whether so many bytes and messages are read in less time than it takes to start reading."""
     return size <= SMALL_SIZE and (messages or 0) <= FEW_MESSAGES
+
+
+def _is_named(path: str, reason: str) -> bool:
+    """
+    Whether a reason names a file, as a path or as a part of a URI.
+
+    >>> reason = "Could not read file:///in/a%20b.gz. The file ends."
+    >>> [_is_named(path, reason) for path in ("/in/a b.gz", "/in/a b.g", "/in/c.gz")]
+    [True, False, False]
+    """
+    texts = (reason, unquote(reason))
+    return any(re.search(rf"{re.escape(path)}(?![\w/-]|\.\w)", text) for text in texts)
 
 
 def shown(path: Path | str) -> str:

@@ -243,4 +243,6 @@ select
     if(row.`level` is null, 'level', null))) as _unfit
 from typed
 )
-where level > 2
+where (
+  level > 2
+)

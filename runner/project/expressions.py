@@ -1,0 +1,47 @@
+"""SQL that users write as a part of a query that the runner makes: it has to be one expression."""
+
+from __future__ import annotations
+
+from runner.yaml_text import Yaml
+
+DIALECT = "databricks"
+
+
+# What stands before a part of an expression -> how such a part may look.
+EXAMPLES = {"": "amount > 0", "interval": "1 day", "failures": "> 10"}
+
+
+def expression(yaml: Yaml, what: str, before: str = "") -> str:
+    """A text of YAML that is an expression of SQL behind the words `before` it; raises `expression-syntax`."""
+    check_expression(yaml, what, yaml.text(), before)
+    return yaml.text()
+
+
+def check_expression(at: Yaml, what: str, text: str, before: str = "") -> None:
+    """Raises `expression-syntax` for a text that is no expression of SQL behind the words `before` it."""
+    if not is_expression(f"{before} {text}"):
+        hint = f"for instance {EXAMPLES[before]}, with all brackets, quotes and comments closed"
+        raise at.error("expression-syntax", f'"{what}" is not one expression of SQL: "{text}"', hint)
+
+
+def is_expression(sql: str) -> bool:
+    """
+    Whether a text is one expression of SQL, so that it can stand in brackets on lines of its own.
+
+    >>> [is_expression(sql) for sql in ("id > 0 -- no drafts", "not a", "a in (select b from c)", "sum(a)")]
+    [True, True, True, True]
+    >>> [is_expression(sql) for sql in ("id >", "a) or (b", "a; drop table b", "a;", "'a", "a /* b", "a as b", "-- a")]
+    [False, False, False, False, False, False, False, False]
+    """
+    # It is slow to load, and most projects have no expressions.
+    from sqlglot import TokenType, exp
+    from sqlglot.dialects.dialect import Dialect
+    from sqlglot.errors import SqlglotError
+
+    dialect = Dialect.get_or_raise(DIALECT)
+    try:
+        found = dialect.parse_into(exp.Condition, sql)
+        ends = any(token.token_type == TokenType.SEMICOLON for token in dialect.tokenize(sql))
+    except (SqlglotError, RecursionError):
+        return False
+    return len(found) == 1 and found[0] is not None and not ends
