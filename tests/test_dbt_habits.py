@@ -16,6 +16,8 @@ FILES = {
     "models/added.sql": """{{ config(materialized='incremental') }}
 select id, v from {{ ref('raw') }} {% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}""",
     "models/keyed.sql": "{{ config(materialized='incremental', unique_key='id') }} select * from {{ ref('raw') }}",
+    "models/priced.sql": """select id, cast(id * 10 as decimal(10, 2)) as price, timestamp '2024-05-01 00:00:00Z' as at,
+  array(cast(id as decimal(5, 1))) as tags from {{ ref('raw') }}""",
     "macros/tests.sql": """{% test short(model, column_name) %}
 {{ config(severity='warn', store_failures=true) }}
 select {{ column_name }} from {{ model }} where length({{ column_name }}) < 2
@@ -41,6 +43,13 @@ unit_tests:
     model: added
     given: [{input: ref('raw'), rows: [{id: 1, v: x}, {id: 7, v: y}]}]
     expect: {rows: [{id: 1, v: x}, {id: 7, v: z}]}
+  - name: by_types
+    model: priced
+    given: [{input: ref('raw'), rows: [{id: 1}, {id: 2}]}]
+    expect:
+      rows:
+        - {id: 1, price: 10, at: 2024-05-01 00:00:00, tags: [1]}
+        - {id: 2.0, price: 20.0, at: 2024-05-01, tags: [2]}
 """,
 }
 
@@ -58,6 +67,8 @@ def test_tests_and_increments(project, runner) -> None:
     assert runner("show", "-s", "keyed").code == 1
     # The incremental branch can be tested too.
     assert "PASS unit test later_runs" in said
+    # 10 is 10.00 where the model's column is a decimal.
+    assert "PASS unit test by_types" in said
     # A failing row has the column that is tested, also if it is null.
     assert "FAIL test not_null_added_v" in said and "      id: 3, v: null\n      written at models/m.yml:7:13" in said
     # What a macro says of its test holds unless the test says otherwise.
