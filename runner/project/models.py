@@ -38,7 +38,11 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
     with problems.gathered():
         own = read_settings(properties.get("config") if properties else None)
     problems.raise_if_any()
-    config = {**folder_settings(project.model_config, path.relative_to(project.root)), **own, **reading.config}
+    config = {
+        **folder_settings(project.model_config, path.relative_to(project.root).with_suffix("")),
+        **own,
+        **reading.config,
+    }
     if not is_enabled(config):
         return None
     if config.get("materialized", "view") == "view":
