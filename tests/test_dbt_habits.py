@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +68,12 @@ def test_tests_and_increments(project, runner) -> None:
     assert runner("show", "-s", "keyed").code == 1
     # The incremental branch can be tested too.
     assert "PASS unit test later_runs" in said
+    timing = {
+        one["unique_id"]: one["timing"] for one in json.loads(Path("target/run_results.json").read_text())["results"]
+    }
+    assert [one["name"] for one in timing["model.shop.priced"]] == ["compile", "execute"]
+    moments = [one[end] for one in timing["model.shop.priced"] for end in ("started_at", "completed_at")]
+    assert moments == sorted(moments)
     # 10 is 10.00 where the model's column is a decimal.
     assert "PASS unit test by_types" in said
     # A failing row has the column that is tested, also if it is null.

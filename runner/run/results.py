@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 
 from runner.engine.landed import Landed
 
@@ -17,7 +18,7 @@ class Result:
     """The result of one node. `status` is success, error, skipped, pass, warn or fail. `failures` is the number of rows
     that fail a test; `rows` are the numbers of what was written: for a source messages and rows by kind, for a table
     rows. `reasons` are those of the dead letters that landed, with their numbers. A model that landed or was built has
-    the status `warn` if there is something that the user should look at.
+    the status `warn` if there is something that the user should look at. It took `seconds`, until it `ended`.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Result:
     rows: Mapping[str, int] = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    ended: datetime = field(default_factory=lambda: datetime.now(timezone.utc), compare=False)
 
     @property
     def has_failed(self) -> bool:
