@@ -124,3 +124,44 @@ models: [{name: kept, data_tests: [{expression_is_true: {expression: n = 1}}]}]
     ran = runner("build", "-s", "odd-name.v2", "expression_is_true_kept")
     assert ran.code == 0, ran.err
     assert json.loads(runner("show", "-s", "odd-name.v2", "--output", "json").out) == {"n": 1}
+
+
+def test_ephemeral_models_are_queries_of_what_reads_them(project, runner, spark) -> None:
+    project(
+        {
+            "project.yml": "name: shop\ntarget: local\ntargets: {local: {catalog: {schema: of_ephemeral}}}\n"
+            "models: {steps: {+materialized: ephemeral}}\n",
+            "seeds/raw.csv": "id,v\n1,a\n2,b\n2,c\n3,\n",
+            "models/steps/cleaned.sql": "select id, v from {{ ref('raw') }} where v is not null -- and no others",
+            "models/steps/doubled.sql": "with c as (select * from {{ ref('cleaned') }}) select id * 2 as id, v from c",
+            "models/shown.sql": "with d as (select * from {{ ref('doubled') }}) select id, v from d where id > 2 --",
+            "models/kept.sql": "{{ config(materialized='table') }} select sum(id) as ids from {{ ref('doubled') }}",
+            "models/m.yml": """
+models:
+  - name: cleaned
+    columns: [{name: v, data_tests: [not_null]}, {name: id, data_tests: [unique: {config: {severity: warn}}]}]
+unit_tests:
+  - name: of_given
+    model: kept
+    given: [{input: ref('doubled'), rows: [{id: 5}, {id: 6}]}]
+    expect: {rows: [{ids: 11}]}
+  - name: of_steps
+    model: doubled
+    given: [{input: ref('cleaned'), rows: [{id: 5, v: x}]}]
+    expect: {rows: [{id: 10, v: x}]}
+""",
+        }
+    )
+    assert runner("ls", "-s", "config.materialized:ephemeral").out == "cleaned\ndoubled\n"
+    ran = runner("build")
+    # Two tests of an ephemeral model, two unit tests, a seed, a view and a table.
+    assert ran.code == 0 and "Done. PASS=6 WARN=1 ERROR=0 SKIP=0 TOTAL=7\n" in ran.err, ran.err
+    assert "WARN test unique_cleaned_id" in ran.err
+    catalog = spark.session.newSession()
+    assert {row.tableName for row in catalog.sql("show tables in of_ephemeral").collect()} == {"raw", "shown", "kept"}
+    shown = catalog.sql("select id, v from of_ephemeral.shown order by v").collect()
+    assert [tuple(row) for row in shown] == [(4, "b"), (4, "c")]
+    assert json.loads(runner("show", "-s", "kept", "--output", "json").out) == {"ids": 10}
+    assert len(runner("show", "-s", "doubled", "--output", "json").out.splitlines()) == 3
+    ran = runner("run", "-s", "cleaned")
+    assert ran.code == 2 and '"cleaned" selects nothing that this command works on' in ran.err
