@@ -16,3 +16,16 @@ create or replace view {{ catalog_name(target, model) }}
 {%- macro schema_in_use(target) -%}
 use {{ name(target.catalog.name) }}.{{ name(target.catalog.schema) }}
 {%- endmacro -%}
+
+{#- A query with those of ephemeral models that it reads, parents first. What it begins with may be a `with` of its own. -#}
+{%- macro with_queries(queries, sql) -%}
+with
+{%- for model, query in queries.items() %}
+{{ name(model) }} as (
+{{ query }}
+){{ ',' if not loop.last }}
+{%- endfor %}
+select * from (
+{{ sql }}
+)
+{%- endmacro -%}

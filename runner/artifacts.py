@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -220,14 +220,20 @@ class ManifestEntry:
 
 
 def write_results(
-    project: Project, graph: Graph, run_id: str, results: Iterable[Result], seconds: float, args: Mapping[str, Any]
+    project: Project,
+    graph: Graph,
+    compiled: Compiled,
+    run_id: str,
+    results: Iterable[Result],
+    seconds: float,
+    args: Mapping[str, Any],
 ) -> None:
     """Writes the results of a run, how long it took, and how it was run."""
     entries: list[dict[str, Any]] = [
         {
             "unique_id": unique_id(project, graph.nodes[r.name]),
             "status": r.status,
-            "timing": [],
+            "timing": _timing(r, compiled.times.get(r.name)),
             "thread_id": "",
             "execution_time": round(r.seconds, 3),
             "message": "\n".join([r.message, *r.notes]).strip() or None,
@@ -277,10 +283,26 @@ def _age(node: Node, result: Result, found: Mapping[str, Any], now: datetime) ->
         "snapshotted_at": now.isoformat(timespec="seconds"),
         "criteria": _criteria(_freshness(node)),
         "adapter_response": {},
-        "timing": [],
+        "timing": _timing(result),
         "thread_id": "",
         "execution_time": round(result.seconds, 3),
     }
+
+
+def _timing(result: Result, compiled: tuple[datetime, datetime] | None = None) -> list[dict[str, str]]:
+    """From when to when a node was compiled and ran; nothing of one that did not run."""
+    if result.status == "skipped":
+        return []
+    spans = {"compile": compiled, "execute": (result.ended - timedelta(seconds=result.seconds), result.ended)}
+    return [
+        {"name": name, "started_at": _instant(span[0]), "completed_at": _instant(span[1])}
+        for name, span in spans.items()
+        if span
+    ]
+
+
+def _instant(moment: datetime) -> str:
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def _unknown(result: Result) -> dict[str, Any]:

@@ -320,6 +320,13 @@ def _init(args: Namespace, report: Report) -> int:
     from runner.commands.init import init
 
     given = [flag for flag in ("format", "files", "zone", "schema") if getattr(args, flag)]
+    if bool(args.name) == bool(args.from_dbt) or (args.from_dbt and given):
+        hint = "runner init NAME, or: runner init --from-dbt FOLDER"
+        raise RunnerError("usage", "init needs the name of a new project, or a project of dbt alone", hint=hint)
+    if args.from_dbt:
+        from runner.commands.from_dbt import init_from_dbt
+
+        return init_from_dbt(args.from_dbt, report)
     if given and not (args.format and args.files):
         hint = f"runner init {args.name} --format FORMAT --files 'messages/*.jsonl'"
         raise RunnerError("usage", f'"--{given[0]}" needs both "--format" and "--files"', hint=hint)

@@ -212,15 +212,16 @@ class Report:
         statuses = [r.status for r in self.results]
         good = sum(s in ("success", "pass") for s in statuses)
         bad = sum(s in ("error", "fail") for s in statuses)
-        warned, skipped = statuses.count("warn") + self.warnings, statuses.count("skipped")
+        warned, skipped = statuses.count("warn"), statuses.count("skipped")
         if len(self.results) > MANY and self.log_format == "text":
             for result in (one for one in self.results if one.has_failed):
                 first = result.message.partition("\n")[0]
                 kind = result.resource_type.replace("_", " ")
                 self._line({}, f"{self._coloured(WORDS[result.status])} {kind} {result.name}: {first}")
-        text = f"Done. PASS={good} WARN={warned} ERROR={bad} SKIP={skipped} TOTAL={good + warned + bad + skipped}"
+        text = f"Done. PASS={good} WARN={warned} ERROR={bad} SKIP={skipped} TOTAL={len(self.results)}"
+        text += f", {counted(self.warnings, 'warning')}" if self.warnings else ""
         if bad or not self.quiet:
-            self._line({"event": "done", "message": text}, self._coloured(_worst(bad, warned), text))
+            self._line({"event": "done", "message": text}, self._coloured(_worst(bad, warned + self.warnings), text))
 
     def _line(self, event: Mapping[str, Any], text: str, clock: bool = True) -> None:
         now = datetime.now()

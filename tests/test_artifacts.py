@@ -5,6 +5,7 @@ refuse. The keys are those of dbt's published schemas.
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from runner import artifacts
 from runner.commands.arguments import ProjectArguments
 from runner.commands.workspace import Workspace
+from runner.compile.compiled import Compiled
 from runner.project.state import landed_in, statuses_in, target_in
 from runner.run.results import Result
 from tests.landed import Project
@@ -146,16 +148,37 @@ def test_who_reads_whom(root: Path) -> None:
 
 def test_results_have_what_dbt_s_readers_need(root: Path) -> None:
     workspace = Workspace(ProjectArguments(project_dir=root))
-    results = [Result("a", "model", "success", seconds=1.23456, rows={"rows": 2}), Result("u", "unit_test", "fail")]
+    at = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
+    results = [
+        Result("a", "model", "success", seconds=1.23456, rows={"rows": 2}, ended=at),
+        Result("u", "unit_test", "fail", seconds=0.5, ended=at),
+        Result("v", "model", "skipped"),
+    ]
+    compiled = Compiled(times={"a": (at - timedelta(seconds=9), at - timedelta(seconds=8)), "v": (at, at)})
     how = {"which": "build", "landed": {"orders": {}}}
-    artifacts.write_results(workspace.project, workspace.graph, "r", results, 2.5, how)
+    artifacts.write_results(workspace.project, workspace.graph, compiled, "r", results, 2.5, how)
     written = json.loads((root / "target/run_results.json").read_text())
     assert written.keys() == {"metadata", "results", "elapsed_time", "args"} and written["elapsed_time"] == 2.5
     assert written["metadata"]["dbt_schema_version"] == "https://schemas.getdbt.com/dbt/run-results/v6.json"
     needed = {"status", "timing", "thread_id", "execution_time", "adapter_response", "unique_id", "message", "failures"}
     for one in written["results"]:
         assert one.keys() == {*needed, "compiled", "compiled_code", "relation_name"}
-    assert statuses_in(root / "target") == {"model.shop.a": "success", "unit_test.shop.u": "fail"}
+    first, second, skipped = (one["timing"] for one in written["results"])
+    assert first == [
+        {
+            "name": "compile",
+            "started_at": "2024-05-01T11:59:51.000000Z",
+            "completed_at": "2024-05-01T11:59:52.000000Z",
+        },
+        {
+            "name": "execute",
+            "started_at": "2024-05-01T11:59:58.765440Z",
+            "completed_at": "2024-05-01T12:00:00.000000Z",
+        },
+    ]
+    assert [one["name"] for one in second] == ["execute"] and skipped == []
+    statuses = {"model.shop.a": "success", "unit_test.shop.u": "fail", "model.shop.v": "skipped"}
+    assert statuses_in(root / "target") == statuses
     assert landed_in(root / "target") == {"orders": {}}
 
 

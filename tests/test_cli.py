@@ -249,6 +249,36 @@ def test_settings_of_folders(project, runner) -> None:
     assert found == {"orders": ("table", []), "other": ("table", []), "stg_orders": ("view", ["nightly"])}
 
 
+def test_settings_by_name(project, runner) -> None:
+    project(
+        {
+            "project.yml": "name: shop\nmodels: {mart: {+tags: [a], n: {+tags: [b], +alias: named}, o: {+tags: [c]}}}\n"
+            "seeds:\n  shop: {codes: {+column_types: {id: string}, +delimiter: ';'}}\n"
+            "  more: {codes_2: {+enabled: false}}\n",
+            "models/n.sql": "select 1 as a",
+            "models/mart/o.sql": "{{ config(tags=['own']) }} select 1 as a",
+            "models/mart/o/p.sql": "select 1 as a",
+            "models/mart/n.sql.md": "no model",
+            "models/mart/n.v2.sql": "select 1 as a",
+            "seeds/codes.csv": "id;x\n01;2\n",
+            "seeds/more/codes_2.csv": "id\n1\n",
+            "seeds/others.csv": "id,x\n01,2\n",
+        }
+    )
+    assert runner("ls").err.count("error[setting-folder]") == 1, "n is not in mart"
+    Path("models/n.sql").rename("models/mart/n.sql")
+    assert runner("ls").err == ""
+    tags = {tag: runner("ls", "-s", f"tag:{tag}").out.split() for tag in ("a", "b", "c", "own")}
+    # As in dbt, what is said of a name is said of the model and of the folder; the model's own file wins.
+    assert tags == {"a": ["n.v2"], "b": ["n"], "c": ["p"], "own": ["o"]}
+    assert runner("ls", "-s", "config.alias:named").out == "n\n"
+    nodes = Workspace(ProjectArguments()).graph.nodes
+    seeds = {name: node.model.query for name, node in nodes.items() if node.resource_type == "seed" and node.model}
+    assert seeds.keys() == {"codes", "others"}
+    assert (seeds["codes"].delimiter, seeds["codes"].types) == (";", {"id": "string"})
+    assert (seeds["others"].delimiter, seeds["others"].types) == (",", {})
+
+
 # --- compile
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,8 @@ FILES = {
     "models/added.sql": """{{ config(materialized='incremental') }}
 select id, v from {{ ref('raw') }} {% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}""",
     "models/keyed.sql": "{{ config(materialized='incremental', unique_key='id') }} select * from {{ ref('raw') }}",
+    "models/priced.sql": """select id, cast(id * 10 as decimal(10, 2)) as price, timestamp '2024-05-01 00:00:00Z' as at,
+  array(cast(id as decimal(5, 1))) as tags from {{ ref('raw') }}""",
     "macros/tests.sql": """{% test short(model, column_name) %}
 {{ config(severity='warn', store_failures=true) }}
 select {{ column_name }} from {{ model }} where length({{ column_name }}) < 2
@@ -41,6 +44,13 @@ unit_tests:
     model: added
     given: [{input: ref('raw'), rows: [{id: 1, v: x}, {id: 7, v: y}]}]
     expect: {rows: [{id: 1, v: x}, {id: 7, v: z}]}
+  - name: by_types
+    model: priced
+    given: [{input: ref('raw'), rows: [{id: 1}, {id: 2}]}]
+    expect:
+      rows:
+        - {id: 1, price: 10, at: 2024-05-01 00:00:00, tags: [1]}
+        - {id: 2.0, price: 20.0, at: 2024-05-01, tags: [2]}
 """,
 }
 
@@ -58,6 +68,14 @@ def test_tests_and_increments(project, runner) -> None:
     assert runner("show", "-s", "keyed").code == 1
     # The incremental branch can be tested too.
     assert "PASS unit test later_runs" in said
+    timing = {
+        one["unique_id"]: one["timing"] for one in json.loads(Path("target/run_results.json").read_text())["results"]
+    }
+    assert [one["name"] for one in timing["model.shop.priced"]] == ["compile", "execute"]
+    moments = [one[end] for one in timing["model.shop.priced"] for end in ("started_at", "completed_at")]
+    assert moments == sorted(moments)
+    # 10 is 10.00 where the model's column is a decimal.
+    assert "PASS unit test by_types" in said
     # A failing row has the column that is tested, also if it is null.
     assert "FAIL test not_null_added_v" in said and "      id: 3, v: null\n      written at models/m.yml:7:13" in said
     # What a macro says of its test holds unless the test says otherwise.
@@ -106,3 +124,44 @@ models: [{name: kept, data_tests: [{expression_is_true: {expression: n = 1}}]}]
     ran = runner("build", "-s", "odd-name.v2", "expression_is_true_kept")
     assert ran.code == 0, ran.err
     assert json.loads(runner("show", "-s", "odd-name.v2", "--output", "json").out) == {"n": 1}
+
+
+def test_ephemeral_models_are_queries_of_what_reads_them(project, runner, spark) -> None:
+    project(
+        {
+            "project.yml": "name: shop\ntarget: local\ntargets: {local: {catalog: {schema: of_ephemeral}}}\n"
+            "models: {steps: {+materialized: ephemeral}}\n",
+            "seeds/raw.csv": "id,v\n1,a\n2,b\n2,c\n3,\n",
+            "models/steps/cleaned.sql": "select id, v from {{ ref('raw') }} where v is not null -- and no others",
+            "models/steps/doubled.sql": "with c as (select * from {{ ref('cleaned') }}) select id * 2 as id, v from c",
+            "models/shown.sql": "with d as (select * from {{ ref('doubled') }}) select id, v from d where id > 2 --",
+            "models/kept.sql": "{{ config(materialized='table') }} select sum(id) as ids from {{ ref('doubled') }}",
+            "models/m.yml": """
+models:
+  - name: cleaned
+    columns: [{name: v, data_tests: [not_null]}, {name: id, data_tests: [unique: {config: {severity: warn}}]}]
+unit_tests:
+  - name: of_given
+    model: kept
+    given: [{input: ref('doubled'), rows: [{id: 5}, {id: 6}]}]
+    expect: {rows: [{ids: 11}]}
+  - name: of_steps
+    model: doubled
+    given: [{input: ref('cleaned'), rows: [{id: 5, v: x}]}]
+    expect: {rows: [{id: 10, v: x}]}
+""",
+        }
+    )
+    assert runner("ls", "-s", "config.materialized:ephemeral").out == "cleaned\ndoubled\n"
+    ran = runner("build")
+    # Two tests of an ephemeral model, two unit tests, a seed, a view and a table.
+    assert ran.code == 0 and "Done. PASS=6 WARN=1 ERROR=0 SKIP=0 TOTAL=7\n" in ran.err, ran.err
+    assert "WARN test unique_cleaned_id" in ran.err
+    catalog = spark.session.newSession()
+    assert {row.tableName for row in catalog.sql("show tables in of_ephemeral").collect()} == {"raw", "shown", "kept"}
+    shown = catalog.sql("select id, v from of_ephemeral.shown order by v").collect()
+    assert [tuple(row) for row in shown] == [(4, "b"), (4, "c")]
+    assert json.loads(runner("show", "-s", "kept", "--output", "json").out) == {"ids": 10}
+    assert len(runner("show", "-s", "doubled", "--output", "json").out.splitlines()) == 3
+    ran = runner("run", "-s", "cleaned")
+    assert ran.code == 2 and '"cleaned" selects nothing that this command works on' in ran.err

@@ -49,6 +49,17 @@ def test_sources_that_are_too_old_are_errors(tmp_path: Path) -> None:
     # The last message of the file was sent at this time.
     assert found["shop"]["max_loaded_at"] == "2024-03-15T02:12:00.31Z"
     project.ok("source", "freshness", "-s", "source:crm.new", "source:crm.between")
+    missing = "sources: [{name: gone, schema: raw, loaded_at_field: at, tables: [{name: a, identifier: b}, "
+    missing += "{name: c, external: {location: nowhere, using: delta}}, {name: d, external: {location: nowhere}}]}]"
+    (project / "models/gone.yml").write_text(
+        missing.replace("location: nowhere}", "location: nowhere, using: parquet}")
+    )
+    ran = project.run("source", "freshness", "-s", "source:gone.*")
+    assert ran.code == 1 and "Done. PASS=0 WARN=0 ERROR=3" in ran.err, ran.err
+    what_to_do = 'run what fills it, or correct "database", "schema" and "identifier" of gone.a, at models/gone.yml:1:'
+    assert f'there is no table "raw.b"\n      {what_to_do}{missing.index("{name: a") + 1}\n' in ran.err, ran.err
+    assert ran.err.count(f'there is no table in "{project.folder}/nowhere"\n      run what fills it') == 2, ran.err
+    assert 'correct "location" of gone.c, at models/gone.yml:1:' in ran.err and "NOT_FOUND" not in ran.err
 
 
 def test_tables_are_called_by_their_names(project, runner) -> None:

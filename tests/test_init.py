@@ -112,3 +112,81 @@ def test_the_sample_is_as_before(here: Path, runner) -> None:
     }
     assert read_yaml(here / "demo/project.yml").value["name"] == "demo"
     assert "order_status" in runner("ls", "--project-dir", "demo").out
+
+
+DBT_PROJECT = """
+name: 'jaffle'
+version: '1.0.0'
+config-version: 2
+profile: 'jaffle'
+model-paths: ["models"]
+snapshot-paths: ["history"]
+clean-targets: ["target", "dbt_packages"]
+on-run-end: "{{ log('x') }}"
+vars:
+  start: 2024-01-01
+  rates: {eur: 1.10, none: null, flag: true, word: "null"}
+models:
+  +meta: {owner: data}
+  jaffle:
+    materialized: view
+    +schema: raw
+    marts:
+      +materialized: table
+      +post-hook: "analyze table {{ this }}"
+      +tags: "{{ var('tags') }}"
+      orders: {+tags: [nightly], +materialized: materialized_view}
+    gone: {+enabled: false}
+  dbt_utils: {+materialized: table}
+seeds:
+  jaffle:
+    codes: {+column_types: {id: varchar(10)}, +full_refresh: false}
+"""
+
+
+def test_a_project_of_dbt(tmp_path: Path, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("models/marts/orders.sql", "models/staging/a.sql"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("select 1 as id")
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds/codes.csv").write_text("id\n1\n")
+    (tmp_path / "dbt_project.yml").write_text(DBT_PROJECT)
+    monkeypatch.chdir(tmp_path.parent)
+    ran = runner("init", "--from-dbt", tmp_path.name, "--log-format", "json")
+    *left_out, last = map(json.loads, ran.err.splitlines())
+    lines = DBT_PROJECT.splitlines()
+    # Each with the line on which it stands.
+    written = {one["message"].split('"')[1]: lines[int(one["where"].split(":")[1]) - 1].strip() for one in left_out}
+    assert written == {
+        "models.jaffle.+schema": "+schema: raw",
+        "models.jaffle.marts.+tags": "+tags: \"{{ var('tags') }}\"",
+        "models.jaffle.marts.orders.+materialized": "orders: {+tags: [nightly], +materialized: materialized_view}",
+        "models.jaffle.gone": "gone: {+enabled: false}",
+        "models.dbt_utils": "dbt_utils: {+materialized: table}",
+        "seeds.jaffle.codes.+full_refresh": "codes: {+column_types: {id: varchar(10)}, +full_refresh: false}",
+        "profile": "profile: 'jaffle'",
+        "snapshot-paths": 'snapshot-paths: ["history"]',
+        "on-run-end": "on-run-end: \"{{ log('x') }}\"",
+    }
+    assert all(one["code"] == "left-out" and one["hint"] for one in left_out)
+    assert last["message"].startswith(f"wrote {tmp_path.name}/project.yml, without 9 keys of dbt_project.yml. Next: ")
+    assert read_yaml(tmp_path / "project.yml").value == {
+        "name": "jaffle",
+        "vars": {"start": "2024-01-01", "rates": {"eur": "1.10", "none": None, "flag": "true", "word": "null"}},
+        "models": {
+            "+meta": {"owner": "data"},
+            "jaffle": {
+                "+materialized": "view",
+                "marts": {
+                    "+materialized": "table",
+                    "+post_hook": "analyze table {{ this }}",
+                    "orders": {"+tags": ["nightly"]},
+                },
+            },
+        },
+        "seeds": {"jaffle": {"codes": {"+column_types": {"id": "varchar(10)"}}}},
+    }
+    monkeypatch.chdir(tmp_path)
+    ran = runner("ls", "-s", "tag:nightly,config.materialized:table")
+    assert ran.out == "orders\n", ran.err
+    assert runner("ls", "-s", "codes").out == "codes\n"

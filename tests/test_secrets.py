@@ -182,6 +182,7 @@ def test_what_a_result_says_is_redacted_in_events_and_files(secret_project, caps
     from runner import artifacts
     from runner.commands.arguments import ProjectArguments
     from runner.commands.workspace import Workspace
+    from runner.compile.compiled import Compiled
 
     folder = secret_project(**{"models__m.sql": "select 1 as a"})
     workspace = Workspace(ProjectArguments())
@@ -190,7 +191,7 @@ def test_what_a_result_says_is_redacted_in_events_and_files(secret_project, caps
     result = Result(
         "m", "model", "error", message=f"HTTP 401 {secret}\nAuthorization: Basic {basic}", notes=(quote(CREDENTIAL),)
     )
-    artifacts.write_results(workspace.project, workspace.graph, "run", [result], 1.0, {})
+    artifacts.write_results(workspace.project, workspace.graph, Compiled(), "run", [result], 1.0, {})
     for log_format in ("text", "json"):
         Report(log_format, secrets=workspace.project.secrets).finished(node, result, 1, 1)
     written = (folder / "target/run_results.json").read_text() + capsys.readouterr().err

@@ -128,7 +128,9 @@ def of_formats(parser: ArgumentParser) -> None:
 
 def of_init(parser: ArgumentParser) -> None:
     files = "a pattern of your own files, in quotes (default: messages of a sample, with a model and tests)"
-    parser.add_argument("name", metavar="NAME", help="the folder of the new project")
+    from_dbt = "the folder of a project of dbt: writes the project.yml that takes the place of its dbt_project.yml"
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the folder of the new project")
+    parser.add_argument("--from-dbt", type=Path, metavar="FOLDER", help=from_dbt)
     parser.add_argument("--format", metavar="FORMAT", help="the format of your files: see runner formats list")
     parser.add_argument("--files", metavar="PATTERN", help=files)
 

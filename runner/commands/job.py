@@ -119,7 +119,8 @@ def run_locked(job: Job, report: Report, work: Callable[[Parts], list[Result]]) 
             if not signals.only_count:
                 why = "because the run was interrupted"
                 results = [Result(node.name, node.resource_type, "skipped", why) for node in job.nodes]
-                artifacts.write_results(project, graph, run_id, results, time.monotonic() - began, job.how)
+                took = time.monotonic() - began
+                artifacts.write_results(project, graph, job.compiled, run_id, results, took, job.how)
                 report.done(results)
             raise
     report.done(results)
@@ -147,7 +148,7 @@ def _worked(
             except Interrupted as error:
                 results, interrupted = error.results, error
             seconds = time.monotonic() - began
-            artifacts.write_results(project, job.workspace.graph, run_id, results, seconds, job.how)
+            artifacts.write_results(project, job.workspace.graph, job.compiled, run_id, results, seconds, job.how)
     if interrupted:
         raise interrupted
     return results

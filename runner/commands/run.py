@@ -15,7 +15,7 @@ from runner.commands.workspace import NOTHING, Wanted, Workspace
 from runner.compile.together import queries_together
 from runner.errors import RunnerError
 from runner.project.inputs import Elsewhere
-from runner.project.nodes import DECLARED, Case, DataTest, FunctionTest, Node, UnitTest
+from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
 from runner.project.state import given_state, target_in
 from runner.project.unread import unread
 from runner.report import Report
@@ -38,7 +38,8 @@ def run(arguments: RunArguments, report: Report) -> int:
 
 
 def _is_model(node: Node) -> bool:
-    return node.resource_type == "model"
+    """Whether it is a model that runs: what reads an ephemeral one runs its query."""
+    return node.resource_type == "model" and node.runs
 
 
 def seed(arguments: RunArguments, report: Report) -> int:
@@ -62,7 +63,7 @@ def test(arguments: RunArguments, report: Report) -> int:
 
 def build(arguments: RunArguments, report: Report) -> int:
     """Loads seeds, lands new messages, builds models and runs tests, in order."""
-    return _execute("build", arguments, report, lambda node: node.resource_type not in DECLARED)
+    return _execute("build", arguments, report, lambda node: node.runs)
 
 
 def _execute(command: str, arguments: RunArguments, report: Report, wanted: Wanted) -> int:

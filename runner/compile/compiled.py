@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +96,14 @@ class CompiledFunctionTest:
 @dataclass(frozen=True)
 class Compiled:
     """Name -> what was compiled, for the nodes that were asked for and all that they read. Of data tests that one query
-    answers, `together` has that query.
+    answers, `together` has that query. `times` say from when to when each node was compiled.
     """
 
     nodes: Mapping[str, CompiledNode] = field(default_factory=dict)
     cases: Mapping[str, CompiledCase] = field(default_factory=dict)
     function_tests: Mapping[str, CompiledFunctionTest] = field(default_factory=dict)
     together: Mapping[str, str] = field(default_factory=dict)
+    times: Mapping[str, tuple[datetime, datetime]] = field(default_factory=dict)
 
     @property
     def sql_functions(self) -> tuple[SqlFunction, ...]:

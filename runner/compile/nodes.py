@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 from runner.compile.cases import Cases
@@ -41,7 +42,9 @@ def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFo
     compiled: dict[str, CompiledNode] = {}
     cases: dict[str, CompiledCase] = {}
     function_tests: dict[str, CompiledFunctionTest] = {}
+    times: dict[str, tuple[datetime, datetime]] = {}
     for node in nodes:
+        began = datetime.now(timezone.utc)
         with problems.gathered():
             match node.subject:
                 case Model() as model:
@@ -55,8 +58,9 @@ def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFo
                     cases[node.name] = compiler.cases.compile(case)
                 case FunctionTest() as test:
                     function_tests[node.name] = compile_function_test(test, library)
+        times[node.name] = began, datetime.now(timezone.utc)
     problems.raise_if_any()
-    return Compiled(compiled, cases, function_tests)
+    return Compiled(compiled, cases, function_tests, times=times)
 
 
 def with_queries_read(graph: Graph, nodes: Collection[Node]) -> list[Node]:

@@ -23,7 +23,7 @@ from runner.engine.functions import MessageFunction, NoFunctions, SessionFunctio
 from runner.engine.locks import LOOK_AGAIN_SECONDS, Session, start_of
 from runner.engine.measures import Measures
 from runner.engine.start import NEEDED, SETTINGS, running, started
-from runner.engine.values import column_types, nullable, plain, typed
+from runner.engine.values import column_types, fitted, nullable, plain, typed
 from runner.project.inputs import Target
 from runner.project.sql_functions import SqlFunction
 from runner.render import name as quoted
@@ -254,6 +254,17 @@ class Spark:
         with query_errors():
             frame = self.query(sql)
             return frame.columns, _plain_rows(frame.limit(limit) if limit is not None else frame)
+
+    def rows_beside(self, sql: str, given: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[Any], list[Any]]:
+        """The columns and the rows of a query as `rows` has them, and given rows of YAML values as these would be among
+        them: a value that the type of its column has is written as the query's are.
+        """
+        with query_errors():
+            frame = self.query(sql)
+            kinds = {field.name: field.dataType for field in frame.schema}
+        written = [{c: fitted(v, kinds[c]) if c in kinds else v for c, v in row.items()} for row in given]
+        with query_errors():
+            return frame.columns, _plain_rows(frame), written
 
     def rows_counted(self, sql: str, counts: str) -> tuple[list[dict[str, Any]], str]:
         """The rows of a query, and the text that the expression `counts` makes of all of them, both in one go."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Mapping
 from datetime import date, datetime, timezone
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
 from pyspark.sql import Row
@@ -84,6 +85,39 @@ def column_types(kind: T.StructType, instead: Mapping[str, str]) -> dict[str, st
     return {f.name: sql_type(f.dataType, instead) for f in kind}
 
 
+def fitted(value: Any, kind: T.DataType) -> Any:
+    """A YAML value as `plain` writes a value of this type that is equal to it; as it is if the type has no such value.
+
+    >>> fitted("10", T.DecimalType(10, 2)), fitted("10.001", T.DecimalType(10, 2)), fitted("10.0", T.LongType())
+    ('10.00', '10.001', 10)
+    """
+    value = _spelled_out(value, kind)
+    if value is None or not _has_shape(value, kind):
+        return value
+    match kind:
+        case T.StructType():
+            return {**value, **{f.name: fitted(value.get(f.name), f.dataType) for f in kind}}
+        case T.MapType():
+            return {key: fitted(one, kind.valueType) for key, one in value.items()}
+        case T.ArrayType():
+            return [fitted(one, kind.elementType) for one in value]
+    try:
+        return plain(_exact(_scalar(value, kind), kind), kind)
+    except (ValueError, ArithmeticError):
+        return value
+
+
+def _exact(value: Any, kind: T.DataType) -> Any:
+    """A number as its type keeps it; raises ArithmeticError if a decimal has more digits than the type."""
+    match kind:
+        case T.DecimalType():
+            digits = Context(prec=kind.precision, traps=[Inexact, InvalidOperation])
+            return value.quantize(Decimal(1).scaleb(-kind.scale), context=digits)
+        case T.FloatType():
+            return struct.unpack("f", struct.pack("f", value))[0]
+    return value
+
+
 def nullable(kind: T.DataType) -> Any:
     """A type in which everything may be null, at any depth."""
     match kind:
@@ -102,8 +136,7 @@ def typed(value: Any, kind: T.DataType) -> Any:
     """
     if value is None:
         return None
-    if isinstance(value, str) and isinstance(kind, T.StructType) and tuple(kind.names) == SEQ_PARTS:
-        value = {"generation": "0", "phase": "1", "position": [value], "arrival": ["0"], "row": "0"}
+    value = _spelled_out(value, kind)
     if not _has_shape(value, kind):
         raise _not_typed(value, kind)
     match kind:
@@ -128,6 +161,13 @@ def typed(value: Any, kind: T.DataType) -> Any:
 SHAPES: Mapping[type[T.DataType], type] = {T.StructType: dict, T.MapType: dict, T.ArrayType: list}
 
 
+def _spelled_out(value: Any, kind: T.DataType) -> Any:
+    """A place in the order of changes for a number that is short for it; other values as they are."""
+    if isinstance(value, str) and isinstance(kind, T.StructType) and tuple(kind.names) == SEQ_PARTS:
+        return {"generation": "0", "phase": "1", "position": [value], "arrival": ["0"], "row": "0"}
+    return value
+
+
 def _has_shape(value: Any, kind: T.DataType) -> bool:
     return isinstance(value, SHAPES.get(type(kind), str))
 
@@ -139,13 +179,13 @@ def _not_typed(value: Any, kind: T.DataType) -> QueryFailed:
 def _scalar(value: str, kind: T.DataType) -> Any:
     match kind:
         case T.IntegerType() | T.LongType() | T.ShortType() | T.ByteType():
-            return int(value)
+            return _whole(value)
         case T.DoubleType() | T.FloatType():
             return float(value)
         case T.DecimalType():
             return Decimal(value)
         case T.BooleanType():
-            return value == "true"
+            return _flag(value)
         case T.DateType():
             return date.fromisoformat(value)
         case T.TimestampType():
@@ -156,3 +196,20 @@ def _scalar(value: str, kind: T.DataType) -> Any:
         case T.BinaryType():
             return bytes.fromhex(value)
     return value
+
+
+def _whole(value: str) -> int:
+    """
+    >>> _whole("10"), _whole("10.0"), _whole(str(2**63))
+    (10, 10, 9223372036854775808)
+    """
+    number = Decimal(value)
+    if number != number.to_integral_value():
+        raise ValueError(value)
+    return int(number)
+
+
+def _flag(value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise ValueError(value)
+    return value.lower() == "true"

@@ -64,7 +64,7 @@ FLAGS = {
     "--indirect-selection": "the tests of what is selected run; --exclude leaves some out",
     "--sample": "--empty builds all without rows",
     "--introspect": "templates run no queries",
-    "--inject-ephemeral-ctes": "there are no ephemeral models",
+    "--inject-ephemeral-ctes": "compiled SQL names ephemeral models as it names all others",
     "--inline-direct": "--inline",
     "--output-keys": "--output json has all keys",
     "--show": "runner show -s SEED",
@@ -188,7 +188,6 @@ SETTINGS = {
 }
 
 MATERIALIZATIONS = {
-    "ephemeral": "a view of one run costs no table either: materialized: view",
     "materialized_view": "materialized: incremental",
     "snapshot": HISTORY,
 }

@@ -109,7 +109,7 @@ def mirror_nodes(yaml: Yaml, project: Project, path: str) -> Iterator[Node]:
     """The models of one mirror: its rows as they are and, if it has one, its history; raises all mistakes at once."""
     mirror = _read(yaml, {source.name: source for source in project.sources})
     described = _described(yaml)
-    config = {**folder_settings(project.model_config, Path(path)), **_own_config(yaml)}
+    config = {**folder_settings(project.model_config, Path(path).parent), **_own_config(yaml)}
     tags = frozenset(texts(yaml.get("tags")))
     for shows in ("state", "history")[: 1 + _has_history(yaml)]:
         query = MirrorQuery(mirror, shows)

@@ -11,9 +11,10 @@ from typing import Any
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project.contracts import Contract, is_enforced, read_contract
 from runner.project.inputs import Source
-from runner.project.nodes import Model, Node, Project, SqlFile
+from runner.project.nodes import QUERIES, Model, Node, Project, SqlFile
 from runner.project.properties import COLUMN_KEYS, described_columns, entries, optional_text
 from runner.project.settings import (
+    HOOKS,
     as_tuple,
     check_together,
     folder_settings,
@@ -38,16 +39,20 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
     with problems.gathered():
         own = read_settings(properties.get("config") if properties else None)
     problems.raise_if_any()
-    config = {**folder_settings(project.model_config, path.relative_to(project.root)), **own, **reading.config}
+    config = {
+        **folder_settings(project.model_config, path.relative_to(project.root).with_suffix("")),
+        **own,
+        **reading.config,
+    }
     if not is_enabled(config):
         return None
-    if config.get("materialized", "view") == "view":
-        _check_view({**own, **reading.config}, path)
+    if config.get("materialized", "view") in QUERIES:
+        _check_query({**own, **reading.config}, config.get("materialized", "view"), path)
     description = optional_text(properties.get("description")) if properties else ""
     described = described_columns(properties)
     with placed(Where(path, 1)):
         layout = _layout(config, reading.new_rows, description, described)
-    if config.get("materialized", "view") != "view":
+    if config.get("materialized", "view") not in QUERIES:
         in_yaml = properties.get("config") if properties else None
         check_storage(layout, project.target, partial(_place_of, path, reading.config, in_yaml))
     model = replace(_model(path, config, reading.new_rows), layout=layout, contract=_contract(config, properties, path))
@@ -89,22 +94,29 @@ def _layout(config: dict[str, Any], new_rows: list[str], description: str, descr
     """The layout of a model's table, whose settings go together."""
     check_together({**config, **({"new_rows": new_rows} if new_rows else {})})
     layout = layout_of(config, description, described)
-    if config.get("materialized", "view") == "view":
+    if config.get("materialized", "view") in QUERIES:
         # What comments it has is for the catalog, if there is one.
         return Layout(comment=layout.comment, comments=layout.comments)
     return layout
 
 
-def _check_view(own: Mapping[str, Any], path: Path) -> None:
-    """Raises `setting-alone` for a setting of tables that a view has itself; those of its folder are for others."""
-    if useless := [name for name in LAYOUTS if own.get(name) and name != "persist_docs"]:
-        message = f'"{useless[0]}" has no meaning for a view'
+def _check_query(own: Mapping[str, Any], kind: str, path: Path) -> None:
+    """Raises `setting-alone` for a setting that a view or an ephemeral model has itself, and only tables can have, or
+    models that are built; those of its folder are for others.
+    """
+    is_view = kind == "view"
+    without = [name for name in LAYOUTS if name != "persist_docs"] if is_view else [*LAYOUTS, *HOOKS]
+    if useless := [name for name in without if own.get(name)]:
+        message = f'"{useless[0]}" has no meaning for {"a view" if is_view else "an ephemeral model"}'
         raise RunnerError("setting-alone", message, Where(path, 1), "materialized: table")
 
 
 def _contract(config: Mapping[str, Any], properties: Yaml | None, path: Path) -> Contract | None:
     if not is_enforced(config.get("contract") or {}):
         return None
+    if config.get("materialized") == "ephemeral":
+        message = '"contract" has no meaning for an ephemeral model'
+        raise RunnerError("setting-alone", message, Where(path, 1), "materialized: view")
     columns = entries(properties, "columns", COLUMN_KEYS)
     with placed(Where(path, 1)):
         contract = read_contract(columns)
@@ -144,7 +156,7 @@ def _without_batch(name: str, by_name: dict[str, Node], seen: set[str]) -> str |
     if node is None or name in seen:
         return None
     match node.model:
-        case Model(query=SqlFile(), materialized="view"):
+        case Model(query=SqlFile(), is_table=False):
             found = (_without_batch(parent, by_name, seen | {name}) for parent in node.parents)
             return next((one for one in found if one), None)
         case Model(query=Source()):

@@ -16,7 +16,9 @@ from runner.secrets import Secrets
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml
 
-MATERIALIZATIONS = ("view", "table", "incremental")
+MATERIALIZATIONS = ("view", "table", "incremental", "ephemeral")
+# Those of models that no table keeps. Of an ephemeral model nothing is left of a run.
+QUERIES = ("view", "ephemeral")
 STREAMING = "streaming"
 SEED = "seed"
 # Types of nodes that are only declared: they are named together with their type, and nothing of them runs.
@@ -116,7 +118,12 @@ class Model:
     @property
     def is_table(self) -> bool:
         """Whether a run writes it to a table."""
-        return self.materialized != "view"
+        return self.materialized not in QUERIES
+
+    @property
+    def is_ephemeral(self) -> bool:
+        """Whether only what reads it runs its query."""
+        return self.materialized == "ephemeral"
 
     @property
     def is_incremental(self) -> bool:
@@ -238,6 +245,11 @@ class Node:
         """What its table or view is called, and the table beside it."""
         query = self.model and self.model.query
         return (self.relation, query.beside) if isinstance(query, MirrorQuery) else (self.relation,)
+
+    @property
+    def runs(self) -> bool:
+        """Whether commands run it: not what is only declared, nor an ephemeral model."""
+        return self.resource_type not in DECLARED and not (self.model and self.model.is_ephemeral)
 
     @property
     def writes_table(self) -> bool:

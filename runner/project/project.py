@@ -55,8 +55,8 @@ def read_project(
         chosen = _target(yaml, target or os.environ.get("RUNNER_TARGET"), root, all_vars, secrets)
     with problems.gathered():
         sources = read_sources(yaml.get("sources"), formats, root, Filler(all_vars, chosen, secrets))
-    model_config = _folder_settings(yaml, root / "models", SETTINGS, problems)
-    seed_config = _folder_settings(yaml, root / "seeds", SEED_SETTINGS, problems)
+    model_config = _folder_settings(yaml, root / "models", ".sql", SETTINGS, problems)
+    seed_config = _folder_settings(yaml, root / "seeds", ".csv", SEED_SETTINGS, problems)
     with problems.gathered():
         name = yaml["name"].text() if yaml.get("name") else root.name
     problems.raise_if_any()
@@ -88,7 +88,9 @@ def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
     )
 
 
-def _folder_settings(yaml: Yaml, folder: Path, known: tuple[str, ...], problems: Problems) -> dict[str, Any]:
+def _folder_settings(
+    yaml: Yaml, folder: Path, files: str, known: tuple[str, ...], problems: Problems
+) -> dict[str, Any]:
     """Settings by folder; those below the project's name count as if they stood beside it, and win."""
     section, name = yaml.get(folder.name), _written_name(yaml)
     parts = [section]
@@ -98,7 +100,7 @@ def _folder_settings(yaml: Yaml, folder: Path, known: tuple[str, ...], problems:
     settings: dict[str, Any] = {}
     for part in parts:
         with problems.gathered():
-            settings |= read_folder_settings(part, folder, known)
+            settings |= read_folder_settings(part, folder, files, known)
     return settings
 
 

@@ -20,7 +20,7 @@ def seed_files(project: Project) -> list[Path]:
 def seed_node(project: Project, templates: Templates, path: Path, properties: Yaml | None) -> Node | None:
     """The seed of a file; None if it is not enabled. Its rows are read only when it is compiled."""
     own = read_settings(properties.get("config") if properties else None, SEED_SETTINGS)
-    config = {**folder_settings(project.seed_config, path.relative_to(project.root)), **own}
+    config = {**folder_settings(project.seed_config, path.relative_to(project.root).with_suffix("")), **own}
     if not is_enabled(config):
         return None
     before, after = hooks(config.get("pre_hook")), hooks(config.get("post_hook"))

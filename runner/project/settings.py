@@ -129,31 +129,43 @@ def read_settings(yaml: Yaml | None, known: Collection[str] = SETTINGS) -> dict[
     return {setting_name(name): value for name, value in yaml.value.items()} if yaml else {}
 
 
-def read_folder_settings(yaml: Yaml | None, folder: Path, known: Collection[str] = SETTINGS) -> dict[str, Any]:
-    """Settings by folder, from project.yml: keys with a + are settings, all others folders."""
+def read_folder_settings(yaml: Yaml | None, folder: Path, files: str, known: Collection[str]) -> dict[str, Any]:
+    """Settings by folder, from project.yml: keys with a + are settings, all others folders, or models or seeds, whose
+    files have the ending `files`.
+    """
     problems = Problems()
     for key, value in yaml.mapping().items() if yaml else ():
         with problems.gathered():
             if key.startswith("+"):
                 _check_at(value, setting_name(key), known)
-            elif not (folder / key).is_dir():
-                folders = [path.name for path in folder.glob("*") if path.is_dir()]
-                hint = f'settings begin with +: "+{key}"' if key in known else nearest_or_all(key, folders)
-                raise value.error("setting-folder", f'there is no folder "{key}" in "{folder.name}"', hint)
+            elif (folder / key).is_dir() or (folder / f"{key}{files}").is_file():
+                read_folder_settings(value, folder / key, files, known)
             else:
-                read_folder_settings(value, folder / key, known)
+                raise _nothing_called(value, key, folder, files, known)
     problems.raise_if_any()
     return dict(yaml.value) if yaml else {}
 
 
+def _nothing_called(yaml: Yaml, key: str, folder: Path, files: str, known: Collection[str]) -> RunnerError:
+    """The error of a key that is no setting and names nothing in a folder."""
+    there = [path.name.removesuffix(files) for path in folder.glob("*") if path.is_dir() or path.suffix == files]
+    deeper = next((path.parent.relative_to(folder).parts for path in sorted(folder.rglob(f"{key}{files}"))), ())
+    hint = nearest_or_all(key, there)
+    if key in known:
+        hint = f'settings begin with +: "+{key}"'
+    elif deeper:
+        hint = f"it is in a folder: {''.join(f'{part}: {{' for part in deeper)}{key}: ...{'}' * len(deeper)}"
+    return yaml.error("setting-folder", f'there is no folder "{key}" in "{folder.name}", and no "{key}{files}"', hint)
+
+
 def folder_settings(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The settings in project.yml for the folders above a file in models/ or seeds/, whose path is relative to the
-    project; those of the nearest folder win.
+    """The settings in project.yml for a folder in models/ or seeds/, or for a file without its ending, with those of
+    all folders above; the nearest win. The path is relative to the project.
     """
     level: Any = config
     levels = [level]
-    for folder in path.parts[1:-1]:
-        level = level.get(folder, {})
+    for part in path.parts[1:]:
+        level = level.get(part, {})
         levels.append(level)
     return {setting_name(key): value for level in levels for key, value in level.items() if key.startswith("+")}
 

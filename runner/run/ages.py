@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.engine.errors import QueryFailed, telling
 from runner.engine.session import Spark
 from runner.project.freshness import Freshness
 from runner.project.graph import Graph
@@ -14,6 +16,12 @@ from runner.project.nodes import Node
 from runner.render import name as quoted
 from runner.run.results import Result
 from runner.run.views import Views
+
+# Of a table or folder, and of the schema or catalog that should have it.
+NOT_THERE = re.compile(
+    r"\[(TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|CATALOG_NOT_FOUND|PATH_NOT_FOUND"
+    r"|DELTA_MISSING_DELTA_TABLE|DELTA_PATH_DOES_NOT_EXIST|DELTA_TABLE_NOT_FOUND)"
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,8 @@ class SourceAges:
     def measure(self, node: Node) -> Result:
         """Compares the age of a source with what it may be; raises QueryFailed."""
         rows, loaded_at, freshness = self._measured(node)
-        (found,) = self.spark.rows(self.macro("age_of", rows, loaded_at, freshness.filter))[1]
+        with telling(lambda failure: _tell_missing(node, failure)):
+            (found,) = self.spark.rows(self.macro("age_of", rows, loaded_at, freshness.filter))[1]
         self.found[node.name] = found
         return Result(node.name, "source", status_of(found["age"], freshness), said_of(found["newest"], found["age"]))
 
@@ -43,6 +52,18 @@ class SourceAges:
                 self.views.make(self.graph.nodes[source.model])
                 return quoted(source.model), self.macro("sent_at").strip(), source.freshness
         raise AssertionError(f"{node.name} is no source")
+
+
+def _tell_missing(node: Node, failure: QueryFailed) -> None:
+    """Raises what to do about a table that is not there, if that is why its query has failed."""
+    table = node.subject
+    if not isinstance(table, ForeignTable) or not NOT_THERE.search(failure.message):
+        return
+    if table.folder:
+        what, names = f'there is no table in "{table.folder}"', '"location"'
+    else:
+        what, names = f'there is no table "{".".join(table.place)}"', '"database", "schema" and "identifier"'
+    raise QueryFailed(f"{what}\nrun what fills it, or correct {names} of {node.label}, at {node.where}") from failure
 
 
 def status_of(age: int | None, freshness: Freshness) -> str:

@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 
 from runner.engine.errors import QueryFailed, query_errors
 from runner.engine.maintenance import Maintenance
@@ -72,7 +73,7 @@ def timed(node: Node, action: Callable[[Node], Result], place_of: PlaceOf) -> Re
         result = Result(node.name, node.resource_type, "error", f"{error}")
     except Exception:
         result = Result(node.name, node.resource_type, "error", f"{traceback.format_exc()}{BUG}")
-    return replace(result, seconds=time.monotonic() - began)
+    return replace(result, seconds=time.monotonic() - began, ended=datetime.now(timezone.utc))
 
 
 def failed(node: Node, failure: QueryFailed, place_of: PlaceOf) -> Result:

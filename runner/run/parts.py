@@ -80,12 +80,26 @@ class Parts:
         model = self.graph.nodes[name].model
         names = {name} if model and model.is_table else {name, *self.graph.upstream({name})}
         nodes = [self.graph.nodes[one] for one in self.graph.order() if one in names]
-        return [self._catalog_entry(node, node.model) for node in nodes if node.model]
+        return [self._catalog_entry(node, node.model) for node in nodes if node.model and not node.model.is_ephemeral]
 
     def _catalog_entry(self, node: Node, model: Model) -> Entry:
-        sql = None if model.is_table else self.compiled.nodes[node.name].sql
+        sql = None if model.is_table else self._with_ephemeral(node)
         layout = model.query.layout if isinstance(model.query, MirrorQuery) else model.layout
         return Entry(node.relation, sql, model.source is not None, distinct(self._functions(node.name)), layout)
+
+    def _with_ephemeral(self, view: Node) -> str:
+        """The SQL of a view, with those of ephemeral models that it reads, which the catalog does not have."""
+        sql, read = self.compiled.nodes[view.name].sql, self._ephemeral(view.name)
+        queries = {
+            self.graph.nodes[one].relation: self.compiled.nodes[one].sql for one in self.graph.order() if one in read
+        }
+        return self.macro("with_queries", queries, sql) if queries else sql
+
+    def _ephemeral(self, name: str) -> set[str]:
+        """The ephemeral models that a query reads, itself or through others."""
+        above = self.graph.nodes[name].parents
+        own = {one for one in above if (model := self.graph.nodes[one].model) and model.is_ephemeral}
+        return own.union(*map(self._ephemeral, own))
 
     def _functions(self, name: str) -> Iterator[tuple[SqlFunction, ...]]:
         """The SQL functions that a model needs, a view after those of the views that it reads."""

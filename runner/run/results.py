@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 
 from runner.engine.landed import Landed
 
@@ -18,7 +19,7 @@ class Result:
     that fail a test; `rows` are the numbers of what was written: for a source messages and rows by kind, for a table
     rows. `reasons` are those of the dead letters that landed, with their numbers. A model that landed or was built has
     the status `warn` if there is something that the user should look at; it `is_incomplete` if not all of what could be
-    read has landed.
+    read has landed. It took `seconds`, until it `ended`.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Result:
     reasons: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     is_incomplete: bool = False
+    ended: datetime = field(default_factory=lambda: datetime.now(timezone.utc), compare=False)
 
     @property
     def has_failed(self) -> bool:

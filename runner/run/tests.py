@@ -147,13 +147,13 @@ class TestRuns:
             session.view(self._relation(test.model), self.compiled.nodes[test.model].sql)
             session.given_rows(session, self._relation(test.model), test.given[test.model])
         compiled = self.compiled.nodes[node.name if test.file else test.model]
-        columns, got = session.rows(compiled.sql)
-        named = list(dict.fromkeys(key for row in test.expect for key in row)) or columns
+        columns, got, expected = session.rows_beside(compiled.sql, test.expect)
+        named = list(dict.fromkeys(key for row in expected for key in row)) or columns
         unknown = [column for column in named if column not in columns]
         if unknown:
             known = ", ".join(columns)
             raise QueryFailed(f'the expected rows have a column "{unknown[0]}", and the model does not: {known}')
-        return _compared(node, in_any_order(_only(named, got), _only(named, test.expect)))
+        return _compared(node, in_any_order(_only(named, got), _only(named, expected)))
 
     def _relation(self, name: str) -> str:
         return self.reading.graph.nodes[name].relation

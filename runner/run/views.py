@@ -57,7 +57,7 @@ class Views:
                     self.tables.emptied(f"{source.name}_messages")
             case Model(query=Source()):
                 self.tables.changelog_view(node.name)
-            case Model(materialized="view") | DataTest(config=TestConfig(store_failures=False)):
+            case Model(is_table=False) | DataTest(config=TestConfig(store_failures=False)):
                 self.tables.view(node.relation, self.compiled.nodes[node.name].sql)
             case DataTest():
                 if not self.tables.table_view(node.name):
