@@ -119,8 +119,10 @@ def time_at(header: dict, field: str) -> str | None:
 
 
 def kind_and_op(header: dict) -> tuple[str, str]:
-    """Kind and op of a message; `isDdl` makes it a DDL whatever its type."""
+    """Kind and op of a message; `isDdl` makes it a DDL whatever its type, or a statement that only tells its rows."""
     type_text = text_at(header, "type")
+    if type_text == "QUERY" and text_at(header, "isDdl") == "false":
+        return "control", "other"
     kind, op = OPS.get(type_text, (None, None))
     if kind != "ddl" and (type_text == "QUERY" or text_at(header, "isDdl") == "true"):
         return "ddl", statement_op(text_at(header, "sql") or "")
@@ -380,11 +382,14 @@ def read_set(text: str, column_type: str, _zone) -> str | None:
 
 
 def read_wall_clock(text: str, _type: str, _zone) -> str | None:
-    """Wall clock time without the last zeros of a fraction of a second; as it is if no clock shows it; None for another
-    shape.
-    """
+    """Wall clock time without the last zeros of a fraction of a second; None for what no clock shows."""
     match = WALL_CLOCK.fullmatch(text) or TIME_OF_DAY.fullmatch(text)
-    return (match[1] + without_trailing_zeros(match[2] or "") if is_possible(match[1]) else text) if match else None
+    return match[1] + without_trailing_zeros(match[2] or "") if match and is_possible(match[1]) else None
+
+
+def read_date(text: str, _type: str, _zone) -> str | None:
+    """A day of the calendar, or one whose month or day is zero."""
+    return text if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) and is_possible(f"{text} 00:00:00") else None
 
 
 def is_possible(clock: str) -> bool:
@@ -451,6 +456,7 @@ READERS = {  # types that are not here have no reader: their text is as sent
     "enum": read_enum,
     "set": read_set,
     "timestamp": read_timestamp,
+    "date": read_date,
     "time": read_wall_clock,
     "datetime": read_wall_clock,
 }
