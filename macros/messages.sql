@@ -19,9 +19,47 @@ named_struct(
 array(unix_millis(_metadata.file_modification_time), xxhash64(_metadata.file_path), _metadata.file_block_start, monotonically_increasing_id() & 8589934591)
 {%- endmacro -%}
 
-{#- The layout of a Kafka dump. Columns that a table lacks are null. -#}
+{#- Lines of text that have a record of a topic each. A line that is no such record is a message as it is: its format says what is wrong with it. -#}
+{%- macro dumped_origin(topic, partition, offset, timestamp, key, headers) -%}
+named_struct(
+  'topic', {{ topic }}, 'partition', {{ partition }}, 'offset', {{ offset }}, 'timestamp', {{ timestamp }},
+  'key', {{ key }}, 'headers', {{ headers }}, 'file', _metadata.file_path, 'block', _metadata.file_block_start)
+{%- endmacro -%}
+
+{#- Objects, as kcat -J prints them or with what people know of a record. -#}
+{%- macro json_files_scanned(messages) -%} {{ files_scanned(messages) }} {%- endmacro -%}
+{%- macro json_files_is_message(messages) -%} {{ files_is_message(messages) }} {%- endmacro -%}
+{%- macro json_files_raw(messages) -%} if(topic_record(value) is null, value, topic_record(value).value) {%- endmacro -%}
+{%- macro json_files_origin(messages) -%}
+{{ dumped_origin('topic_record(value).topic', 'topic_record(value).partition', 'topic_record(value).offset',
+  'timestamp_millis(topic_record(value).timestamp)', 'topic_record(value).key', 'topic_record(value).headers') }}
+{%- endmacro -%}
+{%- macro json_files_arrival(messages) -%}
+if(topic_record(value).offset is null, {{ files_arrival(messages) }}, array(topic_record(value).offset))
+{%- endmacro -%}
+
+{#- What kafka-console-consumer prints: time, partition, offset, headers, key and value between tabs. It writes `null` for what is not there. -#}
+{%- macro console_part(number) -%}
+regexp_extract(value, r'(?s)^(?:\w+:(-?\d+)|NO_TIMESTAMP)\tPartition:(\d+)\tOffset:(\d+)\t([^\t]*)\t([^\t]*)\t(.*)$', {{ number }})
+{%- endmacro -%}
+{%- macro console_number(number, type) -%} cast(nullif({{ console_part(number) }}, '') as {{ type }}) {%- endmacro -%}
+{%- macro console_files_scanned(messages) -%} {{ files_scanned(messages) }} {%- endmacro -%}
+{%- macro console_files_is_message(messages) -%} {{ files_is_message(messages) }} {%- endmacro -%}
+{%- macro console_files_raw(messages) -%} if({{ console_part(3) }} = '', value, nullif({{ console_part(6) }}, 'null')) {%- endmacro -%}
+{#- A comma before a name and a colon parts headers: members of JSON have their names in quotes. -#}
+{%- macro console_files_origin(messages) -%}
+{%- set header = "named_struct('key', substring_index(h, ':', 1), 'value', nullif(substr(h, instr(h, ':') + 1), 'null'))" -%}
+{%- set headers = "if(" ~ console_part(4) ~ " in ('', 'NO_HEADERS'), null, transform(split(" ~ console_part(4) ~ ", r',(?=[\\w.-]+:)'), h -> " ~ header ~ "))" -%}
+{{ dumped_origin('cast(null as string)', console_number(2, 'int'), console_number(3, 'bigint'), 'timestamp_millis(' ~ console_number(1, 'bigint') ~ ')',
+  "if(" ~ console_part(3) ~ " = '', null, nullif(" ~ console_part(5) ~ ", 'null'))", headers) }}
+{%- endmacro -%}
+{%- macro console_files_arrival(messages) -%}
+if({{ console_part(3) }} = '', {{ files_arrival(messages) }}, array({{ console_number(3, 'bigint') }}))
+{%- endmacro -%}
+
+{#- The layout of a Kafka dump. Columns that a table lacks are null. Spark reads any integer as a bigint. -#}
 {%- macro table_scanned(messages) -%}
-key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, headers array<struct<key string, value binary>>
+key binary, value binary, topic string, partition bigint, offset bigint, timestamp timestamp, headers array<struct<key string, value binary>>
 {%- endmacro -%}
 {%- macro table_raw(messages) -%} cast(value as string) {%- endmacro -%}
 {%- macro table_is_message(messages) -%} true {%- endmacro -%}
@@ -80,7 +118,7 @@ true
 
 {%- macro topic_origin(file, block) -%}
 named_struct(
-  'topic', topic, 'partition', partition, 'offset', offset, 'timestamp', timestamp,
+  'topic', topic, 'partition', cast(partition as int), 'offset', offset, 'timestamp', timestamp,
   'key', {{ text_or_base64('key') }},
   'headers', transform(headers, h -> named_struct('key', h.key, 'value', {{ text_or_base64('h.value') }})),
   'file', cast({{ file }} as string), 'block', cast({{ block }} as bigint))

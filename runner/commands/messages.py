@@ -26,7 +26,8 @@ class Messages(NamedTuple):
 def messages_in(file: str, content: bytes, encoding: str) -> Messages:
     """The messages of a file."""
     from runner.functions.avro.files import FileMessage
-    from runner.run.documents import RECORDS, messages_of, split_messages
+    from runner.project.inputs import RECORDS
+    from runner.run.documents import messages_of, split_messages
 
     if encoding == "avro":
         name = file.removesuffix(".gz")

@@ -137,6 +137,11 @@ FILE_REMEDY = (
     "if it belongs to a table, restore the table with its checkpoint, or run with --full-refresh",
 )
 MOST_CAUSES = 20
+# A column of a file of Parquet that cannot be read as what a table of messages has there.
+MISFIT = re.compile(
+    r"PARQUET_COLUMN_DATA_TYPE_MISMATCH\].* reading file (\S+?)\. .*column \[([^\]]+)\]\. "
+    r"Expected Spark type (.+?), actual Parquet type (\w+)"
+)
 # What a function in Python says of schemas, after a stack trace.
 REGISTRY_FAILED = re.compile(r"RegistryFailed: (.+)")
 
@@ -170,9 +175,15 @@ def _explained(text: str, causes: list[str]) -> str:
     [FAILED_READ_FILE] while reading file a.gz (java.io.EOFException: the end)
     the file is missing, cut or damaged: if it has messages, put the whole file there, or move it away; if it belongs \
 to a table, restore the table with its checkpoint, or run with --full-refresh
+    >>> _explained("[FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH] while reading file a.parquet. Data type \
+mismatches when reading Parquet column [n]. Expected Spark type bigint, actual Parquet type BINARY. SQLSTATE", [])
+    'the column "n" of "a.parquet" is BINARY, and must be a bigint: write it with that type'
     >>> _explained("[TABLE_OR_VIEW_NOT_FOUND] no a", ["[TABLE_OR_VIEW_NOT_FOUND] no a"])
     '[TABLE_OR_VIEW_NOT_FOUND] no a'
     """
+    if found := MISFIT.search(text):
+        file, column, wanted, kind = found.groups()
+        return f'the column "{column}" of "{file}" is {kind}, and must be a {wanted}: write it with that type'
     said = text.replace(".NO_HINT]", "]")
     # A process of Python that has died ends a stream of bytes, and no file.
     for words, remedy in () if "Python worker" in text else (*DISK_REMEDIES, FILE_REMEDY):

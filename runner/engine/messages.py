@@ -17,12 +17,13 @@ from runner.engine.session import Spark
 from runner.functions import udfs
 from runner.functions.avro.files import FileMessage, TopicRecord, plain_path
 from runner.patterns import SPECIAL, escaped, is_pattern, unescaped
-from runner.project.inputs import Messages
+from runner.project.inputs import DUMPS, Messages
 from runner.render import name as quoted
 
 # Kind of messages -> what Spark reads them as.
 STORED_AS = {
     "files": "text",
+    **{f"{dump}_files": "text" for dump in DUMPS},
     "table": "parquet",
     "kafka": "kafka",
     "binary_files": "binaryFile",
@@ -80,6 +81,7 @@ def source_view(
     these columns, `is_message` and `scanned` to the SQL expressions of the kind of messages. `stream` has the options
     of a stream, and is None for a batch.
     """
+    spark.functions.prepare(" ".join(reads.values()))
     with query_errors():
         frame = _scan(spark, messages, reads, stream).where(reads["is_message"])
         columns = [column for column in MESSAGE_COLUMNS["avro"] if column in reads]

@@ -20,6 +20,10 @@ DOCUMENT = (
     "struct<values map<string,string>, types map<string,string>, as_sent array<string>, removed array<string>, "
     "reason string>"
 )
+RECORD = (
+    "struct<topic string, partition int, offset bigint, timestamp bigint, key string, "
+    "headers array<struct<key string, value string>>, value string>"
+)
 
 # Those of every session; what reads the Avro of one source is made when that source is compiled.
 PYTHON_FUNCTIONS = {
@@ -63,6 +67,12 @@ PYTHON_FUNCTIONS = {
             "array<string>",
             "The messages in a JSON text: one for each element of the list at the path, in whose place stands that "
             "element alone; without such a list, the text itself.",
+        ),
+        PythonFunction(
+            "topic_record",
+            "line string",
+            RECORD,
+            "The record of a topic in a line of JSON, as kcat prints it or as people write it; null if it is none.",
         ),
         PythonFunction(
             "framed_events",

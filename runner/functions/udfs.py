@@ -26,6 +26,7 @@ from runner.functions.escaped import escaped_bytes
 from runner.functions.extended_json import extended_document
 from runner.functions.frames import FrameLayout, framed_events
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
+from runner.functions.records import topic_record
 from runner.functions.signatures import PYTHON_FUNCTIONS
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
@@ -94,6 +95,24 @@ def elements_of(texts: pa.Array, paths: pa.Array) -> pa.Array:
     return pa.array(found, pa.list_(pa.string()))
 
 
+RECORD = pa.struct(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("key", pa.string()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))),
+        ("value", pa.string()),
+    ]
+)
+
+
+def records_of(lines: pa.Array) -> pa.Array:
+    """The record of a topic in each line."""
+    return pa.array([topic_record(line) for line in lines.to_pylist()], RECORD)
+
+
 EVENT = pa.struct([("text", pa.string()), ("damage", pa.string())])
 
 
@@ -130,6 +149,7 @@ FUNCTIONS = {
         ("shell_patch", shell_patches),
         ("extended_document", extended_documents),
         ("json_elements", elements_of),
+        ("topic_record", records_of),
         ("framed_events", events_of),
     )
 }

@@ -64,12 +64,18 @@ class Topics:
     by_time: bool = False
 
 
+# Lines of text that have a whole record of a topic each, by how they are written.
+DUMPS = ("json", "console")
+# How the names of files end that have such records as this project writes them, with key, headers and value.
+RECORDS = ".records.jsonl"
+
+
 @dataclass(frozen=True)
 class Messages:
-    """Where a source's messages are. `kind` is files (text, one message per line), table (Parquet with a column
-    `value`) or kafka; or, for Avro, one of these after `binary_`: files are then containers, lines of base64 or single
-    messages. `path` is the place, also as people see it; for files it is a pattern. Messages of a container carry its
-    schema unless it is one of `schemas`.
+    """Where a source's messages are. `kind` is files (text, one message per line), one of DUMPS before `_files`, table
+    (Parquet with a column `value`) or kafka; or, for Avro, files, table or kafka after `binary_`: files are then
+    containers, lines of base64 or single messages. `path` is the place, also as people see it; for files it is a
+    pattern. Messages of a container carry its schema unless it is one of `schemas`.
     """
 
     kind: str

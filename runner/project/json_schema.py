@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runner.project.inputs import DUMPS
 from runner.project.project import KEYS
 from runner.project.sources import SOURCE_KEYS, TABLE_KEYS
 from runner.project.targets import TARGET_KEYS
@@ -47,6 +48,7 @@ def _source() -> Schema:
         **dict.fromkeys(SOURCE_KEYS, TEXT),
         "format": {"anyOf": [TEXT, {"$ref": "#/$defs/format"}]},
         "schema": TEXTS,
+        "dump": {"enum": list(DUMPS)},
         "tables": {"type": "array", "items": _object(table)},
         "kafka": _object({**dict.fromkeys(KAFKA_KEYS, TEXT), "topics": TEXTS, "options": {"type": "object"}}),
     }

@@ -9,7 +9,7 @@ from runner.errors import Problems, RunnerError, Where
 from runner.files import is_uri
 from runner.patterns import escaped
 from runner.project.freshness import read_freshness
-from runner.project.inputs import Messages, Source, TableSettings
+from runner.project.inputs import DUMPS, RECORDS, Messages, Source, TableSettings
 from runner.project.properties import optional_text
 from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of
@@ -24,7 +24,7 @@ from runner.zones import read_zone
 MESSAGE_KEYS = ("files", "table", "kafka")
 SOURCE_KEYS = (
     *("name", "description", "format", "schema", "registry", "zone", "generation", "loads", "tables", "freshness"),
-    *MESSAGE_KEYS,
+    *("dump", *MESSAGE_KEYS),
 )
 MOST_GENERATIONS = 2**31 - 1
 TABLE_KEYS = ("name", "key", "columns", "zone")
@@ -90,6 +90,8 @@ def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler)
             "files: messages/*.jsonl",
         )
     kind = f"binary_{kinds[0]}" if chosen.message.encoding == "avro" else kinds[0]
+    if dump := _dump(yaml, kind):
+        kind = f"{dump}_{kind}"
     schemas = () if chosen.message.skip_bytes or chosen.message.number_bytes else chosen.message.schemas
     if kinds[0] == "kafka":
         topics, place = read_topics(yaml["kafka"], filler)
@@ -97,6 +99,17 @@ def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler)
     path = filler.text(yaml[kinds[0]])
     # Only what the user writes is a pattern, not the folder that the project happens to be in.
     return Messages(kind, path if is_uri(path) or path.startswith("/") else f"{escaped(str(root))}/{path}", schemas)
+
+
+def _dump(yaml: Yaml, kind: str) -> str:
+    """How records of a topic are written in files; empty for files of messages alone."""
+    named = yaml.get("dump")
+    if named and kind != "files":
+        what = "messages in Avro" if kind == "binary_files" else f'"{kind.removeprefix("binary_")}"'
+        raise named.error("source-dump", f'"dump" has no meaning for {what}', "files: dump/*.jsonl, with lines of text")
+    if named:
+        return one_of(named, DUMPS, "source-dump", "dump")
+    return "json" if kind == "files" and yaml["files"].text().endswith(RECORDS) else ""
 
 
 def _schemas(yaml: Yaml, root: Path, filler: Filler) -> Schemas:

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from runner.errors import RunnerError
 from runner.functions.avro.files import FileMessage, TopicRecord, messages_of_file
-from runner.functions.elements import Document
-
-# How the names of files end that have records of a topic, with key, headers and value.
-RECORDS = ".records.jsonl"
+from runner.functions.records import read_record
+from runner.project.inputs import RECORDS
 
 
 @dataclass(frozen=True)
@@ -40,27 +38,10 @@ def _record(name: str, line: bytes) -> FileMessage:
 
 
 def record_message(line: str) -> FileMessage:
-    """The message in a line of a file of records: an object with `value`, and what else the record has of `key`,
-    `topic` and `headers`. Value and key are the text in the line, or if that is in quotes, the text in these. Raises
-    ValueError.
-
-    >>> record_message('{"key": {"id": 1}, "value": {"n": 1.50}, "headers": {"a": "b"}}')
-    FileMessage(block=0, number=0, raw=b'{"n": 1.50}', schema=None, damage=None, \
-record=TopicRecord(key='{"id": 1}', topic=None, headers=(('a', 'b'),)))
-    """
-    document, parts = Document(line), json.loads(line)
-    if not isinstance(parts, dict) or not parts.keys() <= {"key", "value", "topic", "headers"}:
-        raise ValueError("a record is an object with value, key, topic and headers")
-
-    def text(name: str) -> str | None:
-        part = parts.get(name)
-        if part is None or isinstance(part, str):
-            return part
-        start, end = document.place([name])
-        return line[start:end]
-
-    record = TopicRecord(text("key"), parts.get("topic"), tuple((parts.get("headers") or {}).items()))
-    return FileMessage(0, 0, (text("value") or "").encode(), record=record)
+    """The message in a line of a file of records; raises ValueError or LookupError."""
+    record = read_record(line)
+    beside = TopicRecord(record.key, record.topic, record.headers or ())
+    return FileMessage(0, 0, (record.value or "").encode(), record=beside)
 
 
 def split_messages(text: bytes) -> list[Message]:

@@ -106,7 +106,7 @@ class SourceFiles:
         no lines.
         """
         size = sum(map(_size, files))
-        length = _length_of_a_line(files[0]) if files and self.messages.kind == "files" else None
+        length = _length_of_a_line(files[0]) if files and self.messages.kind != "binary_files" else None
         return size, size / length if length else None
 
     def are_few(self) -> bool:

@@ -43,9 +43,10 @@ parsed as (
   from (select *, `debezium_flat_message`(document, raw) as message from decoded)
 ),
 
--- The fields where paths start, with what came beside them.  [message.root, $message, $topic]
+-- The fields where paths start, with what came beside them.  [message.root, $message, $topic, $headers]
 placed as (
-  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`, origin.topic as `$topic`) as m
+  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`, origin.topic as `$topic`,
+      map_from_entries(transform(filter(origin.headers, h -> h.key is not null), h -> struct(h.key, h.value))) as `$headers`) as m
   from (select *, coalesce(m.`payload`,
     struct(m.`__op`, m.`__db`, m.`__source_db`, m.`__schema`, m.`__source_schema`, m.`__table`, m.`__source_table`, m.`__transaction_id`,
     m.`__source_gtid`, m.`__gtid`, m.`__source_txId`, m.`__txId`, m.`__source_ts_ms`, m.`__ts_ms`, m.`__source_file`, m.`__file`,
@@ -61,10 +62,11 @@ classified as (
     coalesce(
       case when raw is null then 'control tombstone'
       when m.`__deleted` = 'true' then 'row delete' end,
-      case m.`__op`
+      case coalesce(m.`__op`, m.`$headers`.`__op`)
         when 'c' then 'row insert' when 'r' then 'row snapshot' when 'u' then 'row update' when 'd' then 'row delete'
         when 't' then 'ddl truncate' end,
-      case when m.`__op` is null and m.`__deleted` = 'false' then 'row update' end) as verdict
+      case when coalesce(m.`__op`, m.`$headers`.`__op`) is null and m.`__deleted` = 'false' then 'row update'
+      when coalesce(m.`__op`, m.`$headers`.`__op`) is null and m.`$topic` is not null then 'row update' end) as verdict
   from placed
 ),
 
@@ -95,7 +97,7 @@ checked as (
   select *,
     case
       when parse_error is not null then parse_error
-      when verdict is null then if(m.`__op` is null, 'no-op', 'unknown-op')
+      when verdict is null then if(coalesce(m.`__op`, m.`$headers`.`__op`) is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when array_contains(misfits, '.') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0
@@ -161,18 +163,21 @@ keyed as (
 -- The columns of the contract, in its order.
 select
   kind, 'debezium_flat' as source, 'debezium_flat' as format, op, cast(null as string) as tenant,
-  coalesce(nullif(m.`__db`, ''), nullif(m.`__source_db`, '')) as db_name,
-  coalesce(nullif(m.`__schema`, ''), nullif(m.`__source_schema`, '')) as schema_name,
-  coalesce(nullif(m.`__table`, ''), nullif(m.`__source_table`, ''), nullif(regexp_extract(m.`$topic`, '^(?s).*?\\..*?\\.(.*)$', 1), '')) as
-    table_name,
+  coalesce(nullif(m.`__db`, ''), nullif(m.`__source_db`, ''), nullif(m.`$headers`.`__db`, ''), nullif(m.`$headers`.`__source_db`, '')) as
+    db_name,
+  coalesce(nullif(m.`__schema`, ''), nullif(m.`__source_schema`, ''), nullif(m.`$headers`.`__schema`, ''),
+    nullif(m.`$headers`.`__source_schema`, '')) as schema_name,
+  coalesce(nullif(m.`__table`, ''), nullif(m.`__source_table`, ''), nullif(m.`$headers`.`__table`, ''),
+    nullif(m.`$headers`.`__source_table`, ''), nullif(regexp_extract(m.`$topic`, '^(?s).*?\\..*?\\.(.*)$', 1), '')) as table_name,
   key, if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
   key_text(key) as key_text, before, after,
   if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
   if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  if(m.`__source_ts_ms` = '0', null, instant_of_milliseconds(m.`__source_ts_ms`)) as event_time,
-  if(m.`__ts_ms` = '0', null, instant_of_milliseconds(m.`__ts_ms`)) as produced_at,
+  coalesce(if(m.`__source_ts_ms` = '0', null, instant_of_milliseconds(m.`__source_ts_ms`)),
+    if(m.`$headers`.`__source_ts_ms` = '0', null, instant_of_milliseconds(m.`$headers`.`__source_ts_ms`))) as event_time,
+  coalesce(instant_of_milliseconds(m.`__ts_ms`), instant_of_milliseconds(m.`$headers`.`__ts_ms`)) as produced_at,
   coalesce(nullif(m.`__transaction_id`, ''), nullif(m.`__source_gtid`, ''), nullif(m.`__gtid`, ''), nullif(m.`__source_txId`, ''),
     nullif(m.`__txId`, '')) as tx_id,
   named_struct('generation', 0, 'phase', 1,
@@ -196,6 +201,6 @@ select
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
-  found_in_message(reason, '__op', m.`__op`, cast(null as string)) as detail,
+  found_in_message(reason, '__op or $headers.__op', coalesce(m.`__op`, m.`$headers`.`__op`), cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

@@ -1,0 +1,95 @@
+"""Records of topics in lines of JSON: as kcat -J prints them, and as people write them for cases."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from runner.functions.elements import Document
+
+OWN = {"key", "value", "topic", "headers"}
+# What kcat says beside the record: the kind of its time, who leads its partition, what it has read Avro with.
+KCAT = {"topic", "partition", "offset", "ts", "headers", "key", "payload"}
+MOST = {"partition": 2**31, "offset": 2**63, "ts": 2**63}
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Record(NamedTuple):
+    """`timestamp` is in milliseconds, None if the record has none; `headers` are None if nothing is said of them."""
+
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    timestamp: int | None
+    key: str | None
+    headers: tuple[tuple[str, str | None], ...] | None
+    value: str | None
+
+
+def read_record(line: str) -> Record:
+    """The record in a line. Value and key are the text in the line, or if that is in quotes, the text in these. Raises
+    ValueError or LookupError if it is none.
+
+    >>> read_record('{"key": {"id": 1}, "value": {"n": 1.50}, "headers": {"a": "b"}}')[4:]
+    ('{"id": 1}', (('a', 'b'),), '{"n": 1.50}')
+    """
+    parts = json.loads(line)
+    is_of_kcat = isinstance(parts, dict) and parts.keys() >= {"topic", "partition", "offset", "payload"}
+    if not is_of_kcat and not (isinstance(parts, dict) and parts.keys() <= OWN and parts.keys() & {"key", "value"}):
+        raise ValueError("a record is an object with value, key, topic and headers")
+    document = Document(line)
+
+    def text(name: str) -> str | None:
+        part = parts.get(name)
+        if part is None or isinstance(part, str):
+            return part and LONE_SURROGATE.sub("\ufffd", part)
+        start, end = document.place([name])
+        return line[start:end]
+
+    time = _number(parts, "ts") if is_of_kcat else None
+    return Record(
+        _text(parts.get("topic")),
+        _number(parts, "partition") if is_of_kcat else None,
+        _number(parts, "offset") if is_of_kcat else None,
+        None if time is None or time < 0 else time,
+        text("key"),
+        _headers(parts.get("headers")),
+        text("payload" if is_of_kcat else "value"),
+    )
+
+
+def topic_record(line: str | None) -> dict[str, Any] | None:
+    """The record in a line, with its headers as structs; None if there is none."""
+    try:
+        record = read_record(line or "")
+    except (ValueError, LookupError, RecursionError):
+        return None
+    headers = None if record.headers is None else [{"key": key, "value": value} for key, value in record.headers]
+    return {**record._asdict(), "headers": headers}
+
+
+def _number(parts: Mapping[str, Any], name: str) -> int | None:
+    number = parts.get(name)
+    if number is not None and (type(number) is not int or not -MOST[name] <= number < MOST[name]):
+        raise ValueError(f'"{name}" is no number')
+    return number
+
+
+def _headers(written: Any) -> tuple[tuple[str, str | None], ...] | None:
+    """Names and values: of an object, or of a list in which they take turns."""
+    if written is None:
+        return None
+    pairs = list(written.items()) if isinstance(written, dict) else []
+    if isinstance(written, list) and len(written) % 2 == 0:
+        pairs = list(zip(written[::2], written[1::2]))
+    elif not isinstance(written, dict):
+        raise ValueError("headers are an object of names and values")
+    return tuple((_text(name) or "", _text(value)) for name, value in pairs)
+
+
+def _text(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{json.dumps(value)} is no text")
+    return value and LONE_SURROGATE.sub("\ufffd", value)
