@@ -62,6 +62,27 @@ def test_offsets_of_the_newest_commit(tmp_path: Path) -> None:
     assert (checkpoint.newest_commit, checkpoint.newest_plan) == (1, 2)
 
 
+@pytest.mark.parametrize(("name", "others"), [("9.compact", 1), ("9", 0)])
+def test_a_file_is_left_out_of_a_batch_that_was_begun(tmp_path: Path, name: str, others: int) -> None:
+    """Other files of the batch stay, and what a compacted log has of earlier batches; then nothing is left of it."""
+    sources, checkpoint = tmp_path / "sources/0", Checkpoint(LocalFiles(), str(tmp_path))
+    earlier = [("file:///in/old", 8)][:others]
+    log(sources, "8", ("file:///in/old", 8))
+    log(sources, name, *earlier, ("file:///in/a%20b", 9), ("file:///in/c", 9))
+    (sources / f".{name}.crc").touch()
+    for folder, number in (("commits", 8), ("offsets", 8), ("offsets", 9)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / str(number)).write_text("v1\n{}")
+    assert checkpoint.begun_files() == {"/in/a b", "/in/c"}
+    checkpoint.leave_out({"/in/a b", "/in/old"})
+    assert checkpoint.begun_files() == {"/in/c"} and checkpoint.has_unfinished_batch
+    assert checkpoint.paths_read() == {"/in/old"}
+    assert (sources / name).read_text().startswith("v1\n{") and not (sources / f".{name}.crc").exists()
+    checkpoint.leave_out({"/in/c"})
+    assert checkpoint.begun_files() == set() and not checkpoint.has_unfinished_batch
+    assert [path.name for path in sources.iterdir()] == ["8"] and checkpoint.paths_read() == {"/in/old"}
+
+
 def test_a_fingerprint_is_read_as_it_was_written(tmp_path: Path) -> None:
     checkpoint = Checkpoint(LocalFiles(), str(tmp_path / "new"))
     assert checkpoint.fingerprint() is None
