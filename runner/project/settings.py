@@ -149,7 +149,8 @@ def read_folder_settings(yaml: Yaml | None, folder: Path, files: str, known: Col
 def _nothing_called(yaml: Yaml, key: str, folder: Path, files: str, known: Collection[str]) -> RunnerError:
     """The error of a key that is no setting and names nothing in a folder."""
     there = [path.name.removesuffix(files) for path in folder.glob("*") if path.is_dir() or path.suffix == files]
-    deeper = next((path.parent.relative_to(folder).parts for path in sorted(folder.rglob(f"{key}{files}"))), ())
+    below = (path for path in sorted(folder.rglob(f"*{files}")) if path.name == f"{key}{files}")
+    deeper = next((path.parent.relative_to(folder).parts for path in below), ())
     hint = nearest_or_all(key, there)
     if key in known:
         hint = f'settings begin with +: "+{key}"'
