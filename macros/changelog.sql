@@ -84,7 +84,7 @@ checked as (
   from {{ 'classified' if plan.images.in_lists else 'message_images' }}
 ),
 
--- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if spec.not_sent }}
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.{{ '  [drop]' if spec.drop }}{{ '  [not_sent]' if '' in spec.not_sent }}
 exploded as (
   select origin, arrival, m, verdict, reason, key_names{{ ', key_image, more_than_key' if plan.keys.image }}, types{{ ', readers' if plan.values.readers and not plan.images.marked }}{{ ', removed' if plan.images.removed }}
     {{- ', error_detail' if plan.avro }}{{ ', damage' if spec.message.frames }}{{ ', unfit_columns' if plan.images.tell_unfit }}{{ ', ambiguous_columns' if plan.images.marked and plan.images.may_be_ambiguous }}{{ ', settled_columns' if plan.images.listed and plan.values.readers }}{{ ', missing_columns' if plan.images.listed and plan.images.may_lack_columns }}
@@ -139,11 +139,11 @@ texts as (
 ),
 {%- endif %}
 
--- Both images in canonical text{{ '; one of only some columns is laid over the other.  [before.over, after.over]' if plan.images.before.laid_over or plan.images.after.laid_over else '.' }}
+-- Both images in canonical text{{ '; one of only some columns is laid over the other.  [before.over, after.over]' if plan.images.before.laid_over or plan.images.after.laid_over else '.' }}{{ '  [not_sent]' if plan.spec.not_sent | reject('equalto', '') | list }}
 images as (
   select *,
-    {{ image_before(plan) }} as before,
-    {{ image_after(plan) }} as after, map_keys(sent_before) as columns_before{{ ', map_keys(sent_after) as columns_after' if plan.images.after.laid_over and not plan.images.before.laid_over }}
+    {{ without_unsent(image_before(plan), plan) }} as before,
+    {{ without_unsent(image_after(plan), plan) }} as after, map_keys(sent_before) as columns_before{{ ', map_keys(sent_after) as columns_after' if plan.images.after.laid_over and not plan.images.before.laid_over }}
     {%- if plan.tells_as_sent %},
     {{ columns_as_sent(plan) }} as columns_as_sent
     {%- endif %}

@@ -263,13 +263,18 @@ not coalesce({{ holds_row(field(paths[0])) }}, false) and ({{ is_not_row_list(pa
 
 {%- macro columns_sent(map, plan) -%}
 {%- set columns = table_columns(map, plan, 'types' if plan.types_places else 'null') -%}
-{%- set found = namespace(columns=columns) -%}
-{%- for type, texts in plan.spec.not_sent.items() if type -%}
-{%- set found.columns = 'sent_columns(' ~ found.columns ~ ', types, ' ~ text(type) ~ ', array(' ~ texts | map('sql_text') | join(', ') ~ '))' -%}
-{%- endfor -%}
-{%- if '' in plan.spec.not_sent -%} map_filter({{ found.columns }}, (c, v) -> array_contains(placeholders, v) is not true)
-{%- else -%} {{ found.columns }}
+{%- if '' in plan.spec.not_sent -%} map_filter({{ columns }}, (c, v) -> array_contains(placeholders, v) is not true)
+{%- else -%} {{ columns }}
 {%- endif -%}
+{%- endmacro -%}
+
+{#- An image without the columns of whose type a text says that the value was not sent. -#}
+{%- macro without_unsent(image, plan) -%}
+{%- set found = namespace(image=image) -%}
+{%- for type, texts in plan.spec.not_sent.items() if type -%}
+{%- set found.image = 'sent_columns(' ~ found.image ~ ', types, ' ~ text(type) ~ ', array(' ~ texts | map('sql_text') | join(', ') ~ '))' -%}
+{%- endfor -%}
+{{ found.image }}
 {%- endmacro -%}
 
 {#- The texts that stand for a value that was not sent, as a column of its own. -#}

@@ -16,6 +16,7 @@ import yaml
 from hypothesis import strategies as st
 
 from runner.engine.errors import QueryFailed
+from runner.engine.tables import Tables
 from runner.project.parse import VIEWS
 from runner.run.mirrors import Increment
 from tests import lives
@@ -149,19 +150,29 @@ def test_in_one_run(tmp_path: Path, number: int) -> None:
 @pytest.mark.usefixtures("spark", "interpreted")
 @pytest.mark.parametrize("storage", ["delta", "iceberg"])
 def test_in_many_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, storage: str) -> None:
-    """Of which some die between the writes of a mirror's two tables."""
+    """Of which some die between the writes of a mirror's two tables, where it takes in changes or is built again."""
     told, runs = {vendor: told_by(vendor) for vendor in TELLERS}, 8
     project = project_of(tmp_path, storage, told, tuple(TELLERS))
     killed: set[str] = set()
-    write = Increment._write
+    chance, write, replace = Random(storage), Increment._write, Tables.replace
 
-    def dies(increment: Increment, step: str, table: str, *arguments: Any) -> None:
-        if step == "merged" and table not in killed and run < runs - 1:
+    def may_die(table: str) -> None:
+        if table not in killed and run < runs - 1 and chance.random() < 0.5:
             killed.add(table)
             raise QueryFailed("killed")
+
+    def written(increment: Increment, step: str, table: str, *arguments: Any) -> None:
+        if step == "merged":
+            may_die(f"{table} merged")
         write(increment, step, table, *arguments)
 
-    monkeypatch.setattr(Increment, "_write", dies)
+    def replaced(tables: Tables, name: str, *arguments: Any, **words: Any) -> int:
+        if "_of_" in name:
+            may_die(name)
+        return replace(tables, name, *arguments, **words)
+
+    monkeypatch.setattr(Increment, "_write", written)
+    monkeypatch.setattr(Tables, "replace", replaced)
     lengths = {vendor: len(one.messages) for vendor, one in told.items()}
     for run, pieces in enumerate(random_pieces(lengths, runs, Random(storage))):
         for vendor, (start, end) in pieces.items():

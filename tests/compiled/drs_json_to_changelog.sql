@@ -67,7 +67,7 @@ checked as (
   from classified
 ),
 
--- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]  [not_sent]
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
@@ -75,8 +75,7 @@ exploded as (
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     coalesce(found_after['__#alibaba_rds_row_id#__'], found_before['__#alibaba_rds_row_id#__'], found_after['#alibaba_rds_row_id#'],
       found_before['#alibaba_rds_row_id#']) as `meta_rowid`,
-    sent_columns(table_columns(found_before, types, hidden), types, 'json', array('JSON_*')) as sent_before,
-    sent_columns(table_columns(found_after, types, hidden), types, 'json', array('JSON_*')) as sent_after,
+    table_columns(found_before, types, hidden) as sent_before, table_columns(found_after, types, hidden) as sent_after,
     other_image(other_row, coalesce(found_after, found_before), hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
     if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
@@ -106,11 +105,11 @@ texts as (
   from python_read
 ),
 
--- Both images in canonical text.
+-- Both images in canonical text.  [not_sent]
 images as (
   select *,
-    if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
-    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    sent_columns(if(size(sent_before) > 0, with_texts(sent_before, texts_before), null), types, 'json', array('JSON_*')) as before,
+    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after, map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent
   from texts
 ),

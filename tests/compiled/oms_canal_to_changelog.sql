@@ -63,14 +63,13 @@ checked as (
   from classified
 ),
 
--- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [not_sent]
+-- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
       then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    sent_columns(table_columns(found_before, types, array()), types, 'json', array('JSON_*')) as sent_before,
-    sent_columns(table_columns(found_after, types, array()), types, 'json', array('JSON_*')) as sent_after,
+    table_columns(found_before, types, array()) as sent_before, table_columns(found_after, types, array()) as sent_after,
     other_image(other_row, coalesce(found_after, found_before), array()) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
     if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
@@ -88,12 +87,12 @@ texts as (
   from exploded
 ),
 
--- Both images in canonical text; one of only some columns is laid over the other.  [before.over, after.over]
+-- Both images in canonical text; one of only some columns is laid over the other.  [before.over, after.over]  [not_sent]
 images as (
   select *,
-    if(verdict = 'row update', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
-      with_texts(sent_before, texts_before)) as before,
-    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    sent_columns(if(verdict = 'row update', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
+      with_texts(sent_before, texts_before)), types, 'json', array('JSON_*')) as before,
+    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after, map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
     concat(`oms_canal_ambiguous`(sent_before, readers, texts_before), `oms_canal_ambiguous`(sent_after, readers, texts_after)) as
       ambiguous_times
