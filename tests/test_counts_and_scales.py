@@ -49,7 +49,7 @@ def decimals() -> Iterator[tuple[str, Any, str]]:
 def clocks() -> Iterator[tuple[str, Any, str]]:
     for digits in (3, 6, 9):
         unit = 10**digits
-        last = 253402300799 * unit + unit - 1 if digits < 9 else 2**63 - 1
+        last = 253402300799 * unit + unit - 1 if digits < 9 else 2**63 - 2  # the last one stands for infinity
         for count in (0, 1, -1, last, -987_654_321_012_345_678 // 10 ** (9 - digits)):
             seconds, rest = divmod(count, unit)
             clock = datetime(1970, 1, 1) + timedelta(seconds=seconds)

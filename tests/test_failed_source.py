@@ -4,7 +4,6 @@ that says what is missing, and other sources' models are built.
 
 from __future__ import annotations
 
-import gzip
 import shutil
 from pathlib import Path
 
@@ -22,7 +21,8 @@ MODELS = {
     "only_good": "select count(*) as n from {{ ref('good_to_changelog') }}",
 }
 UNIONS = ("changelog", "control_events", "ddl_events", "dead_letters", "freshness", "freshness_by_table")
-CUT = gzip.compress(b"{}" * 5_000)[:-10]
+# Spark finds no files where a name has a colon.
+UNREADABLE = "bad/2:3.jsonl"
 
 
 def counted(project: Project) -> dict[str, int]:
@@ -40,7 +40,7 @@ def test_one_source_fails_and_the_others_go_on(tmp_path: Path) -> None:
     project.ok("run")
 
     # It cannot land: what landed earlier stays in the views.
-    project.write({"bad/2.jsonl.gz": CUT, "good/2.jsonl": message(2)})
+    project.write({UNREADABLE: message(2), "good/2.jsonl": message(2)})
     ran = project.run("build")
     assert ran.code == 1, ran.err
     assert nodes(project, "error") == {"bad_to_changelog"}
@@ -69,6 +69,6 @@ def test_one_source_fails_and_the_others_go_on(tmp_path: Path) -> None:
     assert ran.code == 0 and len(ran.out.splitlines()) == 3
     assert ran.err.startswith("warning[source-unreadable]: without any row of"), ran.err
 
-    (project / "bad/2.jsonl.gz").unlink()
+    (project / UNREADABLE).unlink()
     project.ok("build", "--full-refresh")
     assert counted(project) == {"bad": 1, "good": 3}
