@@ -264,7 +264,10 @@ def test_a_table_and_a_checkpoint_of_different_moments(shop: Shop) -> None:
     ):
         restore(table, checkpoint)
         said = shop.fails(*only)
-        assert reason in said and "restore both as they were at one moment, or runner run --full-refresh -s a_to_changelog" in said
+        assert (
+            reason in said
+            and "restore both as they were at one moment, or runner run --full-refresh -s a_to_changelog" in said
+        )
     restore("now", "now")
     shop.ok("run", "-s", "+taken")
     assert shop.taken() == {"a": 3}
