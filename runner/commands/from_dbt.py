@@ -14,7 +14,7 @@ from runner.counts import counted
 from runner.errors import RunnerError, RunnerWarning, from_here
 from runner.files import write_whole
 from runner.project import absent
-from runner.project.settings import HOOKS, SEED_SETTINGS, SETTINGS, check_setting, setting_name
+from runner.project.settings import HOOKS, SEED_SETTINGS, SETTINGS, check_setting, is_in_folder, setting_name
 from runner.report import Report
 from runner.yaml_text import Yaml, read_yaml
 
@@ -65,7 +65,7 @@ class Moved:
         """The settings of a folder, a model or a seed that can be said here; below `name` are those of all."""
         out = {}
         for key, value in section.mapping().items():
-            is_here = (folder / key).is_dir() or (folder / f"{key}{files}").is_file()
+            is_here = is_in_folder(key, folder, files)
             if not key.startswith("+") and (is_here or key == name):
                 if value.value and (inner := self._settings(value, folder / key if is_here else folder, files, known)):
                     out[key] = inner

@@ -44,7 +44,7 @@ def read_record(line: str) -> Record:
     def text(name: str) -> str | None:
         part = parts.get(name)
         if part is None or isinstance(part, str):
-            return part and LONE_SURROGATE.sub("\ufffd", part)
+            return _text(part)
         start, end = document.place([name])
         return line[start:end]
 

@@ -138,12 +138,17 @@ def read_folder_settings(yaml: Yaml | None, folder: Path, files: str, known: Col
         with problems.gathered():
             if key.startswith("+"):
                 _check_at(value, setting_name(key), known)
-            elif (folder / key).is_dir() or (folder / f"{key}{files}").is_file():
+            elif is_in_folder(key, folder, files):
                 read_folder_settings(value, folder / key, files, known)
             else:
                 raise _nothing_called(value, key, folder, files, known)
     problems.raise_if_any()
     return dict(yaml.value) if yaml else {}
+
+
+def is_in_folder(key: str, folder: Path, files: str) -> bool:
+    """Whether a folder has one of that name, or a model or seed, whose files have the ending `files`."""
+    return (folder / key).is_dir() or (folder / f"{key}{files}").is_file()
 
 
 def _nothing_called(yaml: Yaml, key: str, folder: Path, files: str, known: Collection[str]) -> RunnerError:

@@ -80,9 +80,8 @@ def placeholders(text: str) -> tuple[str, ...]:
     ('?', 'Pw==', '["?"]', '3f', '{"?":"?"}', '[63]', '["Pw=="]', '["3f"]', '["d1457b72-c3fb-323a-a671-125aef3eab5d"]')
     """
     sent = text.encode()
-    digest = bytearray(md5(sent, usedforsecurity=False).digest())
-    digest[6], digest[8] = digest[6] & 0x0F | 0x30, digest[8] & 0x3F | 0x80
-    in_base64, in_hex, as_uuid = b64encode(sent).decode(), sent.hex(), str(UUID(bytes=bytes(digest)))
+    as_uuid = str(UUID(bytes=md5(sent, usedforsecurity=False).digest(), version=3))
+    in_base64, in_hex = b64encode(sent).decode(), sent.hex()
     forms = (text, in_base64, [text], in_hex, {text: text}, [*sent], [in_base64], [in_hex], [as_uuid])
     return tuple(
         one if isinstance(one, str) else dumps(one, ensure_ascii=False, separators=(",", ":")) for one in forms
