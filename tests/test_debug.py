@@ -90,6 +90,7 @@ def test_what_is_wrong_is_said_with_what_to_do_and_keeps_nothing_else_from_being
     assert "nothing that can be read matches" in wrong["source b"][0] and 'correct "files"' in wrong["source b"][1]
     assert 'correct "table" of the source' in wrong["source c"][1]
     assert found["source a"][:2] == ("ok", "1 file") and found["catalog spark_catalog.lake"][1] == "will be created"
+    assert found["space for tables"][0] == "-" and found["space for Spark"][0] == "ok"
     assert "tr0ut" not in ran.out + ran.err and "***" in ran.out
 
 

@@ -131,10 +131,13 @@ def _spaces(target: Target) -> Iterator[Finding]:
     for what, place in places.items():
         folder = Path(place).absolute()
         nearest = next(one for one in (folder, *folder.parents) if one.exists())
-        free = shutil.disk_usage(nearest).free
-        found = f"{grouped(free // 1_000_000)} MB free for {place}"
+        space = shutil.disk_usage(nearest)
+        if not space.total:  # a file system of the kernel's own, and some that lie behind a network
+            yield Finding(what, UNKNOWN, f"the file system of {place} does not tell its size")
+            continue
+        found = f"{grouped(space.free // 1_000_000)} MB free for {place}"
         to_do = f"make space there, or choose another folder: {'path' if what.endswith('tables') else LOCAL_DIR}"
-        yield Finding(what, *((GOOD, found) if free >= LEAST_SPACE else (WRONG, found, to_do)))
+        yield Finding(what, *((GOOD, found) if space.free >= LEAST_SPACE else (WRONG, found, to_do)))
 
 
 def _mistake(what: str, error: RunnerError) -> Finding:
