@@ -360,3 +360,39 @@ def test_a_damaged_file_is_set_aside_and_lands_when_it_is_whole(
     run(0, "1", "2", "3", "4")
     run(0, "1", "2", "3", "4")
     assert runner("test", "-s", "conserved_a").code == 0
+
+
+@pytest.mark.usefixtures("spark", "interpreted")
+def test_a_damaged_file_does_not_hold_up_files_that_are_read_one_by_one(
+    project: Callable[..., Path], runner: Callable[..., Any]
+) -> None:
+    """Where names have characters of patterns. A stream begins with the oldest file: here a damaged one."""
+    text = PROJECT.format(sources="  - {name: a, format: small, files: in/*}", storage="parquet")
+    folder = project(
+        {"project.yml": text, "formats/small.yml": SMALL, "in/1 [a].jsonl.gz": "", "in/9.jsonl": message(9)}
+    )
+    whole = gzip.compress(f"{message(1)}\n".encode() * 2, 0)
+
+    def written(name: str, content: bytes, seconds: int) -> None:
+        (folder / "in" / name).write_bytes(content)
+        os.utime(folder / "in" / name, (seconds, seconds))
+
+    def run(code: int, *landed: str) -> str:
+        ran = runner("run", "-s", "a_to_changelog+")
+        assert ran.code == code, ran.err
+        rows = runner("show", "--inline", LANDED, "--output", "json").out.splitlines()
+        assert [json.loads(row)["id"] for row in rows] == list(landed)
+        return str(ran.err)
+
+    written("1 [a].jsonl.gz", whole[:-20], 1_000)
+    written("2 {b,c}.jsonl", message(2).encode(), 2_000)
+    written("3 [d]*.jsonl.gz", whole[:-30], 3_000)
+    written("4 [e].jsonl", message(4).encode(), 4_000)
+    said = run(1, "2", "4", "9")
+    assert "2 files cannot be read" in said and "1 [a].jsonl.gz" in said and "3 [d]*.jsonl.gz" in said, said
+    written("5 [f].jsonl", message(5).encode(), 5_000)
+    run(1, "2", "4", "5", "9")
+    (folder / "in/3 [d]*.jsonl.gz").unlink()
+    written("1 [a].jsonl.gz", whole, 6_000)
+    run(0, "1", "1", "2", "4", "5", "9")
+    assert runner("test", "-s", "conserved_a").code == 0

@@ -27,7 +27,7 @@ MORE = {
     "by_kcat/2.jsonl": '{"topic":"a.b.c","partition":0,"offset":5,"ts":-1,"payload":{"id":5,"s":1.50,"__op":"r"}}\n'
     '{"id":6,"__op":"r"}\n{"topic":"a.b.c","offset":"x","payload":"{}"}\n{"topic":"a.b.c","offset":7,"payl\n',
     "by_hand/2.records.jsonl": '[1]\n{"value": {"id":8}, "headers": [1]}\n'
-    '{"value": "{\\"id\\":7,\\"__op\\":\\"r\\"}"}\n',
+    '{"value":\r{"id":9,"s":"a","__op":"r"}}\n{"value": "{\\"id\\":7,\\"__op\\":\\"r\\"}"}\n',
 }
 SEEN = """select kind, op, key_text, after['n'] as n, table_name, origin.topic as topic, origin.partition as part,
 origin.offset as at, origin.timestamp as time, origin.headers as headers, origin.key as key
@@ -71,6 +71,7 @@ def test_the_dumps_of_the_page(tmp_path: Path) -> None:
         ("by_console", "Partition:1\tx", None, None, None),
         ("by_console", '{"id":3,"s":"a\tb","__op":"r"}', 10, None, None),
         ("by_hand", "7", None, None, None),
+        ("by_hand", "9", None, None, "a"),
         ("by_hand", "[1]", None, None, None),
         ("by_hand", '{"value": {"id":8}, "headers": [1]}', None, None, None),
         ("by_kcat", "5", 5, None, "1.50"),

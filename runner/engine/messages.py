@@ -31,7 +31,7 @@ STORED_AS = {
     "binary_kafka": "kafka",
 }
 
-# Else Spark would also end a line at a CR that no LF follows.
+# Else Spark would also end a line of a text at a CR that no LF follows. Other kinds of files have no such option.
 LINES = {"lineSep": "\n"}
 # Otherwise files older than the newest one by more than this would be left out silently: all of time.
 MAX_FILE_AGE = f"{2**63 - 1}ms"
@@ -95,7 +95,7 @@ def _scan(spark: Spark, messages: Messages, reads: Mapping[str, str], stream: Ma
         if stream is None and options.get("startingOffsets") == "latest":
             options["startingOffsets"] = "earliest"  # in a batch, there is nothing after the latest
         return read_kafka(reader, options)
-    options = {"maxFileAge": MAX_FILE_AGE, **(LINES if messages.kind == "files" else {}), **(stream or {})}
+    options = {"maxFileAge": MAX_FILE_AGE, **LINES, **(stream or {})}
     reader = reader.format(STORED_AS[messages.kind]).schema(reads["scanned"]).options(**options)
     frame: DataFrame = reader.load(_pattern(messages))
     if messages.kind != "binary_files":
@@ -143,8 +143,7 @@ def file_counts_view(spark: Spark, messages: Messages, reads: Mapping[str, str],
         counted = scanned.mapInArrow(udfs.counts_of_files, FILE_COUNTS)
         frame = counted.select(F.col("file").alias("place"), "messages")
     else:
-        lines = reader.options(**(LINES if messages.kind == "files" else {}))
-        scanned = lines.schema(reads["scanned"]).load(paths).where(reads["is_message"])
+        scanned = reader.options(**LINES).schema(reads["scanned"]).load(paths).where(reads["is_message"])
         frame = scanned.select(F.col("_metadata.file_path").alias("place"), F.lit(1).cast("bigint").alias("messages"))
     frame.createOrReplaceTempView(quoted(view))
 

@@ -75,8 +75,12 @@ class Landing:
                     raise
                 landed += self._landed_by(source, query)
                 if not self.tables.checkpoint(source.model).has_unfinished_batch:
-                    return landed  # it had nothing else to read
+                    break  # the batch had no other file
                 query = self._stream(source, options, ALL_NEW)
+        for messages in self.files[source.name].left_by(options):
+            self.read_source(source, options, messages)
+            landed += self._all_landed(source, self._stream(source, options, ALL_NEW), {})
+        return landed
 
     def set_aside(self, source: Source, failure: QueryFailed) -> bool:
         """Leaves the file that a stream of a source has failed on to a later run; False if it has failed for another
@@ -222,9 +226,11 @@ class Landing:
         if batch is not None:
             self.tables.checkpoint(source.model).write_landed(batch)
 
-    def read_source(self, source: Source, stream: Mapping[str, str] | None = None) -> None:
-        """Creates the view of a source's messages: of a stream with these options, or of a batch."""
-        messages = source.messages
+    def read_source(
+        self, source: Source, stream: Mapping[str, str] | None = None, messages: Messages | None = None
+    ) -> None:
+        """Creates the view of a source's messages, or of these: of a stream with these options, or of a batch."""
+        messages = messages or source.messages
         source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", stream)
 
     def _finish_batch(self, source: Source, options: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,7 +17,7 @@ from runner.engine.checkpoint import Checkpoint
 from runner.engine.messages import ONE_BY_ONE, ORDINARY_FILES, OTHER_FILES
 from runner.engine.read_files import ReadFiles
 from runner.functions.avro.files import plain_path
-from runner.patterns import HAS_SPECIAL, matching, unescaped, with_colon
+from runner.patterns import HAS_SPECIAL, escaped, matching, unescaped, with_colon
 from runner.project.inputs import Messages
 
 # To judge the length of lines, as much of a file is read.
@@ -88,6 +88,15 @@ class SourceFiles:
         self.checkpoint.leave_out(begun)
         self.aside.update(dict.fromkeys(begun, reason.split("\n")[0]))
         return bool(begun)
+
+    def left_by(self, stream: Mapping[str, str]) -> Iterator[Messages]:
+        """The messages of each file that a stream with these options did not come to, because it reads one file at a
+        time and could not read one of them: it would begin with that file again.
+        """
+        for path in self.there if ONE_BY_ONE.items() <= stream.items() else ():
+            is_hidden = path.name.startswith(("_", ".")) or path.name.endswith("._COPYING_")
+            if not is_hidden and str(path) not in self.checkpoint.paths_read() | {*self.aside}:
+                yield replace(self.messages, path=escaped(str(path)))
 
     def gone(self) -> set[str]:
         """The files of a batch that was begun, and that are not there any more."""
