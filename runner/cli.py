@@ -343,7 +343,8 @@ def _clean(args: Namespace, report: Report) -> int:
 def _debug(args: Namespace, report: Report) -> int:
     from runner.commands.debug import debug
 
-    return debug(DebugArguments(_project(args), os.environ.get("JAVA_HOME")), report)
+    java_home, local_dirs = os.environ.get("JAVA_HOME"), os.environ.get("SPARK_LOCAL_DIRS")
+    return debug(DebugArguments(_project(args), java_home, local_dirs), report)
 
 
 def _prepare(args: Namespace, report: Report) -> int:

@@ -35,8 +35,11 @@ def tables() -> Mapping[str, Any]:
     return type_tables(FOLDERS)
 
 
-def fits(messages: Sequence[FileMessage], encoding: str, schemas: Sequence[str] = ()) -> list[Fit]:
-    return fits_of(known(), messages, encoding, Schemas(tuple(schemas)))
+NO_SCHEMAS = Schemas()
+
+
+def fits(messages: Sequence[FileMessage], encoding: str, schemas: Schemas = NO_SCHEMAS) -> list[Fit]:
+    return fits_of(known(), messages, encoding, schemas)
 
 
 def as_messages(lines: Sequence[bytes]) -> list[FileMessage]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -54,7 +53,7 @@ sources:
     format: debezium_avro
     files: in/envelopes/*
     schema: schemas
-    tables: [{{name: inventory.customers, key: id, columns: {{day: io.debezium.time.Date}}}}]
+    tables: [{{name: inventory.customers, key: id}}]
 """
 MONEY = record_type("Money", digits="string")
 MAPS = record_type(
@@ -113,7 +112,7 @@ def write_dump(path: Path, messages: list[bytes | None], first_offset: int = 0) 
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
 
 
-# Messages of Debezium, whose schemas have numbers, and the format for them that the docs have.
+# Messages of Debezium, whose schemas have numbers.
 NUMBER = 7
 TEXT, LONG = ["null", "string"], ["null", "long"]
 DAY = {"type": "int", "connect.name": "io.debezium.time.Date", "connect.version": 1}
@@ -140,12 +139,6 @@ def envelope(op: str, before: dict | None, after: dict | None) -> bytes:
     event = {"before": before, "after": after, "source": ORIGIN, "op": op, "ts_ms": 1_700_000_000_123}
     schema = fastavro.parse_schema(json.loads(json.dumps(ENVELOPE)))
     return b"\0" + NUMBER.to_bytes(4, "big") + encoded(schema, event)
-
-
-def docs_dialect() -> bytes:
-    page = (ROOT / "docs/formats.md").read_text()
-    (dialect,) = re.findall(r"```yaml formats/debezium_avro.yml\n(.*?)```", page, re.DOTALL)
-    return dialect.encode()
 
 
 # What cannot be read: cut off, too long, of no bytes; a length of some 2^61, too short for what is skipped, no number.
@@ -190,7 +183,7 @@ def landed(spark: object, interpreted: None, tmp_path_factory: pytest.TempPathFa
     folder: Path = tmp_path_factory.mktemp("avro")
     files = {f"in/{name}": content for name, content in first_files().items()}
     files |= {"project.yml": PROJECT.encode(), "formats/maps.yml": MAPS_SPEC.encode()}
-    files |= {"formats/debezium_avro.yml": docs_dialect(), f"schemas/{NUMBER}.avsc": json.dumps(ENVELOPE).encode()}
+    files |= {f"schemas/{NUMBER}.avsc": json.dumps(ENVELOPE).encode()}
     for name, content in {**files, "formats/maps.avsc": json.dumps(MAPS).encode()}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)

@@ -157,4 +157,8 @@ def test_the_space_on_the_disks_that_a_run_writes_to(
     assert [one.to_do for one in found if one.state == "WRONG"] == (
         [f"{to_do}path", f"{to_do}spark.local.dir"] if state == "WRONG" else []
     )
+    target = Target("t", str(lake), spark={"spark.local.dir": "/nowhere"})
+    of_variable = list(_spaces(target, str(local)))[1:]
+    assert [(one.what, one.state) for one in of_variable] == [("space for Spark", state)]
+    assert all(one.to_do == f"{to_do}SPARK_LOCAL_DIRS" for one in of_variable if state == "WRONG")
     assert not list(_spaces(Target("t", "s3a://lake/a", remote="sc://a")))

@@ -21,7 +21,7 @@ from runner.infer.draft import Nothing, draft_of
 from runner.infer.fits import Fit, best
 from runner.infer.samples import json_documents, spread
 from runner.run.documents import messages_of
-from runner.spec.schemas import Schemas
+from runner.spec.schemas import Schemas, schemas_at
 from tests import vendor_messages
 from tests.avro_cases import encoded
 from tests.inferred import LINES, OWN, as_messages, checked, fits, fits_of_json, known, tables, told
@@ -41,7 +41,9 @@ def fits_of_cases(name: str, paths: Sequence[Path]) -> list[Fit]:
     """How well each format fits the messages of some cases of one format."""
     encoding = known()[name].message.encoding
     messages = [one for path in paths for one in messages_of(path.name, path.read_bytes(), encoding)]
-    return fits(spread(messages, MOST), encoding, [path.read_text() for path in sorted((CASES / name).glob("*.avsc"))])
+    numbered = CASES / name / "schemas"
+    places = [numbered] if numbered.is_dir() else sorted((CASES / name).glob("*.avsc"))
+    return fits(spread(messages, MOST), encoding, schemas_at([(place, None) for place in places]))
 
 
 def case_files(name: str) -> list[Path]:

@@ -42,6 +42,10 @@ CHANGES = {
         "select k, v, w, named_struct('x y', 1) as `more.of it` from values (2, 'B', 2.0), (3, 'c', null), "
         "(cast(null as int), 'N', 0.5) as t(k, v, w)"
     ),
+    "of_a_new_type": (
+        "select k, v, w, if(k = 3, timestamp_ntz'2024-02-29 01:02:03.5', null) as at from values (2, 'B', 2.0), "
+        "(3, 'c', null), (cast(null as int), 'N', 0.5) as t(k, v, w)"
+    ),
     "removed": "select k, v from values (2, 'B'), (3, 'c'), (cast(null as int), 'N') as t(k, v)",
 }
 ADDED = [
@@ -54,6 +58,9 @@ ADDED = [
 AFTERWARDS = {
     ("ignore", "added"): ADDED,
     ("append_new_columns", "added"): [{**row, "more.of it": None if row["k"] == 1 else {"x y": 1}} for row in ADDED],
+    ("append_new_columns", "of_a_new_type"): [
+        {**row, "at": "2024-02-29T01:02:03.500000" if row["k"] == 3 else None} for row in ADDED
+    ],
     ("append_new_columns", "removed"): [
         {**row, "w": "1.5" if row["k"] == 1 else "2.5" if row["k"] == 2 else None} for row in ADDED
     ],

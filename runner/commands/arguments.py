@@ -190,10 +190,13 @@ class MirrorsArguments:
 
 @dataclass(frozen=True)
 class DebugArguments:
-    """`java_home` is where Java is; None for the one that is found in PATH."""
+    """`java_home` is where Java is; None for the one that is found in PATH. `local_dirs` are the folders for Spark's
+    temporary files, with commas between; None for those of the target.
+    """
 
     project: ProjectArguments
     java_home: str | None = None
+    local_dirs: str | None = None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ INSTALL_JAVA = f"install Java {OLDEST_JAVA} or later, and put it in PATH or in J
 SECONDS_FOR_JAVA = 60
 # With less no run can be expected to end.
 LEAST_SPACE = 100_000_000
-LOCAL_DIR = "spark.local.dir"
+# Where the variable is set, Spark does not look at the setting.
+LOCAL_DIR, LOCAL_DIRS = "spark.local.dir", "SPARK_LOCAL_DIRS"
 GOOD, WRONG, UNKNOWN = "ok", "WRONG", "-"
 
 
@@ -70,7 +71,7 @@ def _findings(arguments: DebugArguments, report: Report) -> Iterator[Finding]:
     if not (target and target.remote):
         yield _java(arguments.java_home)
     yield from findings
-    yield from _spaces(target) if target else ()
+    yield from _spaces(target, arguments.local_dirs) if target else ()
     yield from _with_spark(project, report)
 
 
@@ -122,12 +123,13 @@ def _project(arguments: DebugArguments) -> tuple[Project | None, list[Finding]]:
     ]
 
 
-def _spaces(target: Target) -> Iterator[Finding]:
+def _spaces(target: Target, local_dirs: str | None = None) -> Iterator[Finding]:
     """The space on the disks of this machine that a run writes to."""
     places = {} if is_uri(target.path) else {"space for tables": target.path}
     if not target.remote:
-        folders = target.spark.get(LOCAL_DIR, tempfile.gettempdir()).split(",")
+        folders = (local_dirs or target.spark.get(LOCAL_DIR, tempfile.gettempdir())).split(",")
         places |= {f"space for Spark{f' {number}' if number > 1 else ''}": one for number, one in enumerate(folders, 1)}
+    place_of_spark = LOCAL_DIRS if local_dirs else LOCAL_DIR
     for what, place in places.items():
         folder = Path(place).absolute()
         nearest = next(one for one in (folder, *folder.parents) if one.exists())
@@ -136,7 +138,7 @@ def _spaces(target: Target) -> Iterator[Finding]:
             yield Finding(what, UNKNOWN, f"the file system of {place} does not tell its size")
             continue
         found = f"{grouped(space.free // 1_000_000)} MB free for {place}"
-        to_do = f"make space there, or choose another folder: {'path' if what.endswith('tables') else LOCAL_DIR}"
+        to_do = f"make space there, or choose another folder: {'path' if what.endswith('tables') else place_of_spark}"
         yield Finding(what, *((GOOD, found) if space.free >= LEAST_SPACE else (WRONG, found, to_do)))
 
 

@@ -33,6 +33,7 @@ SQL_TYPES = {
     "names": TEXTS,
     "numbers": "array<bigint>",
     "map": MAP,
+    "types": MAP,
     "row": "struct<texts map<string,string>, missing array<string>, as_sent array<string>, settled array<string>, "
     "ambiguous array<string>>",
     "rows": "struct<texts array<map<string,string>>, missing array<array<string>>, as_sent array<array<string>>, "
@@ -140,18 +141,20 @@ def _type_slots(spec: Format) -> Iterator[Wanted]:
     if types is None:
         return
     for path in types.at:
-        if types.name:
+        if types.schema:
+            yield path, Slot(path, "types", names=types.schema, params=tuple(param[-1] for param in types.params))
+        elif types.name:
             yield from (_wanted(path.child(member), "texts") for member in (types.name, *types.value))
         else:
             yield _wanted(path, "map")
 
 
 def _image_slots(spec: Format) -> Iterator[Wanted]:
-    by_type = bool(spec.types and spec.types.tables)
+    by_type, names = bool(spec.types and spec.types.tables), spec.types.schema if spec.types else ()
     for image in row_images(spec):
         for path in image.at:
             kind = "positional" if image.names else "rows" if spec.each else "row"
-            yield path, Slot(path, kind, image.value, image.type, by_type=by_type)
+            yield path, Slot(path, kind, image.value, image.type, by_type=by_type, names=names)
 
 
 def _wanted(path: FieldPath, kind: str) -> Wanted:

@@ -168,6 +168,7 @@ SLOT_TYPES = {
     "names": pa.list_(pa.string()),
     "numbers": pa.list_(pa.int64()),
     "map": TEXT_MAP,
+    "types": TEXT_MAP,
 }
 
 
@@ -231,7 +232,7 @@ def _slot_array(slot: Slot, values: list[Any]) -> pa.Array:
         return _image_array(values, slot.kind)
     if slot.kind == "map":
         values = [None if value is None else list(value.items()) for value in values]
-    if slot.kind in ("texts", "names", "numbers"):
+    if slot.kind in ("texts", "names", "numbers", "types"):
         return _repeating_array(values, SLOT_TYPES[slot.kind])
     return pa.array(values, SLOT_TYPES[slot.kind])
 

@@ -96,7 +96,7 @@ def _properties() -> Schema:
 
 def _types() -> Schema:
     types = {
-        **dict.fromkeys(("at", "value", "params"), TEXTS),
+        **dict.fromkeys(("at", "value", "params", "schema"), TEXTS),
         **dict.fromkeys(("name", "names", "default", "items"), TEXT),
     }
     types["table"] = _ref("tables")

@@ -41,7 +41,7 @@ KEYS = (
 )  # fmt: skip
 KEY_WORDS = ("names", "indexes", "values", "split", "columns", "at", "text", "members", "name", "flag")
 
-TYPES_WORDS = ("at", "name", "value", "params", "names", "flags", "default", "items", "table")
+TYPES_WORDS = ("at", "name", "value", "params", "names", "flags", "default", "items", "schema", "table")
 
 TableOf = Callable[[Yaml], TypeTable]
 
@@ -195,6 +195,8 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
             'types needs "table"',
             "types: {at: path of the map column -> type, table: a file in formats/types}",
         )
+    if yaml.get("schema") and not is_avro:
+        raise yaml["schema"].error("spec-conflict", "only messages in Avro have schemas that name types")
     if yaml.get("name") and not yaml.get("value"):
         raise yaml.error(
             "spec-missing",
@@ -212,6 +214,7 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
         *_flags(yaml.get("flags")),
         optional_text(yaml.get("default")) or None,
         optional_text(yaml.get("items")) or None,
+        texts(yaml.get("schema")),
     )
 
 

@@ -277,7 +277,9 @@ class Types:
     types, and the tables are for columns declared at a source. What stands at `params` in an entry follows its type, in
     brackets, with commas between. With `names`, types are in step with the list of columns there. `flags`: bits, from
     0, of the number in the member `flag`, with words that follow the type if set. `default`: the column's default.
-    `items`: the member with the type of an array's elements, written as that of a column.
+    `items`: the member with the type of an array's elements, written as that of a column. With `schema`, `at` are
+    images, and the types are what the first of these attributes says in the schema of their columns; the attributes
+    `params` follow.
     """
 
     at: tuple[FieldPath, ...]
@@ -290,6 +292,7 @@ class Types:
     flags: tuple[tuple[int, str], ...] = ()
     default: str | None = None
     items: str | None = None
+    schema: tuple[str, ...] = ()
 
     def all_tables(self) -> list[TypeTable]:
         return self.tables.all() if self.tables else []

@@ -30,6 +30,8 @@ KEEPS_ROWS = {
 }
 COMMIT = re.compile(r"[0-9]{20}\.json")
 COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
+# A new table has this feature if its columns need it; one that is there gets no such column, by a replacement neither.
+WALL_CLOCKS = {"delta.feature.timestampNtz": "supported"}
 
 
 class Delta(TableFormat):
@@ -62,11 +64,12 @@ class Delta(TableFormat):
                 raise Damaged(f"{log}/{before + 1:020}.json", "missing")
 
     def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
-        return COLUMN_MAPPING if needs_mapping(columns) else {}
+        of_types = WALL_CLOCKS if any("timestamp_ntz" in kind for kind in columns.values()) else {}
+        return {**(COLUMN_MAPPING if needs_mapping(columns) else {}), **of_types}
 
     def add_columns(self, name: str, columns: Mapping[str, str]) -> None:
-        if needs_mapping(columns):
-            self.session.do(self.macro("properties_set", self.table(name), COLUMN_MAPPING))
+        if needed := self.properties(columns):
+            self.session.do(self.macro("properties_set", self.table(name), needed))
         super().add_columns(name, columns)
 
     def drop_columns(self, name: str, columns: Iterable[str]) -> None:

@@ -64,7 +64,7 @@ classified as (
       when m.`op` is null and m.`status` = 'END' then 'control commit'
       when m.`op` is null and m.`ddl` is not null then 'ddl by_statement'
       when m.`op` is null and m.`tableChanges` is not null then 'ddl other'
-      when m.`op` is null and m.`ts_ms` is not null and m.`source` is null then 'control heartbeat'
+      when m.`op` is null and m.`ts_ms` is not null and m.`source`.`connector` is null then 'control heartbeat'
       when m.`op` is null and m.`aggregate_type` is not null then 'dead_letter notification' end) as verdict
   from placed
 ),

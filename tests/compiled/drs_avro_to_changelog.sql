@@ -1,14 +1,14 @@
 -- drs_avro_to_changelog: the messages of source drs_avro, as rows of the changelog
 -- format     drs_avro: Huawei DRS to Kafka, Avro; the schema is a file of the vendor's, named with `schema` on the source
 -- reads      drs_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_drs_avro_c0bf1e6c, java_bytes of runner/functions
+-- functions  Spark's own, and avro_drs_avro_8956476e, java_bytes of runner/functions
 -- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
   select *,
-    avro_drs_avro_c0bf1e6c(raw, own_schema) as record
+    avro_drs_avro_8956476e(raw, own_schema) as record
   from `drs_avro_messages`
 ),
 

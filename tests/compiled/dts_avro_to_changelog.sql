@@ -1,14 +1,14 @@
 -- dts_avro_to_changelog: the messages of source dts_avro, as rows of the changelog
 -- format     dts_avro: Alibaba DTS change tracking, Avro
 -- reads      dts_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_dts_avro_17639559 of runner/functions
+-- functions  Spark's own, and avro_dts_avro_15851573 of runner/functions
 -- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
   select *,
-    avro_dts_avro_17639559(raw, own_schema) as record
+    avro_dts_avro_15851573(raw, own_schema) as record
   from `dts_avro_messages`
 ),
 

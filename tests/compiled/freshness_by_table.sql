@@ -14,6 +14,9 @@ from (
   select `kind`, 'dataworks' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `dataworks_to_changelog`
   union all
+  select `kind`, 'debezium_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
+    `origin`, `loaded_at` from `debezium_avro_to_changelog`
+  union all
   select `kind`, 'drs_avro' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `drs_avro_to_changelog`
   union all

@@ -1,14 +1,14 @@
 -- oceanbase_avro_to_changelog: the messages of source oceanbase_avro, as rows of the changelog
 -- format     oceanbase_avro: OceanBase data subscription, Avro
 -- reads      oceanbase_avro_messages: raw binary, own_schema string, damage string, origin struct, arrival array
--- functions  Spark's own, and avro_oceanbase_avro_3d83e5b6 of runner/functions
+-- functions  Spark's own, and avro_oceanbase_avro_dda1fcf4 of runner/functions
 -- zone       not declared: local times stay wall clock
 with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
   select *,
-    avro_oceanbase_avro_3d83e5b6(raw, own_schema) as record
+    avro_oceanbase_avro_dda1fcf4(raw, own_schema) as record
   from `oceanbase_avro_messages`
 ),
 

@@ -46,11 +46,13 @@ class Slot:
     - others: the text of a map without the members in `taken`; null if there are no others
     - row: a map of column -> value, or a record whose fields are the columns
     - rows: a list of such rows; a bare row counts as a list of one
+    - types: what the schema calls the types of a row's columns, column -> name: the first of the attributes `names`
+      that the schema of a value has, with its attributes `params`
     - positional: a list of values. If the values are members of records, `value` is the name of the member, and `type`
       the name of the member that says which type the value has
 
     Where columns have types that say how a text is to be read (`by_type`), an image names the columns that are no
-    texts: these are settled.
+    texts: these are settled. Where the schema names these types (`names`), only what the schema says all of is settled.
     """
 
     path: Names
@@ -59,6 +61,8 @@ class Slot:
     type: str | None = None
     taken: Names = ()
     by_type: bool = False
+    names: Names = ()
+    params: Names = ()
 
 
 @dataclass(frozen=True)

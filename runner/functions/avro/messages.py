@@ -39,7 +39,7 @@ from runner.functions.avro.schema import (
     parse_record,
     parse_schema,
 )
-from runner.functions.avro.texts import text_reader, typed_text_reader
+from runner.functions.avro.texts import text_reader, typed_text_reader, types_reader
 from runner.functions.avro.values import json_text, written_out
 
 TRUNCATED = "the message ends too early"
@@ -211,7 +211,7 @@ def _remembered(reads: Sequence[tuple[int, Read]]) -> Step:
 def field_reader(schema: Schema, slot: Slot, records: Records) -> Read:
     """Reads what a slot wants of a field of a message."""
     read = reach(schema, slot.path[1:], slot, records)
-    if slot.kind in IMAGE_KINDS or not any(_is_decimal(one) for one in (schema, *inside(schema))):
+    if slot.kind in (*IMAGE_KINDS, "types") or not any(_is_decimal(one) for one in (schema, *inside(schema))):
         return read
     return then(read, _written_out)
 
@@ -299,6 +299,8 @@ def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
             return read_entries(text_reader(schema.values, {}))
         case "others" if isinstance(schema, Map):
             return then(plain(schema), lambda entries: _others(entries, slot.taken))
+        case "types" if isinstance(schema, Record):
+            return types_reader(schema, slot.names, slot.params)
         case "row" if isinstance(schema, (Map, Record)):
             return _row_reader(schema, slot, records)
         case "rows" if isinstance(schema, (Map, Record, Array)):
@@ -327,7 +329,9 @@ def _rows_reader(schema: Map | Record | Array, slot: Slot, records: Records) -> 
 
 
 def _value_reader(schema: Schema, slot: Slot, records: Records) -> Read:
-    return typed_text_reader(schema, records) if slot.by_type else text_reader(schema, records)
+    if slot.by_type:
+        return typed_text_reader(schema, records, slot.names)
+    return text_reader(schema, records)
 
 
 def _item(schema: Schema, slot: Slot, records: Records) -> Read:

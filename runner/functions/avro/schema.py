@@ -13,6 +13,8 @@ PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "str
 MAX_SCHEMA_CHARACTERS = 1 << 24
 # A value may hold this many parts that take no bytes. Of types inside types, a short schema makes any number of them.
 MAX_EMPTY_PARTS = 100
+Attributes = Mapping[str, str]
+"""What a schema says of a type beside what decides how its values are written, and its `type`."""
 
 
 class SchemaError(Exception):
@@ -24,6 +26,7 @@ class Primitive:
     name: str
     logical: str | None = None
     scale: int = 0
+    attributes: Attributes = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,14 @@ class Fixed:
     size: int
     logical: str | None = None
     scale: int = 0
+    attributes: Attributes = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Enum:
     name: str
     symbols: tuple[str, ...]
+    attributes: Attributes = field(default_factory=dict, repr=False, compare=False)
 
     def __hash__(self) -> int:
         """That of the name: the symbols may be many, and a type is looked up once for each column that has it."""
@@ -47,11 +52,13 @@ class Enum:
 @dataclass(frozen=True)
 class Array:
     items: Schema
+    attributes: Attributes = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Map:
     values: Schema
+    attributes: Attributes = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -70,9 +77,12 @@ class Record:
     name: str
     fields: dict[str, Schema] = field(default_factory=dict, repr=False)
     made: dict[Any, Any] = field(default_factory=dict, repr=False)
+    attributes: Attributes = field(default_factory=dict, repr=False, compare=False)
 
 
-Schema = Primitive | Fixed | Enum | Array | Map | OneOf | Record
+Sent = Primitive | Fixed | Enum | Array | Map | Record
+Schema = Sent | OneOf
+PLAIN = {name: Primitive(name, attributes={"type": name}) for name in PRIMITIVES}
 
 
 def parse_schema(text: str, before: Sequence[str] = ()) -> Record:
@@ -234,6 +244,32 @@ def _unused(types: list[Schema]) -> Record:
     return roots[0]
 
 
+def type_name(schema: Schema, words: Sequence[str], params: Sequence[str]) -> str | None:
+    """What a schema calls the type of a value: the first of the attributes `words` that it has, of a union that of its
+    first branch that is not null. An array that has none but its `type` is called after its items. The attributes
+    `params` follow in brackets.
+
+    >>> names, params = ("connect.name", "type"), ("precision", "scale")
+    >>> decimal = Primitive("bytes", attributes={"type": "bytes", "connect.name": "Decimal", "scale": "2"})
+    >>> type_name(OneOf((NULL, Array(decimal, {"type": "array"}))), names, params)
+    'Decimal[](2)'
+    """
+    name, called = _called(schema, words)
+    values = [called.attributes[param] for param in params if param in called.attributes]
+    return f"{name}({','.join(values)})" if name and values else name
+
+
+def _called(schema: Schema, words: Sequence[str]) -> tuple[str | None, Sent]:
+    """The name of a type, and the type that it is the name of."""
+    one = next((branch for branch in alternatives(schema, through_arrays=False) if branch != NULL), NULL)
+    assert not isinstance(one, OneOf)
+    name = next((one.attributes[word] for word in words if word in one.attributes), None)
+    if not isinstance(one, Array) or name not in (None, one.attributes.get("type")):
+        return name, one
+    of_items, items = _called(one.items, words)
+    return (f"{of_items}[]" if of_items else name), items
+
+
 def children(schema: Schema) -> list[Schema]:
     """The types that a type is made of."""
     match schema:
@@ -264,17 +300,17 @@ def _read(written: Any, space: str, names: dict[str, Schema]) -> Schema:
     """`space` is the namespace of names without a dot."""
     match written:
         case str():
-            return Primitive(written) if written in PRIMITIVES else _named(written, space, names)
+            return PLAIN[written] if written in PRIMITIVES else _named(written, space, names)
         case list():
             return OneOf(tuple(_read(branch, space, names) for branch in written))
         case {"type": "record" | "error" | "enum" | "fixed"}:
             return _define(written, space, names)
         case {"type": "array", "items": items}:
-            return Array(_read(items, space, names))
+            return Array(_read(items, space, names), _attributes(written))
         case {"type": "map", "values": values}:
-            return Map(_read(values, space, names))
+            return Map(_read(values, space, names), _attributes(written))
         case {"type": str(name)} if name in PRIMITIVES:
-            return Primitive(name, *_logical(written))
+            return Primitive(name, *_logical(written), _attributes(written))
         case {"type": (str() | list() | dict()) as inner} if inner not in ("array", "map"):
             return _read(inner, space, names)
     raise SchemaError(f"it has an unknown type: {json.dumps(written)[:80]}")
@@ -298,11 +334,11 @@ def _define(written: dict[str, Any], space: str, names: dict[str, Schema]) -> Sc
         raise SchemaError(f'it defines "{full}" twice')
     match written:
         case {"type": "enum", "symbols": [*symbols]} if all(isinstance(symbol, str) for symbol in symbols):
-            names[full] = Enum(short, tuple(symbols))
+            names[full] = Enum(short, tuple(symbols), _attributes(written))
         case {"type": "fixed", "size": int(size)} if size >= 0:
-            names[full] = Fixed(short, size, *_logical(written))
+            names[full] = Fixed(short, size, *_logical(written), _attributes(written))
         case {"type": "record" | "error", "fields": [*fields]}:
-            record = names[full] = Record(short)
+            record = names[full] = Record(short, attributes=_attributes(written))
             for one in fields:
                 if (
                     not isinstance(one, dict)
@@ -322,3 +358,7 @@ def _define(written: dict[str, Any], space: str, names: dict[str, Schema]) -> Sc
 def _logical(written: dict[str, Any]) -> tuple[str | None, int]:
     logical, scale = written.get("logicalType"), written.get("scale", 0)
     return (logical if isinstance(logical, str) else None), (scale if isinstance(scale, int) else 0)
+
+
+def _attributes(written: dict[str, Any]) -> Attributes:
+    return {name: str(value) for name, value in written.items() if isinstance(value, (str, int))}

@@ -7,8 +7,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runner.functions.avro.layout import Names, RecordEntry, Records
-from runner.functions.avro.reader import PRIMITIVES, Read, field_skippers, plain, read_enum, read_long, read_union, then
-from runner.functions.avro.schema import Enum, Fixed, OneOf, Primitive, Record, Schema, SchemaError, alternatives, find
+from runner.functions.avro.reader import (
+    PRIMITIVES,
+    Read,
+    field_skippers,
+    plain,
+    read_enum,
+    read_long,
+    read_union,
+    skipper,
+    then,
+)
+from runner.functions.avro.schema import (
+    Enum,
+    Fixed,
+    OneOf,
+    Primitive,
+    Record,
+    Schema,
+    SchemaError,
+    alternatives,
+    find,
+    type_name,
+)
 from runner.functions.avro.times import instant_text
 from runner.functions.avro.values import (
     AsSent,
@@ -59,14 +80,38 @@ def text_reader(schema: Schema, records: Records, type_name: str | None = None) 
     return then(plain(schema), json_text)
 
 
-def typed_text_reader(schema: Schema, records: Records) -> Read:
-    """The same for a value whose column has a type: it is settled unless it is a text or a plain number."""
+def typed_text_reader(schema: Schema, records: Records, names: Names = ()) -> Read:
+    """The same for a value whose column has a type: it is settled unless it is a text or a plain number. Of a type
+    that the schema names with one of the attributes `names`, only decimals and what the format has an entry for are.
+    """
     if isinstance(schema, OneOf):
-        return read_union([typed_text_reader(branch, records) for branch in schema.branches])
+        return read_union([typed_text_reader(branch, records, names) for branch in schema.branches])
+    is_named = any(name in schema.attributes for name in names if name != "type")
+    if is_named and isinstance(schema, Primitive) and schema.name in ("int", "long"):
+        return read_long_text  # the name says more than a logical type: whether a time is a wall clock, for instance
     read = text_reader(schema, records)
-    if isinstance(schema, Primitive) and schema.name not in ("bytes", "boolean") and schema.logical is None:
+    if _is_open(schema, records, bool(names)):
         return read
     return then(read, lambda text: Settled(text) if text.__class__ is str else text)
+
+
+def types_reader(schema: Record, names: Names, params: Names) -> Read:
+    """Passes over a row, and returns what its schema calls the types of its columns."""
+    types = [(column, type_name(one, names, params)) for column, one in schema.fields.items()]
+    skip = skipper(schema)
+    return lambda data, position: (types, skip(data, position))
+
+
+def _is_open(schema: Schema, records: Records, are_named: bool) -> bool:
+    """Whether the type of a column decides how its value is read."""
+    match schema:
+        case Primitive():
+            return schema.logical is None and (are_named or schema.name not in ("bytes", "boolean"))
+        case Fixed():
+            return schema.logical is None and are_named
+        case Enum() | Record():
+            return schema.name not in records and are_named
+    return are_named
 
 
 SCALAR_TEXTS: Mapping[str, Callable[[Any], str | None]] = {
