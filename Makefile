@@ -30,7 +30,7 @@ run: prepare ## set up, run the project, show the changelog
 	@echo "next:"
 	@echo "  .venv/bin/runner ls                 what is in the project"
 	@echo "  .venv/bin/runner show -s freshness  how fresh each source is"
-	@echo "  .venv/bin/runner test               test what was just written"
+	@echo "  .venv/bin/runner test --data        test what was just written"
 	@echo "  .venv/bin/runner parse canal FILE   see what one of your files becomes"
 	@echo "  .venv/bin/runner --help             everything else"
 

@@ -228,7 +228,8 @@ cast(from_utc_timestamp({{ in_zone('left(' ~ sent ~ ', 19)', zone) }}, {{ text(z
 
 {#- What a message is: the first line that fits it. -#}
 {%- macro verdict(op) -%}
-{%- set first = ['when raw is null then ' ~ text(op.empty.verdict)] -%}
+{%- set first = [] -%}
+{%- for line in op.empty -%} {%- do first.append(when('raw is null' ~ and_conditions(line), line)) -%} {%- endfor -%}
 {%- for line in op.first -%} {%- do first.append(when(conditions(line), line)) -%} {%- endfor -%}
 {%- set last = last_cases(op) -%}
 {%- set between = '\n      ' -%}

@@ -64,7 +64,7 @@ named_struct('topic', origin.topic, 'partition', origin.partition, 'offset', ori
 {#- Where paths start, with what came beside the message. -#}
 {%- macro placed_fields(placing) -%}
 {%- set used = [] -%}
-{%- for word, is_used in (('message.root', placing.roots), ('$message', placing.above), ('$key', placing.key), ('$topic', placing.has_topic), ('$headers', placing.has_headers)) if is_used -%}
+{%- for word, is_used in (('message.root', placing.roots), ('$message', placing.above), ('$key', placing.key or placing.key_is_row), ('$topic', placing.has_topic), ('$headers', placing.has_headers)) if is_used -%}
 {%- do used.append(word) -%}
 {%- endfor -%}
 -- The fields where paths start, with what came beside them.  [{{ used | join(', ') }}]
@@ -72,6 +72,8 @@ placed as (
   select * except (m, found{{ ', record_key' if placing.key }}), struct(found.*
     {%- if placing.above %}, struct({% for one in placing.above %}m.{{ name(one) }}{{ ', ' if not loop.last }}{% endfor %}) as `$message`{% endif %}
     {%- if placing.key %}, {{ first_root(placing.roots, 'record_key', placing.key) }} as `$key`{% endif %}
+    {%- if placing.key_is_row %},
+      object_of_key(exact_numbers(origin.key), {{ names_of_roots(placing) }}) as `$key`{% endif %}
     {%- if placing.has_topic %}, origin.topic as `$topic`{% endif %}
     {%- if placing.has_headers %},
       map_from_entries(transform(filter(origin.headers, h -> h.key is not null), h -> struct(h.key, h.value))) as `$headers`{% endif %}) as m

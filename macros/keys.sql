@@ -13,7 +13,7 @@
 {%- macro names_of_key(names, plan) -%}
 {%- set key = names.key -%}
 {%- if names.form == 'columns' -%} array({{ key.columns | map('sql_text') | join(', ') }})
-{%- elif names.form == 'record' -%} {%- call without_dropped(plan) -%} members_of_key(origin.key, {{ names_of_roots(plan) }}) {%- endcall -%}
+{%- elif names.form == 'record' -%} {%- call without_dropped(plan) -%} members_of_key(origin.key, {{ names_of_roots(plan.placing) }}) {%- endcall -%}
 {%- elif names.form == 'members' -%}
 {%- call without_dropped(plan) -%} {{ names_of_members(key) }} {%- endcall -%}
 {%- elif names.form == 'positions' -%} transform({{ field(key.indexes) }}, i -> get({{ field(key.names[0]) }}, try_cast(i as int)))
@@ -35,8 +35,8 @@ transform({% if key.flag %}filter({{ found }}, c -> c.{{ name(key.flag) }} = 'tr
 {%- endmacro -%}
 
 {#- The names of the roots that are objects in the message. -#}
-{%- macro names_of_roots(plan) -%}
-cast(array({% for root, _ in plan.placing.roots if root %}{{ text(root[0]) }}{{ ', ' if not loop.last }}{% endfor %}) as array<string>)
+{%- macro names_of_roots(placing) -%}
+cast(array({% for root, _ in placing.roots if root %}{{ text(root[0]) }}{{ ', ' if not loop.last }}{% endfor %}) as array<string>)
 {%- endmacro -%}
 
 {#- A list of names, which the caller prints, without nulls and members that are not columns. -#}

@@ -257,9 +257,8 @@ def _ls(args: Namespace, report: Report) -> int:
 def _show(args: Namespace, report: Report) -> int:
     from runner.commands.show import show
 
-    return show(
-        ShowArguments(_project(args), _selected(args), args.inline, args.limit, args.output, args.defer), report
-    )
+    shown = ShowArguments(_project(args), _selected(args), args.inline, args.limit, args.output, args.defer)
+    return show(shown, report)
 
 
 def _docs(args: Namespace, report: Report) -> int:
@@ -272,9 +271,8 @@ def _parse(args: Namespace, report: Report) -> int:
     from runner.commands.parse import parse
 
     if len(args.words) > 2:
-        raise RunnerError(
-            "usage", f'unknown argument "{args.words[2]}"', hint="runner parse FORMAT FILE takes one file"
-        )
+        hint = "runner parse FORMAT FILE takes one file"
+        raise RunnerError("usage", f'unknown argument "{args.words[2]}"', hint=hint)
     format_name, file = args.words if len(args.words) == 2 else ("", args.words[0])
     return parse(ParseArguments(_messages(args, format_name, file), args.kind, args.limit, args.output), report)
 
@@ -327,9 +325,10 @@ def _init(args: Namespace, report: Report) -> int:
         from runner.commands.from_dbt import init_from_dbt
 
         return init_from_dbt(args.from_dbt, report)
-    if given and not (args.format and args.files):
+    missing = [f'"--{flag}"' for flag in ("format", "files") if not getattr(args, flag)]
+    if given and missing:
         hint = f"runner init {args.name} --format FORMAT --files 'messages/*.jsonl'"
-        raise RunnerError("usage", f'"--{given[0]}" needs both "--format" and "--files"', hint=hint)
+        raise RunnerError("usage", f'"--{given[0]}" needs {" and ".join(missing)} too', hint=hint)
     messages = _messages(args, args.format, args.files) if given else None
     return init(InitArguments(args.name, messages), report)
 
@@ -343,8 +342,8 @@ def _clean(args: Namespace, report: Report) -> int:
 def _debug(args: Namespace, report: Report) -> int:
     from runner.commands.debug import debug
 
-    java_home, local_dirs = os.environ.get("JAVA_HOME"), os.environ.get("SPARK_LOCAL_DIRS")
-    return debug(DebugArguments(_project(args), java_home, local_dirs), report)
+    places = (os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_DIRS"))
+    return debug(DebugArguments(_project(args), *places), report)
 
 
 def _prepare(args: Namespace, report: Report) -> int:

@@ -220,6 +220,8 @@ class Report:
                 self._line({}, f"{self._coloured(WORDS[result.status])} {kind} {result.name}: {first}")
         text = f"Done. PASS={good} WARN={warned} ERROR={bad} SKIP={skipped} TOTAL={len(self.results)}"
         text += f", {counted(self.warnings, 'warning')}" if self.warnings else ""
+        in_part = sum(result.is_incomplete for result in self.results)
+        text += f", {counted(in_part, 'source')} read in part: exit code 1" if in_part and not bad else ""
         if bad or not self.quiet:
             self._line({"event": "done", "message": text}, self._coloured(_worst(bad, warned + self.warnings), text))
 

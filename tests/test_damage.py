@@ -345,8 +345,9 @@ def test_a_damaged_file_is_set_aside_and_lands_when_it_is_whole(
 
     damaged.write_bytes(whole[: len(whole) // 2])
     said = run(1, "1", "3")
-    assert f"1 file cannot be read: {damaged} (" in said and "EOFException" in said, said
+    assert f"1 file cannot be read: {damaged} (java.io.EOFException: Unexpected end of input stream): " in said, said
     assert "the other files have landed; put the whole file there, or move it away, and run again" in said
+    assert "WARN=1 ERROR=0 SKIP=0 TOTAL=7, 1 source read in part: exit code 1" in said, said
     assert "not read though the pattern matches" not in said and "OK view model changelog" in said
     (folder / "in/4.jsonl").write_text(message(4))
     assert "1 file cannot be read" in run(1, "1", "3", "4")

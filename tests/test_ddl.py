@@ -40,8 +40,9 @@ def read(*told: Any, table: tuple[str, ...] = ("db", "a"), known: tuple[str, ...
     rows = [
         {
             "source": "shop", "batch": n, "op": "other", "statement": one[0] if isinstance(one, tuple) else one,
-            "tenant": None, "db_name": "db", "schema_name": None, "table_name": "a", "generation": 0, "position": [],
-            "numbered_in": None, "sent_at": n, "log": "f", "arrival": [n], "at": n * 1000, "happened_at": n * 1000,
+            "tenant": None, "db_name": "db", "schema_name": None, "table_name": "a", "meta": None, "generation": 0,
+            "position": [], "numbered_in": None, "sent_at": n, "log": "f", "arrival": [n], "at": n * 1000,
+            "happened_at": n * 1000,
             **(one[1] if isinstance(one, tuple) else {}),
         }
         for n, one in enumerate(told)
@@ -86,6 +87,12 @@ def test_a_statement_that_comes_twice_counts_once() -> None:
     again = {"at": 5, "batch": 7}
     assert shown(read(("truncate a", {"at": 5}), ("truncate a", again))) == [(0, "empties")]
     assert shown(read("truncate a", "truncate a")) == [(0, "empties"), (1, "empties")]
+    # Emptied twice in one second, in two messages; and one of them told again.
+    first, second = ({"op": "truncate", "at": 5, "meta": {"message_id": number}} for number in "78")
+    told = [("truncate a", first), ("truncate a", second), ("truncate a", first)]
+    assert shown(read(*told)) == [(0, "empties"), (1, "empties")]
+    told = [("drop table a", {**first, "op": "drop"}), ("drop table a", {**second, "op": "drop"})]
+    assert shown(read(*told)) == [(0, "empties")]
     numbered = {"position": ["12"], "numbered_in": ""}
     assert shown(read(("truncate a", numbered), ("truncate a", numbered))) == [(0, "empties")]
 
@@ -102,6 +109,13 @@ def test_rows_go_with_the_name() -> None:
     assert [one.called for one in found.effects] == [1, -1, 0]
     (table,) = found.mirror.tables
     assert table.names == (Called(("db", "a"), since=2), Called(("db", "a_new"), until=2))
+    # For a while it had a name under which nothing was told of it.
+    found = read("alter table a rename to b", "truncate c", "rename table b to a", known=("a",))
+    assert shown(found) == [(0, "another name"), (2, "another name")] and not found.notes
+    assert [one.name[-1] for one in found.mirror.tables[0].names] == ["a", "b", "a"]
+    made = ("create table b (id int)", {"op": "create", "table_name": "b"})
+    found = read("alter table a rename to b", "drop table b", made, "rename table b to a", known=("a",))
+    assert "nothing was told of db.b" in found.notes[0]
     # Of the table that has its name now nothing was told.
     found = read("rename table a to a_old, a_new to a", known=("a",))
     assert shown(found) == [] and not found.mirror.was_renamed and "nothing was told of db.a_new" in found.notes[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,8 @@ from {{ ref('%s_to_changelog') }} where origin.file like '%%1.%%' order by op"""
 
 def of_record(op: str, topic: str | None, **more: Any) -> dict[str, Any]:
     empty = dict.fromkeys(("part", "at", "time", "headers", "n"))
-    key = '{"id":"1"}' if op == "insert" else None
     table = topic and topic.rsplit(".", 1)[1]
-    kind = "row" if op == "insert" else "control"
-    of_op = {"kind": kind, "op": op, "key_text": key, "table_name": table, "topic": topic, "key": '{"id":1}'}
+    of_op = {"kind": "row", "op": op, "key_text": '{"id":"1"}', "table_name": table, "topic": topic, "key": '{"id":1}'}
     return {**empty, **of_op, **more}
 
 
@@ -55,7 +54,18 @@ def test_the_dumps_of_the_page(tmp_path: Path) -> None:
     ):
         rows = project.rows(SEEN % source)
         insert = of_record("insert", topic, n="1.50", headers=HEADERS, **places[0])
-        assert rows == [insert, of_record("tombstone", topic, **places[1])], source
+        assert rows == [of_record("delete", topic, **places[1]), insert], source
+    # `parse` sees what they are.
+    for source, file, dump in (("by_kcat", "by_kcat/1.jsonl", "json"), ("by_console", "by_console/1.txt", "console")):
+        ran = project.run("parse", "debezium_flat", file)
+        assert f"a source reads them with dump: {dump}" in ran.err
+        parsed = [json.loads(line) for line in ran.out.splitlines()]
+        landed = project.rows(f"select * from {{{{ ref('{source}_to_changelog') }}}} where origin.file like '%1.%'")
+        for name in ("op", "key_text", "table_name", "before", "after"):
+            assert [row[name] for row in parsed] == [
+                row[name] for row in sorted(landed, key=lambda row: row["seq"]["arrival"])
+            ]
+        assert parsed[0]["origin"]["headers"] == HEADERS
     project.write(MORE)
     project.ok("build")
     found = project.rows(

@@ -24,7 +24,7 @@ from runner.run.documents import messages_of
 from runner.spec.schemas import Schemas, schemas_at
 from tests import vendor_messages
 from tests.avro_cases import encoded
-from tests.inferred import LINES, OWN, as_messages, checked, fits, fits_of_json, known, tables, told
+from tests.inferred import LINES, OWN, as_messages, checked, fits, fits_of_json, json_lines, known, tables, told
 from tests.pages import ROOT
 from tests.vendor_rows import format_of
 from tests.vendor_sources import AVRO, RECORDS
@@ -291,3 +291,43 @@ def test_a_list_of_messages_is_a_batch(project, runner) -> None:
     assert ran.code == 0 and "  message: {batch: .}" in ran.out, ran.err
     assert runner("formats", "check", "list").code == 0
     assert told(checked("list"), OWN[2])[:2] == ["row", "delete"]
+
+
+# Rows flattened by Debezium's transform, as its settings make them -> the format that infer names, or its hint.
+ROW = {"id": 1, "n": 1.5}
+FIELDS = {"__op": "c", "__table": "parts", "__source_ts_ms": 1_760_000_000_000, "__lsn": 5}
+FLAT: dict[str, tuple[str, list[Any], str]] = {
+    "rewritten deletes, added fields": (
+        "a.jsonl",
+        [{**ROW, **FIELDS, "__deleted": "false"}],
+        "the format is debezium_flat",
+    ),
+    "added fields": ("a.jsonl", [{**ROW, **FIELDS}], "the format is debezium_flat"),
+    "added headers": (
+        "a.records.jsonl",
+        [{"topic": "a.b.c", "key": {"id": 1}, "value": ROW, "headers": {"__op": "c"}}],
+        "the format is debezium_flat",
+    ),
+    "a dump": (
+        "a.jsonl",
+        [{"topic": "a.b.c", "partition": 0, "offset": 7, "key": '{"id":1}', "payload": json.dumps({**ROW, **FIELDS})}],
+        "a source reads them with dump: json",
+    ),
+    "nothing added": (
+        "a.records.jsonl",
+        [{"topic": "a.b.c", "key": {"id": 1}, "value": ROW}, {"topic": "a.b.c", "key": {"id": 1}, "value": None}],
+        "if each is a row as it is now: runner parse debezium_flat a.records.jsonl shows what would land",
+    ),
+    "nothing added, without records": ("a.jsonl", [ROW], "it needs the key and the topic that it had"),
+    "nothing but the mark of deletes": ("a.jsonl", [{**ROW, "__deleted": "false"}], "oms_debezium_smt"),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_flat_rows_are_recognised(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: Any) -> None:
+    file, lines, said = FLAT[name]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("runner.commands.infer._tried", lambda *_: ())  # it needs Spark
+    Path(file).write_text(json_lines(lines), "utf-8")
+    ran = runner("formats", "infer", file)
+    assert said in ran.out + ran.err, ran

@@ -145,11 +145,18 @@ comment 'The columns of the key in the image; without names, the columns that ar
 return if(exists(map_entries(image), e -> e.value is not null and not array_contains(names, e.key)), image,
   map_filter(image, (c, v) -> if(names is null, v is not null, array_contains(names, c))));
 
+create function object_of_key(
+  text string comment 'the key of a record of a topic, in JSON',
+  roots array<string> comment 'the members that may hold the key columns, if they are objects')
+returns map<string,string>
+comment 'The members of the key, or of the first of its roots; null if the text is no object.'
+return coalesce(
+  get(filter(transform(roots, root -> from_json(from_json(text, 'map<string,string>')[root], 'map<string,string>')), found -> found is not null), 0),
+  from_json(text, 'map<string,string>'));
+
 create function members_of_key(
   text string comment 'the key of a record of a topic',
   roots array<string> comment 'the members that may hold the key columns, if they are objects')
 returns array<string>
 comment 'The names of the members of the key, or of the first of its roots; null if the text is no object.'
-return map_keys(coalesce(
-  get(filter(transform(roots, root -> from_json(from_json(text, 'map<string,string>')[root], 'map<string,string>')), found -> found is not null), 0),
-  from_json(text, 'map<string,string>')));
+return map_keys(object_of_key(text, roots));

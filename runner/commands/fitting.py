@@ -24,13 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Look:
-    """Messages of files, at most MOST of them, and how well the known formats fit; the best first."""
+    """Messages of files, at most MOST of them, and how well the known formats fit; the best first. `dump` is the word
+    for the tool that has dumped the files as records, if one has.
+    """
 
     name: str
     count: int
     messages: tuple[FileMessage, ...]
     encoding: str
     fits: tuple[Fit, ...]
+    dump: str | None = None
 
     @property
     def best(self) -> list[Fit]:
@@ -54,14 +57,16 @@ def fitting_format(arguments: MessagesArguments, content: bytes, report: Report)
 def look_at(folders: FormatFolders, contents: Mapping[str, bytes], schemas: Schemas) -> Look:
     """A look at files, given with their content; raises `infer-nothing` if they have no messages."""
     encoding = _encoding(*next(iter(contents.items())))
-    messages = [one for file, content in contents.items() for one in messages_in(file, content, encoding).messages]
+    read = [messages_in(file, content, encoding) for file, content in contents.items()]
+    messages = [one for each in read for one in each.messages]
     name = ", ".join(Path(file).name for file in contents)
     if not messages:
         raise RunnerError("infer-nothing", f'"{name}" has no messages')
-    chosen = spread(messages)
+    # A record without a value does not tell formats apart.
+    chosen = spread([one for one in messages if one.raw or not one.record] or messages)
     specs = {name: spec for name in folders.names() if (spec := folders.check(name))}
     fits = fits_of(specs, chosen, encoding, schemas)
-    return Look(name, len(messages), tuple(chosen), encoding, tuple(fits))
+    return Look(name, len(messages), tuple(chosen), encoding, tuple(fits), read[0].dump)
 
 
 def _encoding(file: str, content: bytes) -> str:

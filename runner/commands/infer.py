@@ -20,7 +20,7 @@ from runner.files import write_whole
 from runner.infer.candidates import avro_documents, differences
 from runner.infer.draft import Nothing, draft_of
 from runner.infer.fields import scalar
-from runner.infer.samples import ABSENT, Document, documents_of
+from runner.infer.samples import ABSENT, Document, documents_of, is_flat_row
 from runner.project.project import find_project
 from runner.report import Report
 from runner.run.results import most_frequent
@@ -40,6 +40,8 @@ def infer(arguments: InferArguments, report: Report) -> int:
     folders = FormatFolders(folders_of(arguments.project, "formats"))
     look = look_at(folders, contents, schemas)
     report.payload(f"{counted(look.count, 'message')} of {look.name}, {len(look.messages)} looked at")
+    if look.dump:
+        report.payload(f"they are in records that a tool has dumped: a source reads them with dump: {look.dump}")
     for line in _said(look, folders):
         report.payload(line)
     for fit in look.best[:TRIED]:
@@ -116,8 +118,7 @@ def _write_draft(arguments: InferArguments, look: Look, schemas: Schemas, report
         material.documents, type_tables(folders), look.name, editor_line("format", "../"), material.message
     )
     if isinstance(draft, Nothing):
-        hint = "if they are changes of a kind that is not recognised, write the format by hand: docs/formats.md"
-        raise RunnerError("infer-nothing", f"these are no change messages: {draft.why}", hint=hint)
+        raise RunnerError("infer-nothing", f"these are no change messages: {draft.why}", hint=_hint(arguments, look))
     root = root_of(arguments.project) or find_project(Path.cwd())
     path = root / "formats" / f"{name}.yml"
     if path.exists() or name in folders.names():
@@ -131,6 +132,16 @@ def _write_draft(arguments: InferArguments, look: Look, schemas: Schemas, report
         report.payload(f"  {line}".rstrip())
     flags = "".join(f" --schema {from_here(one)}" for one in arguments.schemas if one.is_dir())
     report.payload(f"wrote {from_here(path)}: look at it, then runner parse {name} {arguments.files[0]}{flags}")
+
+
+def _hint(arguments: InferArguments, look: Look) -> str:
+    """What to do with messages in which nothing names an operation."""
+    as_rows = [fit.name for fit in look.fits if fit.tells_only_rows]
+    if as_rows:
+        return f"if each is a row as it is now: runner parse {as_rows[0]} {arguments.files[0]} shows what would land"
+    if not any(one.record for one in look.messages) and all(map(is_flat_row, documents_of(look.messages))):
+        return "if each is a row as it is now, it needs the key and the topic that it had: docs/formats.md, flat rows"
+    return "if they are changes of a kind that is not recognised, write the format by hand: docs/formats.md"
 
 
 def _material(arguments: InferArguments, look: Look, schemas: Schemas, name: str) -> Material:

@@ -15,27 +15,30 @@ if TYPE_CHECKING:
 
 class Messages(NamedTuple):
     """Messages; for each the line where it begins, or its number if the file has no lines; whether a case could have
-    them as they are.
+    them as they are; and the word for the tool that has dumped them as records, if one has.
     """
 
     messages: list[FileMessage]
     lines: list[int]
     is_case: bool
+    dump: str | None = None
 
 
 def messages_in(file: str, content: bytes, encoding: str) -> Messages:
     """The messages of a file."""
     from runner.functions.avro.files import FileMessage
     from runner.project.inputs import RECORDS
-    from runner.run.documents import messages_of, split_messages
+    from runner.run.documents import dumped_messages, messages_of, split_messages
 
     if encoding == "avro":
         name = file.removesuffix(".gz")
         messages = messages_of(name, content, encoding)
         return Messages(messages, list(range(1, len(messages) + 1)), name.endswith(".base64"))
+    lines = [number for number, line in enumerate(content.split(b"\n"), 1) if line.strip(b" \t\r")]
     if file.endswith(RECORDS):
-        lines = [number for number, line in enumerate(content.split(b"\n"), 1) if line.strip(b" \t\r")]
         return Messages(messages_of(file, content, encoding), lines, True)
+    if dumped := dumped_messages(content):
+        return Messages(dumped[1], lines, False, dumped[0])
     split = split_messages(content)
     messages = [FileMessage(0, 0, message.text) for message in split]
     return Messages(messages, [message.line for message in split], messages == messages_of(file, content, encoding))

@@ -126,7 +126,9 @@ def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str
     library = Library(renderer)
     spec = _format_of(arguments)
     query = library.complete(_query_of(arguments, spec, renderer.call))
-    messages, lines, is_case = read(query.encoding)
+    messages, lines, is_case, dump = read(query.encoding)
+    if dump:
+        report.say(f"{arguments.file} has records that a tool has dumped: a source reads them with dump: {dump}")
     folder = Path(tempfile.gettempdir()) / "runner-parse"
     size = sum(len(message.raw) for message in messages)
     target, reads_little = Target("parse", str(folder)), Amount(size, len(messages)).is_little

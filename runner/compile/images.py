@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from runner.compile.avro import row_images
 from runner.compile.paths import image_paths, texts_of
+from runner.spec.vocabulary import KEY_ROW
 from runner.spec.words import FieldPath, Format, Image, Line
 
 Item = TypeVar("Item", bound=Hashable)
@@ -302,6 +303,8 @@ def _claim(line: Line, image: Image) -> str:
 
 
 def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> Iterator[OtherImage]:
+    # The key of a record comes with each message.
+    lines = [line for line in lines if not (line.own and KEY_ROW in line.own.at)]
     images = [image for line in lines for image in (line.before, line.after) if image and not image.text]
     places = {path: find(replace(image, at=(path,))) for image in images for path in image.at}
     own = {line.verdict: line.own for line in lines if line.op != "update" and line.own and not line.own.text}
@@ -313,7 +316,7 @@ def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> I
 def _in_json(change: RowChange) -> tuple[tuple[FieldPath, ...], ...]:
     """The paths of the change's own image and of the one before it, if the own one is JSON."""
     images = [image for image in (change.own, change.before) if image and not image.text_column]
-    return () if change.own.text_column else tuple(image.paths for image in images)
+    return () if change.own.text_column or KEY_ROW in change.own.paths else tuple(image.paths for image in images)
 
 
 def _text_images(lines: Mapping[str, Line], spec: Format) -> Iterator[TextImage]:

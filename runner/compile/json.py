@@ -20,7 +20,7 @@ from runner.compile.paths import (
     plant,
 )
 from runner.errors import RunnerError
-from runner.spec.vocabulary import ABOVE_ROOT, OTHERS, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
+from runner.spec.vocabulary import ABOVE_ROOT, KEY_ROW, OTHERS, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
 from runner.spec.words import FieldPath, Format
 
 # The seal, and what Spark writes where a field of a document has another type than is read.
@@ -66,19 +66,21 @@ class JsonReading:
 class Placing:
     """Where paths start: the first of `roots` that is an object, each with the names that are read there, where an
     empty path is the whole message. Beside these are the fields `above` them, and what came with the message as a
-    record of a topic: `key`, the tree of what is read of its key, `has_topic` and `has_headers`.
+    record of a topic: `key`, the tree of what is read of its key, or all of it if that is a row (`key_is_row`),
+    `has_topic` and `has_headers`.
     """
 
     roots: tuple[tuple[FieldPath, tuple[str, ...]], ...]
     above: tuple[str, ...]
     key: Tree
+    key_is_row: bool
     has_topic: bool
     has_headers: bool
 
     @property
     def is_needed(self) -> bool:
         """Whether the fields of a message are not already where paths lead to."""
-        return bool(self.roots or self.above or self.key or self.has_topic or self.has_headers)
+        return bool(self.roots or self.above or self.key or self.key_is_row or self.has_topic or self.has_headers)
 
 
 def json_reading(spec: Format) -> JsonReading:
@@ -90,7 +92,7 @@ def json_reading(spec: Format) -> JsonReading:
     images = [
         ImagePlace(".".join(path), tuple(_places(path, spec)), (MAP, kind) if kind == MAPS else (kind,))
         for path, kind in kinds.items()
-        if path != (WHOLE,)
+        if path not in ((WHOLE,), KEY_ROW)
     ]
     rows = {tuple(path) for image in images for path in image.paths if MAP in image.kinds}
     deepest = max((depth(path, kind) for path, kind in found), default=0)
@@ -120,7 +122,10 @@ def placing(spec: Format) -> Placing:
     """Where the paths of a format start, and what it reads that is not in the message."""
     paths = json_fields(spec)
     key: Tree = {}
+    key_is_row = any(path == KEY_ROW for path, _ in paths)
     for path, kind in paths:
+        if key_is_row and path[0] == RECORD_KEY and path != KEY_ROW:
+            raise RunnerError("spec-conflict", f'"{RECORD_KEY}" is read as two different things', path.where)
         if path[0] == RECORD_KEY and len(path) > 1:
             plant(key, FieldPath(path[1:], path.where), kind)
     names = tuple(dict.fromkeys(path[0] for path, _ in paths if path[0] not in BESIDE))
@@ -128,6 +133,7 @@ def placing(spec: Format) -> Placing:
         tuple((_root(root), names) for root in spec.message.root),
         tuple(dict.fromkeys(path[1] for path, _ in paths if path[0] == ABOVE_ROOT)),
         key,
+        key_is_row,
         any(path[0] == RECORD_TOPIC for path, _ in paths),
         any(path[0] == RECORD_HEADERS for path, _ in paths),
     )
@@ -144,7 +150,7 @@ def _fields(spec: Format) -> Tree:
         if path[-1] == OTHERS:
             message = f'"{OTHERS}" at the end of a path works only with encoding: avro'
             raise RunnerError("spec-path", message, path.where)
-        if len(path) == 1 and path[0] in (RECORD_KEY, RECORD_HEADERS, ABOVE_ROOT):
+        if kind != MAP and len(path) == 1 and path[0] in (RECORD_KEY, RECORD_HEADERS, ABOVE_ROOT):
             message = f'"{path[0]}" is no text: a name follows it'
             raise RunnerError("spec-path", message, path.where, f"for instance {path[0]}.id")
         for place in _places(path, spec):

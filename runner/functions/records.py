@@ -1,4 +1,4 @@
-"""Records of topics in lines of JSON: as kcat -J prints them, and as people write them for cases."""
+"""Records of topics in lines: as kcat -J and kafka-console-consumer print them, and as people write them for cases."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ OWN = {"key", "value", "topic", "headers"}
 # What kcat says beside the record: the kind of its time, who leads its partition, what it has read Avro with.
 KCAT = {"topic", "partition", "offset", "ts", "headers", "key", "payload"}
 MOST = {"partition": 2**31, "offset": 2**63, "ts": 2**63}
+# What the console prints of a record, as the SQL for a source with `dump: console` has it.
+CONSOLE = re.compile(
+    r"(?:\w+:(-?\d+)|NO_TIMESTAMP)\tPartition:(\d+)\tOffset:(\d+)\t([^\t]*)\t([^\t]*)\t(.*)", re.ASCII | re.DOTALL
+)
+CONSOLE_HEADER = re.compile(r",(?=[\w.-]+:)", re.ASCII)
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -36,7 +41,7 @@ def read_record(line: str) -> Record:
     ('{"id": 1}', (('a', 'b'),), '{"n": 1.50}')
     """
     parts = json.loads(line)
-    is_of_kcat = isinstance(parts, dict) and parts.keys() >= {"topic", "partition", "offset", "payload"}
+    is_of_kcat = _is_of_kcat(parts)
     if not is_of_kcat and not (isinstance(parts, dict) and parts.keys() <= OWN and parts.keys() & {"key", "value"}):
         raise ValueError("a record is an object with value, key, topic and headers")
     document = Document(line)
@@ -58,6 +63,50 @@ def read_record(line: str) -> Record:
         _headers(parts.get("headers")),
         text("payload" if is_of_kcat else "value"),
     )
+
+
+def console_record(line: str) -> Record:
+    r"""The record in a line that the console printed; raises ValueError if it is none.
+
+    >>> console_record('CreateTime:5\tPartition:0\tOffset:7\ta:b,c:null\tnull\t{"id":1}')[1:]
+    (0, 7, 5, None, (('a', 'b'), ('c', None)), '{"id":1}')
+    """
+    found = CONSOLE.fullmatch(line)
+    if not found:
+        raise ValueError("no line of the console with time, partition, offset, headers, key and value")
+    time, partition, offset, headers, key, value = found.groups()
+    pairs = [pair.partition(":") for pair in CONSOLE_HEADER.split(headers)] if headers not in ("", "NO_HEADERS") else []
+    return Record(
+        None,
+        int(partition),
+        int(offset),
+        None if time is None else int(time),
+        _given(key),
+        tuple((name, _given(of_name)) for name, _, of_name in pairs) or None,
+        _given(value),
+    )
+
+
+def dump_of(line: str) -> str | None:
+    """The word for the tool that has printed a line, as a source's `dump` has it; None if none of these has.
+
+    >>> dump_of('{"topic":"t","partition":0,"offset":7,"payload":"{}"}'), dump_of('{"topic":"t"}')
+    ('json', None)
+    """
+    if CONSOLE.fullmatch(line):
+        return "console"
+    try:
+        return "json" if _is_of_kcat(json.loads(line)) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_of_kcat(parts: Any) -> bool:
+    return isinstance(parts, dict) and parts.keys() >= {"topic", "partition", "offset", "payload"}
+
+
+def _given(text: str) -> str | None:
+    return None if text == "null" else text
 
 
 def topic_record(line: str | None) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from runner.compile.paths import image_paths
 from runner.functions.avro.files import FileMessage
 from runner.functions.avro.reader import Malformed, Read, plain
 from runner.functions.avro.schema import SchemaError, parse_record, parse_schema
@@ -13,7 +14,7 @@ from runner.infer.fits import Fit, fit_of
 from runner.infer.samples import ABSENT, Document, json_documents
 from runner.spec.encodings import Frames
 from runner.spec.schemas import Schemas
-from runner.spec.vocabulary import MERGED
+from runner.spec.vocabulary import MERGED, WHOLE
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
@@ -32,11 +33,14 @@ def fits_of(specs: Mapping[str, Format], messages: Sequence[FileMessage], encodi
     found = []
     has_own = any(one.schema for one in messages)
     documents = json_documents([one.raw for one in messages]) if encoding == "json" else []
+    flat = [spec for spec in specs.values() if (WHOLE,) in image_paths(spec)]
+    beside = frozenset(one.name for spec in flat for one in spec.drop)
     for name, spec in specs.items():
         if spec.message.encoding == encoding == "json":
             frames = spec.message.frames
             told = framed_documents(messages, frames) if frames else documents
-            found.append(replace(fit_of(spec, told, () if frames else [one.record for one in messages]), name=name))
+            records = () if frames else [one.record for one in messages]
+            found.append(replace(fit_of(spec, told, records, beside), name=name))
         elif spec.message.encoding == encoding and (given or spec.message.schemas or has_own):
             schemas = given or Schemas(spec.message.schemas)
             read = avro_documents(messages, schemas, spec.message.skip_bytes)

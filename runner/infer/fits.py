@@ -64,7 +64,9 @@ class Fit:
     words of the spec that lead somewhere; `missing` are the others. `read`: fields beside the rows that the spec reads;
     `unread` are the others. `values`: those that look like what their readers read. `whole`: updates whose image before
     the change has the columns that the spec says. `named`: messages whose op came from a text that the spec lists;
-    `meant`: those that the spec is for, if it says for which.
+    `meant`: those that the spec is for, if it says for which. `is_flat`: whether the rows are the messages themselves,
+    which may lack most of the words; `tells_only_rows`: whether the spec takes each message for a row and none says
+    what happened to it.
     """
 
     name: str
@@ -82,6 +84,8 @@ class Fit:
     values: Share = Share(0, 0)
     whole: Share = Share(0, 0)
     meant: Share = Share(0, 0)
+    is_flat: bool = False
+    tells_only_rows: bool = False
 
     @property
     def score(self) -> float:
@@ -93,7 +97,8 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        enough = self.understood.ratio >= LEAST_UNDERSTOOD and self.found.ratio >= LEAST_FOUND
+        has_words = self.is_flat or self.found.ratio >= LEAST_FOUND
+        enough = self.understood.ratio >= LEAST_UNDERSTOOD and has_words
         return bool(self.named) and enough and (not self.meant.total or self.meant.count > 0)
 
     def reasons(self) -> Iterator[str]:
@@ -134,8 +139,15 @@ def best(fits: Iterable[Fit]) -> list[Fit]:
     return [one for one in good if good[0].score - one.score <= TIE]
 
 
-def fit_of(spec: Format, documents: Sequence[Document], records: Sequence[TopicRecord | None] = ()) -> Fit:
-    """How well a format fits documents, one for each message; `records` are what they came in, if that is known."""
+def fit_of(
+    spec: Format,
+    documents: Sequence[Document],
+    records: Sequence[TopicRecord | None] = (),
+    beside: frozenset[str] = frozenset(),
+) -> Fit:
+    """How well a format fits documents, one for each message; `records` are what they came in, if that is known.
+    `beside` are the fields that some format drops from rows that are messages themselves: there they are no columns.
+    """
     readings = [
         Reading(spec, part, record)
         for document, record in zip_longest(documents, records)
@@ -144,7 +156,8 @@ def fit_of(spec: Format, documents: Sequence[Document], records: Sequence[TopicR
     lines = [reading.understood() for reading in readings]
     named = sum(one.by_text and one.line is not None for one in lines)
     if not named:
-        return Fit(spec.name, len(readings), without_op=len(readings))
+        rows = [one.line is not None and one.line.kind == "row" and one.line.conditions for one in lines]
+        return Fit(spec.name, len(readings), without_op=len(readings), tells_only_rows=bool(rows) and all(rows))
     good: list[tuple[Reading, Line]] = []
     without_rows = 0
     for reading, one in zip(readings, lines):
@@ -153,7 +166,7 @@ def fit_of(spec: Format, documents: Sequence[Document], records: Sequence[TopicR
         elif one.line and one.line.kind != "dead_letter":
             good.append((reading, one.line))
     missing, words = _missing_words(spec, [reading for reading, _ in good])
-    unread, fields = _unread_fields(spec, [reading.root for reading in readings])
+    unread, fields = _unread_fields(spec, [reading.root for reading in readings], beside)
     return Fit(
         spec.name,
         len(readings),
@@ -170,6 +183,7 @@ def fit_of(spec: Format, documents: Sequence[Document], records: Sequence[TopicR
         _values_read(spec, good),
         _whole_images(good),
         Share(sum(reading.is_meant for reading in readings), len(readings) if spec.meant else 0),
+        (WHOLE,) in image_paths(spec),
     )
 
 
@@ -214,14 +228,16 @@ def _paths_of(value: Value) -> list[FieldPath]:
 # --- fields of the messages that the spec reads
 
 
-def _unread_fields(spec: Format, documents: Sequence[Document]) -> tuple[Counter[tuple[str, ...]], int]:
+def _unread_fields(
+    spec: Format, documents: Sequence[Document], beside: Container[str]
+) -> tuple[Counter[tuple[str, ...]], int]:
     """The fields of documents beside their rows that a spec does not read, and the number of all fields; a field counts
     in each document.
     """
     keys = [path for key in spec.key for path in (*key.names, *key.values, key.indexes, key.members) if path]
     types = spec.types.at if spec.types else ()
     if (WHOLE,) in image_paths(spec):
-        return Counter(), 0
+        return _columns_beside(spec, documents, beside)
     known = {
         tuple(path)
         for path in (*header_paths(spec), *image_paths(spec), *keys, *types, *(one.path for one in conditions(spec)))
@@ -233,6 +249,18 @@ def _unread_fields(spec: Format, documents: Sequence[Document]) -> tuple[Counter
         for path, is_read in _fields(document, (), known, above):
             (read if is_read else unread)[path] += 1
     return unread, read.total() + unread.total()
+
+
+def _columns_beside(
+    spec: Format, documents: Sequence[Document], beside: Container[str]
+) -> tuple[Counter[tuple[str, ...]], int]:
+    """The same for flat rows, of which only what is read wrong can be seen: fields that some format drops from such
+    rows are no columns.
+    """
+    dropped = {one.name for one in spec.drop}
+    names = [name for one in documents if isinstance(one, dict) for name in one if name in beside]
+    unread: Counter[tuple[str, ...]] = Counter((name,) for name in names if name not in dropped)
+    return unread, len(names) if unread else 0
 
 
 def _fields(

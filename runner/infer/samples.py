@@ -35,6 +35,11 @@ Document = Any
 BESIDE = (RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS)
 
 
+def is_flat_row(document: Document) -> bool:
+    """Whether a document is an object of plain values only."""
+    return isinstance(document, dict) and not any(isinstance(one, (dict, list)) for one in document.values())
+
+
 def spread(messages: Sequence[One], most: int = MOST) -> list[One]:
     """At most so many of the messages, in their order.
 

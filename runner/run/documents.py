@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from runner.errors import RunnerError
 from runner.functions.avro.files import FileMessage, TopicRecord, messages_of_file
-from runner.functions.records import read_record
+from runner.functions.records import Record, console_record, dump_of, read_record
 from runner.project.inputs import RECORDS
 
 
@@ -29,6 +30,22 @@ def messages_of(name: str, content: bytes, encoding: str) -> list[FileMessage]:
     return [FileMessage(0, 0, line) for line in lines]
 
 
+def dumped_messages(content: bytes) -> tuple[str, list[FileMessage]] | None:
+    """The messages of a file that a tool has dumped, behind the word for the tool; None for other files. A line that
+    is no such record is a message as it is.
+    """
+    lines = [line.removesuffix(b"\r") for line in content.split(b"\n") if line.strip(b" \t\r")]
+    dump = dump_of(lines[0].decode("utf-8", "replace")) if lines else None
+    return (dump, [_dumped(dump, line) for line in lines]) if dump else None
+
+
+def _dumped(dump: str, line: bytes) -> FileMessage:
+    try:
+        return record_message(line.decode(), console_record if dump == "console" else read_record)
+    except (ValueError, LookupError):
+        return FileMessage(0, 0, line)
+
+
 def _record(name: str, line: bytes) -> FileMessage:
     try:
         return record_message(line.decode())
@@ -37,9 +54,9 @@ def _record(name: str, line: bytes) -> FileMessage:
         raise RunnerError("record-line", what, hint='for instance {"key": {"id": 1}, "value": {"op": "c"}}') from None
 
 
-def record_message(line: str) -> FileMessage:
+def record_message(line: str, read: Callable[[str], Record] = read_record) -> FileMessage:
     """The message in a line of a file of records; raises ValueError or LookupError."""
-    record = read_record(line)
+    record = read(line)
     beside = TopicRecord(record.key, record.topic, record.headers or ())
     return FileMessage(0, 0, (record.value or "").encode(), record=beside)
 

@@ -295,9 +295,9 @@ def _notes(mirror: Mirror, added: list[str], left: list[str], without_key: int) 
     elif left:
         yield f"{_not_here(left)}: give them a type under columns, or name them under left_out"
     if without_key:
-        changes = "1 change tells" if without_key == 1 else f"{without_key} changes tell"
+        changes, them = ("1 change tells", "it") if without_key == 1 else (f"{without_key} changes tell", "them")
         what = f"no key of its type ({', '.join(mirror.key)})" if mirror.key else "no key that is named here"
-        yield f"{changes} {what}, and the mirror is without them"
+        yield f"{changes} {what}, and the mirror is without {them}"
 
 
 def _not_here(unknown: Iterable[str]) -> str:

@@ -86,7 +86,7 @@ class SourceFiles:
         """
         begun = {path for path in self.checkpoint.begun_files() if _is_named(path, reason)}
         self.checkpoint.leave_out(begun)
-        self.aside.update(dict.fromkeys(begun, reason.split("\n")[0]))
+        self.aside.update(dict.fromkeys(begun, _cause(reason)))
         return bool(begun)
 
     def left_by(self, stream: Mapping[str, str]) -> Iterator[Messages]:
@@ -150,6 +150,17 @@ def _is_named(path: str, reason: str) -> bool:
     """
     texts = (reason, unquote(reason))
     return any(re.search(rf"{re.escape(path)}(?![\w/-]|\.\w)", text) for text in texts)
+
+
+def _cause(reason: str) -> str:
+    """What Spark says last of a stream that has failed: what was wrong with the file, in its first words.
+
+    >>> _cause("[STREAM_FAILED] Query [id = 7] terminated. SQLSTATE: KD001 (java.io.IOException: not a gzip file)")
+    'java.io.IOException: not a gzip file'
+    """
+    first = reason.split("\n", 1)[0]
+    found = re.search(r"SQLSTATE: \w+ \((.+)\)$", first)
+    return found[1] if found else first
 
 
 def shown(path: Path | str) -> str:

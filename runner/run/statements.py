@@ -148,12 +148,12 @@ class _Reader:
         self.lost: list[Lost] = []
 
     def effects(self, rows: list[Row]) -> list[Effect]:
-        for row in reversed(rows):
+        for nth, row in reversed(list(enumerate(rows))):
             if row["op"] == "load":
                 self._add(row, called=-1, empties=True)
                 continue
             told = _actions(row)
-            self._renamed(row, told)
+            self._renamed(row, told, rows[:nth])
             for action in reversed(told):
                 self._does(row, action)
         number = len(self.found)
@@ -172,23 +172,37 @@ class _Reader:
         if not effect.empties or self.mirror.on_truncate == "delete":
             self.found.append(effect)
 
-    def _renamed(self, row: Row, told: tuple[Action, ...]) -> None:
+    def _renamed(self, row: Row, told: tuple[Action, ...], earlier: list[Row]) -> None:
         """Takes the name that the table had before a statement."""
         now = self.names[-1].name
-        moves = [(_whole(one.name, row), _whole(one.to, row)) for one in told if one.kind == "rename_table"]
+        moves = _moves(row, told)
         before = _name_before(now, moves)
         if before is None:
             if any(_is_same_name(old, now) for old, _ in moves):
                 self._add(row, empties=True)
             return
         name = before[-len(self.table.name) :]
-        if not self.tables_named(replace(self.table, name=name)):
+        if not self._is_told(name, earlier):
             self._lose(row, f"nothing was told of {'.'.join(name)}, which has its name now")
             return
         self._add(row, called=-1)
         nth = len(self.found)
         self.names[-1] = self.names[-1]._replace(since=nth)
         self.names.append(Called(name, until=nth))
+
+    def _is_told(self, name: tuple[str, ...], earlier: list[Row]) -> bool:
+        """Whether something was told of the table with a name, or with one that the same table had before: a table may
+        get a name and lose it again while its rows stay as they are.
+        """
+        for row in reversed(earlier):
+            if self.tables_named(replace(self.table, name=name)):
+                return True
+            told = _actions(row)
+            if row["op"] == "create" and _is_same_name(_whole((row["table_name"] or "",), row), name):
+                return False
+            before = _name_before(name, _moves(row, told))
+            name = name if before is None else before[-len(self.table.name) :]
+        return bool(self.tables_named(replace(self.table, name=name)))
 
     def _does(self, row: Row, action: Action) -> None:
         name = self.names[-1].name
@@ -224,6 +238,11 @@ class _Reader:
             self.lost.append(Lost(row["source"], row["batch"], text, why, row["at"]))
 
 
+def _moves(row: Row, told: tuple[Action, ...]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The tables that get another name by a statement: the old names with the new ones."""
+    return [(_whole(one.name, row), _whole(one.to, row)) for one in told if one.kind == "rename_table"]
+
+
 def _name_before(now: tuple[str, ...], moves: list[tuple[tuple[str, ...], tuple[str, ...]]]) -> tuple[str, ...] | None:
     """The name that a table had before names were changed, one after the other; None if it had this one, or was not
     there.
@@ -240,13 +259,15 @@ def _name_before(now: tuple[str, ...], moves: list[tuple[tuple[str, ...], tuple[
 
 def _each_once(rows: Iterable[Row]) -> Iterator[Row]:
     """The statements as they came, without those that are told again: with the same numbers, or the same time. Some
-    vendors tell a statement once for each table that it names.
+    vendors tell a statement once for each table that it names. A table may be emptied twice in one second: if these
+    are two messages, it is emptied twice, since a tool that tells the first again tells the rows behind it again too.
     """
     seen: set[tuple[Any, ...]] = set()
     for row in _as_they_came(rows):
         words = row["statement"] or (row["op"], row["table_name"])
         names = tuple(row[name] for name in ("source", "tenant", "db_name", "schema_name"))
-        when = (row["generation"], row["numbered_in"], _position(row) or row["at"])
+        message = row["meta"].get("message_id") if row["op"] == "truncate" and row["meta"] else None
+        when = (row["generation"], row["numbered_in"], message, _position(row) or row["at"])
         if row["op"] == "load" or when[-1] is None or (words, names, when) not in seen:
             yield row
         seen.add((words, names, when))

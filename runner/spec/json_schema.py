@@ -195,7 +195,7 @@ def _op() -> Schema:
             "cases": {"additionalProperties": lines},
             "missing": lines,
             "else": lines,
-            "empty": _ref("line"),
+            "empty": lines,
         }
     )
 

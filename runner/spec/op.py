@@ -11,6 +11,7 @@ from runner.spec.vocabulary import BARE_OPS, BY_STATEMENT, DDL_OPS, OPS, TEXT_CO
 from runner.spec.words import DdlSwitch, FieldPath, Format, Image, Line, Op, Value
 from runner.yaml_text import Yaml
 
+TOMBSTONE = Line("control", "tombstone")
 LINE_KEYS = ("if", "before", "after", "half", "tells")
 
 
@@ -31,7 +32,9 @@ def read_op(yaml: Yaml) -> Op:
         with problems.gathered():
             groups[name] = _lines(op[name]) if given(op.get(name)) else ()
     problems.raise_if_any()
-    empty = _line(op["empty"]) if given(op.get("empty")) else Line("control", "tombstone")
+    empty = _lines(op["empty"]) if given(op.get("empty")) else ()
+    if all(line.conditions for line in empty):
+        empty += (TOMBSTONE,)
     return Op(read_value(op["by"]), groups["first"], cases, groups["missing"], groups["else"], empty)
 
 
@@ -104,7 +107,7 @@ def with_images(op: Op, before: Image | None, after: Image | None) -> Op:
         {text: complete(lines) for text, lines in op.cases.items()},
         complete(op.missing),
         complete(op.otherwise),
-        op.empty,
+        complete(op.empty),
     )
 
 

@@ -38,6 +38,8 @@ OTHERS = "*"
 WHOLE = "."
 # The first part of a path: the Kafka record's key as JSON, its topic and its headers, and the message above its root.
 RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS, ABOVE_ROOT = "$key", "$topic", "$headers", "$message"
+# The path of an image that is the key of a record.
+KEY_ROW = (RECORD_KEY,)
 
 TEXT_COLUMNS = ("tenant", "db_name", "schema_name", "table_name", "tx_id", "pair_id", "statement")
 TIME_COLUMNS = ("event_time", "produced_at")

@@ -205,7 +205,7 @@ class Line:
 @dataclass(frozen=True)
 class Op:
     """How the lines for a message are found: `first`, then the case of the text at `by`, `missing` if there is no such
-    text, and `otherwise` if no case fits. `empty` is for a message without a body.
+    text, and `otherwise` if no case fits. `empty` is for a message without a body; one of its lines fits each.
     """
 
     by: Value
@@ -213,11 +213,11 @@ class Op:
     cases: Mapping[str, tuple[Line, ...]]
     missing: tuple[Line, ...]
     otherwise: tuple[Line, ...]
-    empty: Line
+    empty: tuple[Line, ...]
 
     def lines(self) -> list[Line]:
         """All lines, each once, in the order in which a message is compared with them."""
-        groups = [self.first, *self.cases.values(), self.missing, self.otherwise]
+        groups = [self.empty, self.first, *self.cases.values(), self.missing, self.otherwise]
         return list({line.verdict + repr(line.conditions): line for group in groups for line in group}.values())
 
     def groups(self) -> list[tuple[list[str], Line]]:

@@ -43,9 +43,10 @@ parsed as (
   from (select *, `debezium_flat_message`(document, raw) as message from decoded)
 ),
 
--- The fields where paths start, with what came beside them.  [message.root, $message, $topic, $headers]
+-- The fields where paths start, with what came beside them.  [message.root, $message, $key, $topic, $headers]
 placed as (
-  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`, origin.topic as `$topic`,
+  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`,
+      object_of_key(exact_numbers(origin.key), cast(array('payload') as array<string>)) as `$key`, origin.topic as `$topic`,
       map_from_entries(transform(filter(origin.headers, h -> h.key is not null), h -> struct(h.key, h.value))) as `$headers`) as m
   from (select *, coalesce(m.`payload`,
     struct(m.`__op`, m.`__db`, m.`__source_db`, m.`__schema`, m.`__source_schema`, m.`__table`, m.`__source_table`, m.`__transaction_id`,
@@ -60,7 +61,8 @@ placed as (
 classified as (
   select *,
     coalesce(
-      case when raw is null then 'control tombstone'
+      case when raw is null and size(m.`$key`) > 0 then 'row delete 2'
+      when raw is null then 'control tombstone'
       when m.`__deleted` = 'true' then 'row delete' end,
       case coalesce(m.`__op`, m.`$headers`.`__op`)
         when 'c' then 'row insert' when 'r' then 'row snapshot' when 'u' then 'row update' when 'd' then 'row delete'
@@ -87,7 +89,7 @@ message_images as (
       '[95,95,100,101,98,101,122,105,117,109,95,117,110,97,118,97,105,108,97,98,108,101,95,118,97,108,117,101]',
       '["X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="]', '["5f5f646562657a69756d5f756e617661696c61626c655f76616c7565"]',
       '["b68a35a7-17ad-35b3-af2a-ae46edb4545a"]') as placeholders,
-    case when verdict = 'row delete' then m.`.` end as found_before,
+    case when verdict = 'row delete 2' then m.`$key` when verdict = 'row delete' then m.`.` end as found_before,
     case when verdict in ('row insert', 'row snapshot', 'row update') then m.`.` end as found_after
   from classified
 ),
@@ -99,10 +101,11 @@ checked as (
       when parse_error is not null then parse_error
       when verdict is null then if(coalesce(m.`__op`, m.`$headers`.`__op`) is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
-      when array_contains(misfits, '.') then 'row-not-an-object'
-      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0
-        and (size(if(verdict = 'row delete', found_before, found_after)) > 67
-        or size(table_columns(if(verdict = 'row delete', found_before, found_after), null, hidden)) > 0), false) then 'no-row-image'
+      when verdict in ('row delete', 'row insert', 'row snapshot', 'row update') and array_contains(misfits, '.') then 'row-not-an-object'
+      when not coalesce(size(if(verdict in ('row delete 2', 'row delete'), found_before, found_after)) > 0
+        and (size(if(verdict in ('row delete 2', 'row delete'), found_before, found_after)) > 67
+        or size(table_columns(if(verdict in ('row delete 2', 'row delete'), found_before, found_after), null, hidden)) > 0), false)
+        then 'no-row-image'
     end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), hidden) as key_names,
     map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> not coalesce(array_contains(hidden, t.`field`), false)
@@ -121,8 +124,9 @@ exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null, map_filter(table_columns(found_before, types, hidden), (c, v) -> array_contains(placeholders, v) is not true), null)
-      as sent_before,
+    if(reason is null, if(verdict = 'row delete 2',
+      key_part(map_filter(table_columns(found_before, types, hidden), (c, v) -> array_contains(placeholders, v) is not true), key_names),
+      map_filter(table_columns(found_before, types, hidden), (c, v) -> array_contains(placeholders, v) is not true)), null) as sent_before,
     if(reason is null, map_filter(table_columns(found_after, types, hidden), (c, v) -> array_contains(placeholders, v) is not true), null)
       as sent_after,
     if(reason is null,
@@ -171,7 +175,9 @@ select
     nullif(m.`$headers`.`__source_table`, ''), nullif(regexp_extract(m.`$topic`, '^(?s).*?\\..*?\\.(.*)$', 1), '')) as table_name,
   key, if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key,
   key_text(key) as key_text, before, after,
-  if(kind = 'row', completeness(before, after, named_columns, key_names), null) as before_image,
+  case when kind <> 'row' then null when before is not null and verdict = 'row delete 2'
+    and not coalesce(size(array_except(map_keys(before), key_names)) > 0, false) then 'key'
+    else completeness(before, after, named_columns, key_names) end as before_image,
   if(kind = 'row', completeness(after, before, named_columns, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, named_columns) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
