@@ -13,7 +13,7 @@ from runner.compile.paths import conditions, header_paths, image_paths
 from runner.compile.readers import bare_type
 from runner.functions.avro.files import TopicRecord
 from runner.infer.samples import ABSENT, BESIDE, Document, text_of, value_at
-from runner.infer.understanding import Reading, parts
+from runner.infer.understanding import Reading, Understood, parts
 from runner.spec.vocabulary import OTHERS, WHOLE
 from runner.spec.words import FieldPath, Format, Line, Value, fields_of
 
@@ -156,15 +156,15 @@ def fit_of(
     lines = [reading.understood() for reading in readings]
     named = sum(one.by_text and one.line is not None for one in lines)
     if not named:
-        rows = [one.line is not None and one.line.kind == "row" and one.line.conditions for one in lines]
-        return Fit(spec.name, len(readings), without_op=len(readings), tells_only_rows=bool(rows) and all(rows))
-    good: list[tuple[Reading, Line]] = []
-    without_rows = 0
-    for reading, one in zip(readings, lines):
-        if one.line and one.line.kind == "row" and not reading.rows(one.line.own):
-            without_rows += 1
-        elif one.line and one.line.kind != "dead_letter":
-            good.append((reading, one.line))
+        only_rows = bool(lines) and all(map(_is_only_a_row, lines))
+        return Fit(spec.name, len(readings), without_op=len(readings), tells_only_rows=only_rows)
+    found = [(reading, one.line) for reading, one in zip(readings, lines) if one.line]
+    without_rows = sum(line.kind == "row" and not reading.rows(line.own) for reading, line in found)
+    good = [
+        (reading, line)
+        for reading, line in found
+        if line.kind != "dead_letter" and (line.kind != "row" or reading.rows(line.own))
+    ]
     missing, words = _missing_words(spec, [reading for reading, _ in good])
     unread, fields = _unread_fields(spec, [reading.root for reading in readings], beside)
     return Fit(
@@ -185,6 +185,11 @@ def fit_of(
         Share(sum(reading.is_meant for reading in readings), len(readings) if spec.meant else 0),
         (WHOLE,) in image_paths(spec),
     )
+
+
+def _is_only_a_row(one: Understood) -> bool:
+    """Whether a message is taken for a row though nothing says what happened to it."""
+    return one.line is not None and one.line.kind == "row" and bool(one.line.conditions)
 
 
 # --- words of the spec that lead somewhere
