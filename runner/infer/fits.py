@@ -148,23 +148,16 @@ def fit_of(
     """How well a format fits documents, one for each message; `records` are what they came in, if that is known.
     `beside` are the fields that some format drops from rows that are messages themselves: there they are no columns.
     """
-    readings = [
-        Reading(spec, part, record)
-        for document, record in zip_longest(documents, records)
-        for part in parts(spec, document)
-    ]
+    sent = zip_longest(documents, records)
+    readings = [Reading(spec, part, record) for document, record in sent for part in parts(spec, document)]
     lines = [reading.understood() for reading in readings]
     named = sum(one.by_text and one.line is not None for one in lines)
     if not named:
         only_rows = bool(lines) and all(map(_is_only_a_row, lines))
         return Fit(spec.name, len(readings), without_op=len(readings), tells_only_rows=only_rows)
     found = [(reading, one.line) for reading, one in zip(readings, lines) if one.line]
-    without_rows = sum(line.kind == "row" and not reading.rows(line.own) for reading, line in found)
-    good = [
-        (reading, line)
-        for reading, line in found
-        if line.kind != "dead_letter" and (line.kind != "row" or reading.rows(line.own))
-    ]
+    whole = [line.kind != "row" or bool(reading.rows(line.own)) for reading, line in found]
+    good = [one for one, is_whole in zip(found, whole) if is_whole and one[1].kind != "dead_letter"]
     missing, words = _missing_words(spec, [reading for reading, _ in good])
     unread, fields = _unread_fields(spec, [reading.root for reading in readings], beside)
     return Fit(
@@ -175,7 +168,7 @@ def fit_of(
         Counter(line.op or line.kind for _, line in good),
         Counter(one.text for one in lines if one.line is None and one.text is not None),
         sum(one.line is None and one.text is None for one in lines),
-        without_rows,
+        whole.count(False),
         Share(words - len(missing), words),
         missing,
         Share(fields - unread.total(), fields),
