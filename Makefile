@@ -6,7 +6,7 @@ export PYTHON
 # Without compiled modules each of the hundreds of processes that tests start would compile its own.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup jars prepare run check quick test engines ci durations snapshots bench bench-steps soak live lock wheel clean
+.PHONY: help setup jars prepare run check quick test engines ci durations snapshots bench bench-steps size soak live lock wheel clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /: /' -e 's/^/make /'
@@ -71,6 +71,9 @@ bench: jars prepare ## measure speed
 
 bench-steps: jars prepare ## measure each step of a format's SQL: make bench-steps FORMAT=canal
 	.venv/bin/python -m tests.bench_steps $(FORMAT)
+
+size: jars prepare ## how big the project is, and how far it is from the command line to Spark's write
+	.venv/bin/python -m tools.size
 
 soak: jars prepare ## the long tests, and 5,000 new examples for each test of random input
 	.venv/bin/python -m pytest -q -m soak
