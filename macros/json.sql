@@ -73,7 +73,7 @@ placed as (
     {%- if placing.above %}, struct({% for one in placing.above %}m.{{ name(one) }}{{ ', ' if not loop.last }}{% endfor %}) as `$message`{% endif %}
     {%- if placing.key %}, {{ first_root(placing.roots, 'record_key', placing.key) }} as `$key`{% endif %}
     {%- if placing.key_is_row %},
-      object_of_key(exact_numbers(origin.key), {{ names_of_roots(placing) }}) as `$key`{% endif %}
+      coalesce(object_of_key(exact_numbers(origin.key), {{ names_of_roots(placing) }}), object_of_key(origin.key, {{ names_of_roots(placing) }})) as `$key`{% endif %}
     {%- if placing.has_topic %}, origin.topic as `$topic`{% endif %}
     {%- if placing.has_headers %},
       map_from_entries(transform(filter(origin.headers, h -> h.key is not null), h -> struct(h.key, h.value))) as `$headers`{% endif %}) as m

@@ -342,8 +342,8 @@ def _clean(args: Namespace, report: Report) -> int:
 def _debug(args: Namespace, report: Report) -> int:
     from runner.commands.debug import debug
 
-    places = (os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_DIRS"))
-    return debug(DebugArguments(_project(args), *places), report)
+    settings = (os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_DIRS"))
+    return debug(DebugArguments(_project(args), *settings), report)
 
 
 def _prepare(args: Namespace, report: Report) -> int:

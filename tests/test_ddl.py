@@ -116,6 +116,9 @@ def test_rows_go_with_the_name() -> None:
     made = ("create table b (id int)", {"op": "create", "table_name": "b"})
     found = read("alter table a rename to b", "drop table b", made, "rename table b to a", known=("a",))
     assert "nothing was told of db.b" in found.notes[0]
+    for gone in ("alter table b rename to old", ("drop table x, b", {"op": "drop", "table_name": "x"})):
+        found = read("alter table a rename to b", gone, "rename table b to a", known=("a",))
+        assert "nothing was told of db.b" in found.notes[0]
     # Of the table that has its name now nothing was told.
     found = read("rename table a to a_old, a_new to a", known=("a",))
     assert shown(found) == [] and not found.mirror.was_renamed and "nothing was told of db.a_new" in found.notes[0]

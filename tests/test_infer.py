@@ -302,6 +302,11 @@ FLAT: dict[str, tuple[str, list[Any], str]] = {
         [{**ROW, **FIELDS, "__deleted": "false"}],
         "the format is debezium_flat",
     ),
+    "rewritten deletes, few fields": (
+        "a.jsonl",
+        [{**ROW, "__op": "c", "__table": "parts", "__deleted": "false"}],
+        "the format is debezium_flat",
+    ),
     "added fields": ("a.jsonl", [{**ROW, **FIELDS}], "the format is debezium_flat"),
     "added headers": (
         "a.records.jsonl",

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Look:
-    """Messages of files, at most MOST of them, and how well the known formats fit; the best first. `dump` is the word
-    for the tool that has dumped the files as records, if one has.
+    """Messages of files, at most MOST of them, and how well the known formats fit; the best first. `dump` is what
+    a source's `dump` has to be to read the first of them; None for files of messages.
     """
 
     name: str

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class Messages(NamedTuple):
     """Messages; for each the line where it begins, or its number if the file has no lines; whether a case could have
-    them as they are; and the word for the tool that has dumped them as records, if one has.
+    them as they are; and what a source's `dump` has to be to read them, None for a file of messages.
     """
 
     messages: list[FileMessage]

@@ -142,7 +142,7 @@ def _type_slots(spec: Format) -> Iterator[Wanted]:
         return
     for path in types.at:
         if types.schema:
-            yield path, Slot(path, "types", names=types.schema, params=tuple(param[-1] for param in types.params))
+            yield path, Slot(path, "types", names=types.schema, params=tuple(map(".".join, types.params)))
         elif types.name:
             yield from (_wanted(path.child(member), "texts") for member in (types.name, *types.value))
         else:

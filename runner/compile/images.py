@@ -303,7 +303,7 @@ def _claim(line: Line, image: Image) -> str:
 
 
 def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> Iterator[OtherImage]:
-    # The key of a record comes with each message.
+    # The key of a record stands beside every message: a line whose own image it is has no other one.
     lines = [line for line in lines if not (line.own and KEY_ROW in line.own.at)]
     images = [image for line in lines for image in (line.before, line.after) if image and not image.text]
     places = {path: find(replace(image, at=(path,))) for image in images for path in image.at}

@@ -81,9 +81,9 @@ def console_record(line: str) -> Record:
         int(partition),
         int(offset),
         None if time is None else int(time),
-        _given(key),
-        tuple((name, _given(of_name)) for name, _, of_name in pairs) or None,
-        _given(value),
+        _unless_null(key),
+        tuple((name, _unless_null(of_name)) for name, _, of_name in pairs) or None,
+        _unless_null(value),
     )
 
 
@@ -105,7 +105,7 @@ def _is_of_kcat(parts: Any) -> bool:
     return isinstance(parts, dict) and parts.keys() >= {"topic", "partition", "offset", "payload"}
 
 
-def _given(text: str) -> str | None:
+def _unless_null(text: str) -> str | None:
     return None if text == "null" else text
 
 

@@ -99,7 +99,9 @@ class Fit:
     def fits(self) -> bool:
         has_words = self.is_flat or self.found.ratio >= LEAST_FOUND
         enough = self.understood.ratio >= LEAST_UNDERSTOOD and has_words
-        return bool(self.named) and enough and (not self.meant.total or self.meant.count > 0)
+        takes_for_columns = self.is_flat and bool(self.unread)
+        is_meant = not self.meant.total or self.meant.count > 0
+        return bool(self.named) and enough and not takes_for_columns and is_meant
 
     def reasons(self) -> Iterator[str]:
         """What speaks for the format and against it, in words."""
@@ -155,9 +157,9 @@ def fit_of(
     if not named:
         only_rows = bool(lines) and all(map(_is_only_a_row, lines))
         return Fit(spec.name, len(readings), without_op=len(readings), tells_only_rows=only_rows)
-    found = [(reading, one.line) for reading, one in zip(readings, lines) if one.line]
-    whole = [line.kind != "row" or bool(reading.rows(line.own)) for reading, line in found]
-    good = [one for one, is_whole in zip(found, whole) if is_whole and one[1].kind != "dead_letter"]
+    with_line = [(reading, one.line) for reading, one in zip(readings, lines) if one.line]
+    has_rows = [line.kind != "row" or bool(reading.rows(line.own)) for reading, line in with_line]
+    good = [pair for pair, has in zip(with_line, has_rows) if has and pair[1].kind != "dead_letter"]
     missing, words = _missing_words(spec, [reading for reading, _ in good])
     unread, fields = _unread_fields(spec, [reading.root for reading in readings], beside)
     return Fit(
@@ -168,7 +170,7 @@ def fit_of(
         Counter(line.op or line.kind for _, line in good),
         Counter(one.text for one in lines if one.line is None and one.text is not None),
         sum(one.line is None and one.text is None for one in lines),
-        whole.count(False),
+        has_rows.count(False),
         Share(words - len(missing), words),
         missing,
         Share(fields - unread.total(), fields),
@@ -252,8 +254,8 @@ def _unread_fields(
 def _columns_beside(
     spec: Format, documents: Sequence[Document], beside: Container[str]
 ) -> tuple[Counter[tuple[str, ...]], int]:
-    """The same for flat rows, of which only what is read wrong can be seen: fields that some format drops from such
-    rows are no columns.
+    """The fields of flat rows that another format drops and this one takes for columns, and the number of all that
+    some format drops; 0 if it takes none.
     """
     dropped = {one.name for one in spec.drop}
     names = [name for one in documents if isinstance(one, dict) for name in one if name in beside]

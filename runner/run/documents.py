@@ -42,14 +42,14 @@ def dumped_messages(content: bytes) -> tuple[str, list[FileMessage]] | None:
 def _dumped(dump: str, line: bytes) -> FileMessage:
     try:
         return record_message(line.decode(), console_record if dump == "console" else read_record)
-    except (ValueError, LookupError):
+    except (ValueError, LookupError, RecursionError):
         return FileMessage(0, 0, line)
 
 
 def _record(name: str, line: bytes) -> FileMessage:
     try:
         return record_message(line.decode())
-    except (ValueError, LookupError) as error:
+    except (ValueError, LookupError, RecursionError) as error:
         what = f'a line of "{name}" is not the record of a topic: {error}'
         raise RunnerError("record-line", what, hint='for instance {"key": {"id": 1}, "value": {"op": "c"}}') from None
 

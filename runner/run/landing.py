@@ -79,6 +79,7 @@ class Landing:
                 query = self._stream(source, options, ALL_NEW)
         for messages in self.files[source.name].left_by(options):
             self.read_source(source, options, messages)
+            # Without options: the stream of one file leaves no others.
             landed += self._all_landed(source, self._stream(source, options, ALL_NEW), {})
         return landed
 

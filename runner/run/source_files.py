@@ -93,9 +93,14 @@ class SourceFiles:
         """The messages of each file that a stream with these options did not come to, because it reads one file at a
         time and could not read one of them: it would begin with that file again.
         """
-        for path in self.there if ONE_BY_ONE.items() <= stream.items() else ():
+        pattern = self.messages.local_pattern
+        if not pattern or not ONE_BY_ONE.items() <= stream.items():
+            return
+        # Spark finds no files in deeper folders, and none with a hidden name.
+        found, done = {*matching(pattern)}, self.checkpoint.paths_read() | {*self.aside}
+        for path in self.there:
             is_hidden = path.name.startswith(("_", ".")) or path.name.endswith("._COPYING_")
-            if not is_hidden and str(path) not in self.checkpoint.paths_read() | {*self.aside}:
+            if not is_hidden and not found.isdisjoint((path, path.parent)) and str(path) not in done:
                 yield replace(self.messages, path=escaped(str(path)))
 
     def gone(self) -> set[str]:
@@ -153,7 +158,7 @@ def _is_named(path: str, reason: str) -> bool:
 
 
 def _cause(reason: str) -> str:
-    """What Spark says last of a stream that has failed: what was wrong with the file, in its first words.
+    """The error in the brackets behind what Spark says of a stream that has failed; else the first line of that.
 
     >>> _cause("[STREAM_FAILED] Query [id = 7] terminated. SQLSTATE: KD001 (java.io.IOException: not a gzip file)")
     'java.io.IOException: not a gzip file'

@@ -153,7 +153,7 @@ class _Reader:
                 self._add(row, called=-1, empties=True)
                 continue
             told = _actions(row)
-            self._renamed(row, told, rows[:nth])
+            self._renamed(row, told, rows, nth)
             for action in reversed(told):
                 self._does(row, action)
         number = len(self.found)
@@ -172,8 +172,8 @@ class _Reader:
         if not effect.empties or self.mirror.on_truncate == "delete":
             self.found.append(effect)
 
-    def _renamed(self, row: Row, told: tuple[Action, ...], earlier: list[Row]) -> None:
-        """Takes the name that the table had before a statement."""
+    def _renamed(self, row: Row, told: tuple[Action, ...], rows: list[Row], nth_row: int) -> None:
+        """Takes the name that the table had before a statement, of which `rows` has those before it too."""
         now = self.names[-1].name
         moves = _moves(row, told)
         before = _name_before(now, moves)
@@ -182,7 +182,7 @@ class _Reader:
                 self._add(row, empties=True)
             return
         name = before[-len(self.table.name) :]
-        if not self._is_told(name, earlier):
+        if not self._is_told(name, rows[:nth_row]):
             self._lose(row, f"nothing was told of {'.'.join(name)}, which has its name now")
             return
         self._add(row, called=-1)
@@ -194,15 +194,22 @@ class _Reader:
         """Whether something was told of the table with a name, or with one that the same table had before: a table may
         get a name and lose it again while its rows stay as they are.
         """
-        for row in reversed(earlier):
-            if self.tables_named(replace(self.table, name=name)):
-                return True
+        if self.tables_named(replace(self.table, name=name)):
+            return True
+        for number, row in reversed(list(enumerate(earlier))):
             told = _actions(row)
-            if row["op"] == "create" and _is_same_name(_whole((row["table_name"] or "",), row), name):
+            moves = _moves(row, told)
+            before = _name_before(name, moves)
+            if before is not None:
+                return self._is_told(before[-len(self.table.name) :], earlier[:number])
+            # It was the name of another table before.
+            others = [old for old, _ in moves]
+            if row["op"] in ("create", "drop"):
+                others += [_whole(one.name, row) for one in told if one.kind == "empty"]
+                others += [_whole((row["table_name"] or "",), row)]
+            if any(_is_same_name(one, name) for one in others):
                 return False
-            before = _name_before(name, _moves(row, told))
-            name = name if before is None else before[-len(self.table.name) :]
-        return bool(self.tables_named(replace(self.table, name=name)))
+        return False
 
     def _does(self, row: Row, action: Action) -> None:
         name = self.names[-1].name
@@ -259,8 +266,8 @@ def _name_before(now: tuple[str, ...], moves: list[tuple[tuple[str, ...], tuple[
 
 def _each_once(rows: Iterable[Row]) -> Iterator[Row]:
     """The statements as they came, without those that are told again: with the same numbers, or the same time. Some
-    vendors tell a statement once for each table that it names. A table may be emptied twice in one second: if these
-    are two messages, it is emptied twice, since a tool that tells the first again tells the rows behind it again too.
+    vendors tell a statement once for each table that it names. Two truncates in one second count twice if their
+    messages have different ids: a tool that tells the first again also tells the rows behind it again.
     """
     seen: set[tuple[Any, ...]] = set()
     for row in _as_they_came(rows):

@@ -28,11 +28,11 @@ def read_op(yaml: Yaml) -> Op:
             if given(lines):
                 cases[text] = _lines(lines)
     groups: dict[str, tuple[Line, ...]] = {}
-    for name in ("first", "missing", "else"):
+    for name in ("first", "missing", "else", "empty"):
         with problems.gathered():
             groups[name] = _lines(op[name]) if given(op.get(name)) else ()
     problems.raise_if_any()
-    empty = _lines(op["empty"]) if given(op.get("empty")) else ()
+    empty = groups["empty"]
     if all(line.conditions for line in empty):
         empty += (TOMBSTONE,)
     return Op(read_value(op["by"]), groups["first"], cases, groups["missing"], groups["else"], empty)
@@ -163,4 +163,5 @@ def _written_lines(spec: Format, op: Yaml) -> Iterator[tuple[Yaml | None, tuple[
     yield op.get("first"), spec.op.first
     yield op.get("missing"), spec.op.missing
     yield op.get("else"), spec.op.otherwise
+    yield op.get("empty"), spec.op.empty
     yield from ((op["cases"][text], lines) for text, lines in spec.op.cases.items())

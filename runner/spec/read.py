@@ -197,6 +197,9 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
         )
     if yaml.get("schema") and not is_avro:
         raise yaml["schema"].error("spec-conflict", "only messages in Avro have schemas that name types")
+    if yaml.get("schema") and (yaml.get("name") or not yaml.get("at")):
+        what = 'types with "schema" needs "at", the images, and no "name"'
+        raise yaml["schema"].error("spec-conflict", what, "for instance {at: [after, before], schema: connect.name}")
     if yaml.get("name") and not yaml.get("value"):
         raise yaml.error(
             "spec-missing",

@@ -30,7 +30,7 @@ KEEPS_ROWS = {
 }
 COMMIT = re.compile(r"[0-9]{20}\.json")
 COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
-# A new table has this feature if its columns need it; one that is there gets no such column, by a replacement neither.
+# Delta gives this feature to a new table with such columns, but not to one that is there, even if it is replaced.
 WALL_CLOCKS = {"delta.feature.timestampNtz": "supported"}
 
 
@@ -64,8 +64,8 @@ class Delta(TableFormat):
                 raise Damaged(f"{log}/{before + 1:020}.json", "missing")
 
     def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
-        of_types = WALL_CLOCKS if any("timestamp_ntz" in kind for kind in columns.values()) else {}
-        return {**(COLUMN_MAPPING if needs_mapping(columns) else {}), **of_types}
+        wall_clocks = WALL_CLOCKS if any("timestamp_ntz" in kind for kind in columns.values()) else {}
+        return {**(COLUMN_MAPPING if needs_mapping(columns) else {}), **wall_clocks}
 
     def add_columns(self, name: str, columns: Mapping[str, str]) -> None:
         if needed := self.properties(columns):

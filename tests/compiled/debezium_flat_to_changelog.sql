@@ -46,7 +46,8 @@ parsed as (
 -- The fields where paths start, with what came beside them.  [message.root, $message, $key, $topic, $headers]
 placed as (
   select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`,
-      object_of_key(exact_numbers(origin.key), cast(array('payload') as array<string>)) as `$key`, origin.topic as `$topic`,
+      coalesce(object_of_key(exact_numbers(origin.key), cast(array('payload') as array<string>)),
+        object_of_key(origin.key, cast(array('payload') as array<string>))) as `$key`, origin.topic as `$topic`,
       map_from_entries(transform(filter(origin.headers, h -> h.key is not null), h -> struct(h.key, h.value))) as `$headers`) as m
   from (select *, coalesce(m.`payload`,
     struct(m.`__op`, m.`__db`, m.`__source_db`, m.`__schema`, m.`__source_schema`, m.`__table`, m.`__source_table`, m.`__transaction_id`,

@@ -14,7 +14,7 @@ MAX_SCHEMA_CHARACTERS = 1 << 24
 # A value may hold this many parts that take no bytes. Of types inside types, a short schema makes any number of them.
 MAX_EMPTY_PARTS = 100
 Attributes = Mapping[str, str]
-"""What a schema says of a type beside what decides how its values are written, and its `type`."""
+"""What a schema says of a type: its members that are texts or numbers, with its `type`."""
 
 
 class SchemaError(Exception):
