@@ -24,6 +24,7 @@ from types import FrameType
 from typing import Any
 
 from runner.cli import main
+from runner.counts import grouped
 
 ROOT = Path(__file__).parent.parent
 # A module with fewer lines counts as small.
@@ -144,7 +145,7 @@ def table(sizes: dict[str, float]) -> str:
     run.hops            6
     """
     width = max(map(len, sizes))
-    return "\n".join(f"{name.ljust(width)} {f'{size:,.0f}'.replace(',', ' '):>8}" for name, size in sizes.items())
+    return "\n".join(f"{name.ljust(width)} {grouped(round(size)):>8}" for name, size in sizes.items())
 
 
 if __name__ == "__main__":

@@ -34,11 +34,11 @@ def messages_in(file: str, content: bytes, encoding: str) -> Messages:
         name = file.removesuffix(".gz")
         messages = messages_of(name, content, encoding)
         return Messages(messages, list(range(1, len(messages) + 1)), name.endswith(".base64"))
-    lines = [number for number, line in enumerate(content.split(b"\n"), 1) if line.strip(b" \t\r")]
-    if file.endswith(RECORDS):
-        return Messages(messages_of(file, content, encoding), lines, True)
-    if dumped := dumped_messages(content):
-        return Messages(dumped[1], lines, False, dumped[0])
+    dumped = None if file.endswith(RECORDS) else dumped_messages(content)
+    if dumped or file.endswith(RECORDS):
+        lines = [number for number, line in enumerate(content.split(b"\n"), 1) if line.strip(b" \t\r")]
+        dump, messages = dumped or (None, messages_of(file, content, encoding))
+        return Messages(messages, lines, dump is None, dump)
     split = split_messages(content)
     messages = [FileMessage(0, 0, message.text) for message in split]
     return Messages(messages, [message.line for message in split], messages == messages_of(file, content, encoding))

@@ -24,19 +24,23 @@ def messages_of(name: str, content: bytes, encoding: str) -> list[FileMessage]:
     """The messages of a file with one message per line, of a file with records of a topic, or of a file in Avro."""
     if encoding == "avro":
         return list(messages_of_file(name, content))
-    lines = [line.removesuffix(b"\r") for line in content.split(b"\n") if line.strip(b" \t\r")]
+    lines = _filled_lines(content)
     if name.endswith(RECORDS):
         return [_record(name, line) for line in lines]
     return [FileMessage(0, 0, line) for line in lines]
+
+
+def _filled_lines(content: bytes) -> list[bytes]:
+    return [line.removesuffix(b"\r") for line in content.split(b"\n") if line.strip(b" \t\r")]
 
 
 def dumped_messages(content: bytes) -> tuple[str, list[FileMessage]] | None:
     """The messages of a file that a tool has dumped, behind the word for the tool; None for other files. A line that
     is no such record is a message as it is.
     """
-    lines = [line.removesuffix(b"\r") for line in content.split(b"\n") if line.strip(b" \t\r")]
-    dump = dump_of(lines[0].decode("utf-8", "replace")) if lines else None
-    return (dump, [_dumped(dump, line) for line in lines]) if dump else None
+    first = content.lstrip(b" \t\r\n").split(b"\n", 1)[0].removesuffix(b"\r")
+    dump = dump_of(first.decode("utf-8", "replace"))
+    return (dump, [_dumped(dump, line) for line in _filled_lines(content)]) if dump else None
 
 
 def _dumped(dump: str, line: bytes) -> FileMessage:

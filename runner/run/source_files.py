@@ -77,8 +77,12 @@ class SourceFiles:
         """
         if not self.messages.kind.endswith("files"):
             return []
-        read = self.checkpoint.paths_read() | {*self.aside}
-        return [shown(path) for path in self.there if str(path) not in read and os.path.exists(path)]
+        done = self._done()
+        return [shown(path) for path in self.there if str(path) not in done and os.path.exists(path)]
+
+    def _done(self) -> set[str]:
+        """The files that were read or set aside."""
+        return self.checkpoint.paths_read() | {*self.aside}
 
     def set_aside(self, reason: str) -> bool:
         """Takes the file that a batch has failed on out of it, if the reason names one, and so do not hold up others;
@@ -97,7 +101,7 @@ class SourceFiles:
         if not pattern or not ONE_BY_ONE.items() <= stream.items():
             return
         # Spark finds no files in deeper folders, and none with a hidden name.
-        found, done = {*matching(pattern)}, self.checkpoint.paths_read() | {*self.aside}
+        found, done = {*matching(pattern)}, self._done()
         for path in self.there:
             is_hidden = path.name.startswith(("_", ".")) or path.name.endswith("._COPYING_")
             if not is_hidden and not found.isdisjoint((path, path.parent)) and str(path) not in done:
