@@ -60,6 +60,26 @@ def in_lines(parts: Iterable[str], indent: int, between: str = ", ") -> str:
     return f"{between.rstrip()}\n{' ' * indent}".join(lines)
 
 
+def in_columns(columns: Mapping[str, str], indent: int) -> str:
+    r"""Columns of a select, each with its expression or kept as it is: short ones share lines.
+
+    >>> print(in_columns({"a": "a", "b": "f(a)", "c": "f(" + "x" * 70 + ")"}, 2).replace("x" * 70, "xx"))
+    a, f(a) as b,
+      f(xx) as c
+    """
+    lines: list[str] = []
+    was_short = False
+    for column, expression in columns.items():
+        text = column if column == expression else f"{expression} as {column}"
+        is_short = len(text) <= LINE // 2 and "\n" not in text
+        if is_short and was_short and len(lines[-1]) + len(text) + indent < LINE:
+            lines[-1] += f", {text}"
+        else:
+            lines.append(text)
+        was_short = is_short
+    return f",\n{' ' * indent}".join(lines)
+
+
 # Macros that a project may replace by one of the same name, in addition to all data tests (`test_*`): how a changelog
 # is created, and the steps of maintenance.
 REPLACEABLE = (
@@ -104,7 +124,7 @@ class Renderer:
         self.environment = sandbox(names, loader=jinja2.FunctionLoader(_source))
         self.environment.instead = instead
         self.environment.offer_filters(
-            {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines}
+            {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines, "in_columns": in_columns}
         )
         *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}

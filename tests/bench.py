@@ -164,9 +164,9 @@ def job_of(folder: Path, nodes: Iterable[str], target: str | None = None, full_r
 
 def _bare(job: Job, source: Source) -> str:
     """A query that only parses: with one schema, of all that the compiled SQL reads of a message."""
-    from runner.compile.plan import make_plan
+    from runner.compile.json import json_reading
 
-    fields = make_plan(source.name, source.format, source.zone).json.fields
+    fields = json_reading(source.format).fields
     schema = job.workspace.templates.call("field_type", fields, 0)
     return f"select from_json(raw, '{schema}') as m from {source.name}_messages"
 

@@ -38,7 +38,7 @@ def test_names_are_compared_part_by_part_from_the_right(compiled: Callable[..., 
         count = parts.count(", ") + 1
         is_table = f"slice(table_names, -{count}, {count}) = array({parts})"
         assert f"when {is_table} then array('id')" in sql
-        assert f"when {is_table} then map( 'at'," in sql
+        assert f"when {is_table} then map('at'," in sql
 
 
 def test_names_that_a_message_lacks_do_not_count(compiled: Callable[..., str]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from runner.commands.arguments import FormatsArguments, ProjectArguments
 from runner.commands.workspace import folders_of, format_renderer
-from runner.compile.query import Print, compile_format
+from runner.compile.compiled import Print
+from runner.compile.query import compile_format
 from runner.counts import counted
 from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.grid import json_text

@@ -14,9 +14,9 @@ from runner.commands.fitting import fitting_format
 from runner.commands.job import open_spark
 from runner.commands.messages import Messages, messages_in, read_file
 from runner.commands.workspace import folders_of, format_renderer
-from runner.compile.compiled import FormatQuery
+from runner.compile.compiled import FormatQuery, Print
 from runner.compile.library import Library
-from runner.compile.query import Print, compile_format
+from runner.compile.query import compile_format
 from runner.compile.unknown_types import notes_on, unknown_types
 from runner.contract import COLUMNS, RUN_COLUMNS
 from runner.counts import counted

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from runner.compile.compiled import CompiledCase, FormatQuery
+from runner.compile.compiled import CompiledCase, FormatQuery, Print
 from runner.compile.library import Library
-from runner.compile.query import Print, compile_format
+from runner.compile.query import compile_format
 from runner.project.nodes import Case
 from runner.project.properties import rows
 from runner.project.sources import read_source_format, read_tables

@@ -1,4 +1,4 @@
-"""Types of columns: where a message states them, and the reader of each."""
+"""Types of columns: where a message states them, the reader of each, and SQL that finds them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from runner.compile.compiled import Columns
+from runner.compile.images import Side
+from runner.compile.keys import Keys
 from runner.compile.paths import ChosenList, chosen_list, image_paths
 from runner.compile.readers import Reader, Zone, reader_of_class
+from runner.compile.rows import Rows
+from runner.render import name as quoted
 from runner.spec.words import FieldPath, Format, Types, TypeTable, TypeTables, Value
 
 
@@ -118,3 +123,113 @@ def _readers(table: TypeTable | None, spec: Format, zone: Zone | None) -> dict[R
         if reader:
             readers.setdefault(reader, []).append(type_name)
     return {reader: tuple(names) for reader, names in readers.items()}
+
+
+class ColumnTypes:
+    """Prints the vendor's own types of columns, column -> type, where messages state them."""
+
+    def __init__(self, rows: Rows, keys: Keys) -> None:
+        self.sql, self.header, self.rows, self.keys = rows.sql, rows.header, rows, keys
+        self.spec = rows.spec
+        self.places = tuple(types_places(self.spec))
+
+    def types(self) -> str:
+        """The types of the columns of a message's table. In a list those of members that are no columns are left out
+        beforehand. Of a column that stands in several lists, the first counts.
+        """
+        forms = {place.form for place in self.places}
+        if not self.places:
+            return self._in_texts("types") if self.rows.images.texts else self.sql("no_map")
+        if forms == {"list"} and len(self.places) > 1:
+            lists = [self.header.field(place.path) for place in self.places]
+            sent = self.sql("types_together", lists, list(map(self._at, reversed(self.places))))
+        else:
+            sent = self.header.first(map(self._at, self.places))
+        return self.rows.table_columns(sent) if forms - {"list", "chosen"} else sent
+
+    def of_message(self) -> str:
+        """The types of a row. A DDL has those of its table, unless these stand in the images of rows."""
+        are_beside = any(place.form != "text" for place in self.places)
+        return self.sql("types_of_kinds", ["row", "ddl"] if are_beside else ["row"])
+
+    def _at(self, place: TypesPlace) -> str:
+        sent = self.header.field(place.path)
+        match place.form:
+            case "objects":
+                return self.sql("types_of_objects", sent, self._type(place))
+            case "list" | "chosen":
+                return self._in_list(place)
+            case "beside":
+                return self.sql("types_beside_names", self.header.field(place.names or ()), sent)
+            case "lists":
+                names = self.sql("member_of", sent, quoted(place.name or ""))
+                members = (self.sql("member_of", sent, quoted(one)) for one in place.members)
+                return self.header.first(self.sql("map_if_even", names, types) for types in members)
+            case "text" if place.members:
+                return self.sql("types_in_objects_of_text", sent, place.members, self._type(place))
+            case "text":
+                return self.sql("types_in_text", sent)
+        return sent
+
+    def _list(self, place: TypesPlace) -> str:
+        chosen = place.chosen
+        if not chosen:
+            return self.header.field(place.path)
+        found = self.header.field(chosen.path)
+        return self.sql("chosen_list", found, quoted(chosen.member), chosen.value, quoted(chosen.below))
+
+    def _in_list(self, place: TypesPlace) -> str:
+        column = self.sql("member_of", "t", quoted(place.name or ""))
+        tests = [self.sql("is_not_hidden", column)] if self.spec.drop else []
+        tests.append(self.sql("is_there", column))
+        return self.sql("types_in_list", self._list(place), self.sql("all_of", tests), column, self._type(place))
+
+    def _type(self, place: TypesPlace) -> str:
+        """The type in an object `t`, with what follows it."""
+        kind = self._first_member(place, "t")
+        items = self.sql("member_of", "t", quoted(place.items)) if place.items else ""
+        if items:
+            kind = self.sql("type_of_array", self._first_member(place, items), kind)
+        if place.params:
+            return self.sql("type_with_params", kind, [self._param(path, items) for path in place.params])
+        if place.flags:
+            return self.sql("type_with_flags", kind, self.sql("member_of", "t", quoted(place.flag or "")), place.flags)
+        return kind
+
+    def _param(self, path: FieldPath, items: str) -> str:
+        own = self.sql("at_path", "t", path)
+        return self.header.first([self.sql("at_path", items, path), own]) if items else own
+
+    def _first_member(self, place: TypesPlace, of: str) -> str:
+        return self.header.first(self.sql("member_of", of, quoted(one)) for one in place.members)
+
+    def defaults(self) -> Columns:
+        """The defaults that a message names for its columns, column -> its text as sent."""
+        types = self.spec.types
+        if not types or not types.default:
+            return {}
+        names, defaults = (self.sql("member_of", "t", quoted(one or "")) for one in (types.name, types.default))
+        return {
+            "defaults": self.sql("defaults_in_list", self.header.first(map(self._list, self.places)), names, defaults)
+        }
+
+    # --- what functions find in texts in another language than JSON
+
+    def unfit_in_texts(self) -> str:
+        """The columns whose values are as sent because they do not fit their types."""
+        return self.sql("all_unfit", self._found_in_texts("as_sent"))
+
+    def _in_texts(self, member: str) -> str:
+        return self.sql("types_in_texts", self._found_in_texts(member))
+
+    def _found_in_texts(self, member: str) -> list[str]:
+        of_key = [self.keys.in_text(member)] if self.keys.text_column else []
+        return [*of_key, *(self._found(side, member) for side in (self.rows.images.before, self.rows.images.after))]
+
+    def _found(self, side: Side, member: str) -> str:
+        """What a function that reads texts has found beside the values of an image."""
+        found = [
+            (self.sql("has_verdict", verdicts), self.sql("member_of", quoted(column), member))
+            for column, verdicts in side.by_text
+        ]
+        return self.sql("cases", found) if found else "null"

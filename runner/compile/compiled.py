@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +11,26 @@ from typing import Any
 from runner.compile.promises import Promise
 from runner.functions.avro.layout import AvroFunction
 from runner.project.sql_functions import SqlFunction, distinct
+
+Print = Callable[..., str]
+"""A macro's name and arguments -> the SQL that it prints."""
+Columns = Mapping[str, str]
+"""Columns of a query: what each is called, and its expression. They are the same of one that is kept as it is."""
+
+
+def kept(*columns: str) -> Columns:
+    """Columns that are kept as they are."""
+    return dict(zip(columns, columns))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a query, which later ones read by its name. It `reads` a relation, as SQL writes it."""
+
+    name: str
+    comment: str
+    reads: str
+    columns: Columns
 
 
 @dataclass(frozen=True)

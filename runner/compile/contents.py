@@ -40,8 +40,6 @@ from runner.yaml_text import Yaml
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# The macros that print the SQL of a format.
-OF_FORMATS = ("header", "changelog", "functions_of_source")
 # What says nothing of the rows.
 OF_PEOPLE = ("description", "label", "tags", "meta", "docs", "about", "config")
 # Fields of models that are no settings.
@@ -69,7 +67,7 @@ class ContentsOf:
         if (source := _source(subject)) is not None:
             out[f"format.{source.format.name}"] = self._format(source.format)
             if isinstance(subject, Model):
-                out["macros.changelog"] = checksum([self._closure(OF_FORMATS), self._library])
+                out["macros.changelog"] = self._of_formats
         return out
 
     def _macros(self, macros: Iterable[str], templates: Iterable[str]) -> dict[str, str]:
@@ -105,10 +103,11 @@ class ContentsOf:
         return self.formats[id(spec)]
 
     @cached_property
-    def _library(self) -> str:
-        """The checksum of all built-in SQL functions, which the SQL of formats calls."""
-        folder = function_folder(self.library.renderer.built_in)
-        return checksum([read_text(path) for path in sorted(folder.rglob("*.sql"))])
+    def _of_formats(self) -> str:
+        """The checksum of the macros that print the SQL of formats, and of all SQL functions that it may call."""
+        built_in = self.library.renderer.built_in
+        folders = (built_in / "formats", function_folder(built_in))
+        return checksum([read_text(path) for folder in folders for path in sorted(folder.rglob("*.sql"))])
 
 
 def checksum(value: Any) -> str:

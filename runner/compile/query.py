@@ -1,20 +1,31 @@
-"""Format -> the SQL that makes changelog rows of its messages, printed by macros."""
+"""Format + settings of a source -> the SQL that makes changelog rows of its messages, step by step. All choices are
+made in this package; macros print what was chosen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from runner.compile.compiled import FormatQuery
-from runner.compile.plan import make_plan
+from runner.compile.column_types import ColumnTypes
+from runner.compile.compiled import Columns, FormatQuery, Print, Step, kept
+from runner.compile.documents import Documents
+from runner.compile.header import NAME_COLUMNS, Header
+from runner.compile.images import make_images
+from runner.compile.keys import Keys
+from runner.compile.paths import image_paths
 from runner.compile.promises import make_promises
+from runner.compile.readers import declared_table, make_zone
+from runner.compile.records import Records
+from runner.compile.rows import Rows
+from runner.compile.values import Readers, Values
 from runner.contract import MESSAGE_COLUMNS
 from runner.project.inputs import Messages, TableSettings
 from runner.project.sql_functions import printed_functions
-from runner.spec.words import Format
+from runner.render import name as quoted
+from runner.render import sql_text
+from runner.spec.words import Field, Format
 from runner.sql_layout import folded
-
-Print = Callable[..., str]
-"""A macro's name and arguments -> what it prints."""
 
 
 def compile_format(
@@ -27,16 +38,279 @@ def compile_format(
     generation: int = 0,
 ) -> FormatQuery:
     """The query that makes changelog rows of the view `<source>_messages`, and the functions that only it calls; their
-    names begin with the `prefix`, which is the source if it is not given.
+    names begin with the `prefix`, which is the source if it is not given. The zone of the source overrides that of the
+    format. Raises `types-unknown`, `schema-field` and `spec-conflict`.
     """
-    plan = make_plan(source, spec, zone, tables, prefix, generation)
-    sql = folded(macro("header", plan) + macro("changelog", plan))
-    functions = printed_functions(folded(macro("functions_of_source", plan)), "functions_of_source")
+    query = Query(macro, spec, source, zone, tables, prefix or source)
+    functions = printed_functions(folded("\n".join(query.sql_functions())), "functions_of_source")
     promises = make_promises(spec, zone, tables)
-    return FormatQuery(sql, spec.message.encoding, (plan.avro,) if plan.avro else (), functions, promises)
+    return FormatQuery(query.sql_of(generation), spec.message.encoding, query.reading.functions, functions, promises)
 
 
 def reads(macro: Print, messages: Messages) -> dict[str, str]:
     """The expressions that read messages: what is scanned, which rows are messages, and each column of a message."""
     columns = MESSAGE_COLUMNS["avro" if messages.kind.startswith("binary_") else "json"]
     return {part: macro(f"{messages.kind}_{part}", messages).strip() for part in ("scanned", "is_message", *columns)}
+
+
+class Query:
+    """The query of a source, in steps: from messages to what they are, why they cannot be used, their rows, the images
+    of these, and the columns of the contract.
+    """
+
+    def __init__(
+        self, macro: Print, spec: Format, source: str, zone: str | None, tables: Iterable[TableSettings], prefix: str
+    ) -> None:
+        self.macro, self.spec, self.source = macro, spec, source
+        self.zone = make_zone(zone or spec.zone)
+        self.images = images = make_images(spec)
+        self.header = Header(self.sql, spec, self.zone)
+        self.tables = [declared_table(table, spec, self.zone) for table in tables]
+        readers = Readers(self.header, self.tables)
+        self.rows = rows = Rows(self.header, images, bool(spec.types and spec.types.at), bool(readers.all))
+        self.reading = Records(rows, source) if rows.is_avro else Documents(rows, source, prefix)
+        self.keys = Keys(rows, [table for table in self.tables if table.key], self.reading.roots)
+        self.types = ColumnTypes(rows, self.keys)
+        self.values = Values(rows, readers, self.reading, prefix)
+
+    def sql(self, macro: str, *arguments: Any) -> str:
+        """What a macro prints."""
+        return self.macro(macro, *arguments).strip()
+
+    def sql_of(self, generation: int) -> str:
+        """The SQL of the query; `generation` is that of its rows."""
+        steps = list(self.steps())
+        return folded(self.sql("changelog", self.source, self._settings(), steps, self._contract(generation)) + "\n")
+
+    def sql_functions(self) -> Iterator[str]:
+        """The functions that only this query calls, each as the statement that makes it."""
+        yield from self.reading.sql_functions()
+        yield from self.values.sql_functions()
+        if self.zone and self.header.has_local_times:
+            arguments = {"clock": ("string", "a local time, YYYY-MM-DD HH:MM:SS[.f]")}
+            about = (
+                f"The instant of a local time in the zone {self.zone.name}; null for another text, and for a time that "
+                "the clocks there skipped."
+            )
+            body = self.sql("local_time", "clock", self.zone)
+            yield self.sql("function_of_source", self.zone.function, arguments, "timestamp", about, body)
+
+    def _settings(self) -> dict[str, str]:
+        """What the query needs to mean what it says."""
+        kinds = {name: kind.split("<")[0] for name, kind in MESSAGE_COLUMNS[self.spec.message.encoding].items()}
+        functions = ", ".join(dict.fromkeys(self._python_functions()))
+        return {
+            "format": f"{self.spec.name}: {self.spec.about}",
+            "reads": f"{self.source}_messages: {', '.join(f'{name} {kind}' for name, kind in kinds.items())}",
+            **({"functions": f"Spark's own, and {functions} of runner/functions"} if functions else {}),
+            "zone": self.zone.name if self.zone else "not declared: local times stay wall clock",
+        }
+
+    def _python_functions(self) -> Iterator[str]:
+        """The functions in Python: those that read messages, images and values."""
+        yield from self.reading.python_functions
+        yield from (image.function for image in self.images.texts)
+        yield from (function for function, _ in self.values.readers.python)
+
+    # --- steps
+
+    def steps(self) -> Iterator[Step]:
+        """The steps, in the order the data takes."""
+        last = "*"
+        for step in self._steps():
+            # What a step reads is what the step before it has made, where it does not say so itself.
+            yield step if step.reads else Step(step.name, step.comment, last, step.columns)
+            last = step.name
+
+    def _steps(self) -> Iterator[Step]:
+        images = self.images
+        yield from self.reading.steps()
+        yield self._classified()
+        if images.texts:
+            about = "Documents that came as texts in another language than JSON.  [text]"
+            yield Step("parsed_texts", about, "", {**kept("*"), **self.rows.in_texts()})
+        if images.sent:
+            about = f"The images, column -> value.{'  [names]' if images.positional else ''}"
+            yield Step("named_images", about, "", {**kept("*"), **self.rows.named()})
+        elif images.named:
+            about = "The images, column -> value.  [names, name, value, prefix]"
+            yield Step("named_images", about, "", {**kept("*"), **self.rows.named()})
+        if not images.in_lists:
+            about = "The images of each row change.  [before, after]"
+            yield Step("message_images", about, "", {**kept("*"), **self.rows.of_message()})
+        yield self._checked()
+        yield self._exploded()
+        yield from self.values.steps()
+        yield self._images()
+        about = "The key columns, looked up in the images; null if one of them is missing.  [key]"
+        yield Step("keyed", about, "", {**kept("*"), "key": self.keys.key(), "key_before": self.sql("key_before")})
+
+    def _classified(self) -> Step:
+        about = "What each message is, in words: kind, then op"
+        columns = {**kept("*"), "verdict": self.header.verdict()}
+        if not self.images.in_lists:
+            return Step("classified", f"{about}.  [op]", "", columns)
+        columns["types"] = self.types.types()
+        if not self.values.readers.typed:
+            columns |= self.values.of_message()
+        about = f"{about}; its rows, those before an update, and their types.  [op, each, before, after, types]"
+        return Step("classified", about, "", {**columns, **self.rows.lists()})
+
+    def _checked(self) -> Step:
+        columns = {**kept("*"), **self.reading.checked(self.keys)}
+        if self.images.texts:
+            columns["unfit_columns"] = self.types.unfit_in_texts()
+        columns["reason"] = self._reason()
+        if self.tables:
+            columns["table_names"] = self.header.table_names()
+        columns |= {**self.keys.image_columns(), "key_names": self.keys.names()}
+        if not self.images.in_lists:
+            columns["types"] = self.types.types()
+        if self.values.readers.typed or not self.images.in_lists:
+            columns |= self.values.of_message()
+        columns |= self.values.in_doubt_of_lists()
+        about = (
+            "Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part."
+        )
+        return Step("checked", about, "", columns)
+
+    def _reason(self) -> str:
+        """Why a message cannot be used."""
+        sql = self.sql
+        reasons = [
+            (sql("is_there", "parse_error"), "parse_error"),
+            (sql("is_missing", "verdict"), sql("no_op", self.header.plain(self.spec.op.by))),
+        ]
+        if self.header.refusing:
+            reasons.append((sql("is_dead_letter"), sql("second_word", "verdict")))
+        reasons.append((sql("is_no_row"), "null"))
+        return sql("cases", [*reasons, *self.rows.bad(self.reading.bad(self.keys))])
+
+    def _exploded(self) -> Step:
+        columns = {**self._kept_of_message(), "kind": self.sql("kind")}
+        in_lists, values = self.images.in_lists, self.values
+        has_parts = in_lists or self.reading.has_parts
+        columns["row_index"] = self.sql("first_row", "nth") if has_parts else "0"
+        columns["op"] = self.header.op()
+        if values.readers.all and self.images.marked:
+            columns["readers"] = self.sql("readers_of_texts", "readers")
+        for name, members in self._members().items():
+            columns[quoted(f"meta_{name}")] = self.sql("member_of_row", members)
+        columns |= {**self.rows.as_sent(), **self.rows.names(), **values.in_doubt(), **self.rows.other()}
+        columns |= self.types.defaults()
+        about = (
+            "One row for each row change; every other message stays one row. In the images as sent only columns are "
+            f"left.{'  [drop]' if self.spec.drop else ''}{'  [not_sent]' if '' in self.spec.not_sent else ''}"
+        )
+        return Step("exploded", about, self._each_row() if in_lists else "checked", columns)
+
+    def _kept_of_message(self) -> Columns:
+        """What later steps need of a message, beside its rows."""
+        images, in_lists, has_readers = self.images, self.images.in_lists, bool(self.values.readers.all)
+        needed = {
+            "key_image": self.keys.image,
+            "more_than_key": self.keys.image,
+            "types": True,
+            "readers": has_readers and not images.marked,
+            "removed": images.removed,
+            **dict.fromkeys(self.reading.kept, True),
+            "unfit_columns": images.tell_unfit,
+            "ambiguous_columns": images.marked and images.may_be_ambiguous,
+            "settled_columns": images.listed and has_readers,
+            "missing_columns": images.listed and images.may_lack_columns,
+            "zeros_allowed": self.values.shares_zeros,
+            "json_in_doubt": in_lists and self.values.may_be_in_doubt,
+            "raw": in_lists,
+        }
+        columns = kept(
+            "origin", "arrival", "m", "verdict", "reason", "key_names", *(one for one in needed if needed[one])
+        )
+        return columns if in_lists else {**columns, "raw": self.sql("if_refused", "raw")}
+
+    def _each_row(self) -> str:
+        """The rows of each message, beside what is needed of the rest of it."""
+        reading = self.reading
+        others = {"other_row": self.sql("nth_of", "other_rows")} if self.images.others else {}
+        of_rows = {**reading.marks(), **others, **self.values.in_doubt_of_row()}
+        return self.rows.each(reading.long_fields, {**self.values.zeros_allowed(), **reading.listed()}, of_rows)
+
+    def _images(self) -> Step:
+        is_laid_over = self.images.before.laid_over or self.images.after.laid_over
+        over = "; one of only some columns is laid over the other.  [before.over, after.over]" if is_laid_over else "."
+        about = f"Both images in canonical text{over}{'  [not_sent]' if any(self.spec.not_sent) else ''}"
+        columns = {**kept("*"), **self.rows.canonical(), **self.values.as_sent(), **self.values.ambiguous_times()}
+        return Step("images", about, "", columns)
+
+    # --- the columns of the contract
+
+    def _contract(self, generation: int) -> list[str]:
+        """The columns of the contract, in its order."""
+        sql, header, rows = self.sql, self.header, self.rows
+        sides = (self.images.before, self.images.after)
+        columns = {
+            "kind": "kind",
+            "source": sql_text(self.source),
+            "format": sql_text(self.spec.name),
+            "op": "op",
+            **{name: header.column(name) for name in NAME_COLUMNS},
+            "key": "key",
+            "old_key": sql("old_key"),
+            "key_text": sql("called", "key_text", ["key"]),
+            **kept("before", "after"),
+            **{f"{side.name}_image": rows.completeness(side) for side in sides},
+            "changed": rows.changed(),
+            "types": self.types.of_message(),
+            **{name: header.column(name) for name in ("event_time", "produced_at", "tx_id")},
+            "seq": sql("seq", generation, sql("late_phase") if self.spec.loads == "late" else "1", header.position()),
+            "pair_id": header.pair_id(),
+            "meta": self._meta(),
+            "origin": "origin",
+            "statement": sql("statement_of_ddl", header.column("statement")),
+            "reason": "reason",
+            "detail": header.first([*self.reading.detail(), header.detail()]),
+            "raw": sql(f"raw_{self.reading.form}"),
+        }
+        return [name if name == one else sql("named", one, name) for name, one in columns.items()]
+
+    def _members(self) -> dict[str, list[str]]:
+        """The entries of `meta` that come from members of rows alone, each with these members."""
+        lists = image_paths(self.spec) if self.images.in_lists else ()
+        out = {}
+        for name, value in self.spec.meta.items():
+            paths = [choice.path for choice in value if isinstance(choice, Field) and choice.path.parent in lists]
+            if paths and len(paths) == len(value):
+                out[name] = list(dict.fromkeys(path[-1] for path in paths))
+        return out
+
+    def _meta(self) -> str:
+        """The entries of `meta`. An entry `old_NAME` says what NAME was before a change, only where both differ."""
+        sql, header, members = self.sql, self.header, self._members()
+        entries = {}
+        for name, value in self.spec.meta.items():
+            new = self.spec.meta.get(name.removeprefix("old_"), ()) if name.startswith("old_") else ()
+            if name in members:
+                entries[name] = quoted(f"meta_{name}")
+            elif new:
+                entries[name] = sql("unless_same", header.given(value), header.given(new))
+            else:
+                entries[name] = header.plain(value) if len(value) == 1 else header.given(value)
+        if self.keys.image:
+            entries["where"] = sql("of_rows", "more_than_key")
+        if self.images.others:
+            entries["other_image"] = "other_image"
+        if self.keys.are_named:
+            entries["key_columns"] = sql("names_without_key", ["row", "ddl"] if self.keys.are_sent else ["row"])
+        if self.spec.types and self.spec.types.default:
+            entries["defaults"] = sql("defaults_in_json", self.values.defaults_read())
+        entries |= {
+            name: sql("called", "names_joined", [column])
+            for name, column in (("as_sent", "columns_as_sent"), ("ambiguous_times", "ambiguous_times"))
+            if column in self._told
+        }
+        entries["raw_encoding"] = sql(f"encoding_of_{self.reading.form}")
+        return sql("known_entries", entries)
+
+    @property
+    def _told(self) -> set[str]:
+        """The columns of what could not be read, and of what may mean two things, that images have."""
+        return {*self.values.as_sent(), *self.values.ambiguous_times()}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runner.compile.compiled import Compiled, CompiledNode
-from runner.compile.query import Print
+from runner.compile.compiled import Compiled, CompiledNode, Print
 from runner.functions.avro.layout import AvroFunction
 from runner.functions.signatures import PYTHON_FUNCTIONS, PythonFunction
 from runner.project.graph import Graph

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runner.compile.plan import NAME_COLUMNS
+from runner.compile.header import NAME_COLUMNS
 from runner.compile.readers import bare_type
 from runner.project.inputs import TableSettings
 from runner.spec.words import Format, Types

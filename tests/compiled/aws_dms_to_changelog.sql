@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`metadata` struct<
           `operation` string, `schema-name` string, `table-name` string, `transaction-id` string, `commit-timestamp` string,
           `timestamp` string, `stream-position` string, `transaction-record-id` string, `record-type` string>,
@@ -25,8 +26,7 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`metadata`.`operation` in ('load', 'read') then 'row snapshot'
       when m.`metadata`.`operation` in ('insert', 'create') then 'row insert'
       when m.`metadata`.`operation` = 'update' and m.`before-image` is not null then 'row update'
@@ -55,7 +55,8 @@ named_images as (
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
-    case when verdict = 'row update' then `image_before-image` when verdict = 'row update 2' then `image_data BI_`
+    case when verdict = 'row update' then `image_before-image`
+      when verdict = 'row update 2' then `image_data BI_`
       when verdict = 'row delete' then `image_data` end as found_before,
     case when verdict in ('row snapshot', 'row insert', 'row update', 'row update 2') then `image_data` end as found_after
   from named_images
@@ -64,24 +65,22 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`metadata`.`operation` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row snapshot', 'row insert', 'row delete') and array_contains(misfits, 'data') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'data') or array_contains(misfits, 'before-image')) then 'row-not-an-object'
       when verdict = 'row update 2' and (array_contains(misfits, 'data') or array_contains(misfits, 'data')) then 'row-not-an-object'
-      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image'
-    end as reason,
-    cast(null as array<string>) as key_names,
-    cast(null as map<string,string>) as types
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image' end as reason,
+    cast(null as array<string>) as key_names, cast(null as map<string,string>) as types
   from message_images
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, null, array()), null) as sent_after,
@@ -92,11 +91,10 @@ exploded as (
 
 -- Both images in canonical text.
 images as (
-  select *,
-    if(size(sent_before) > 0, sent_before, null) as before,
+  select *, if(size(sent_before) > 0, sent_before, null) as before,
     if(verdict in ('row snapshot', 'row insert', 'row update', 'row update 2') and sent_before is not null,
-      map_concat(transform_values(sent_before, (c, v) -> cast(null as string)), sent_after), sent_after) as after, map_keys(sent_before) as
-        columns_before
+      map_concat(transform_values(sent_before, (c, v) -> cast(null as string)), sent_after), sent_after) as after,
+    map_keys(sent_before) as columns_before
   from exploded
 ),
 
@@ -121,7 +119,8 @@ select
   instant_with_offset(m.`metadata`.`commit-timestamp`) as event_time, instant_with_offset(m.`metadata`.`timestamp`) as produced_at,
   nullif(m.`metadata`.`transaction-id`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('log_position', m.`metadata`.`stream-position`, 'transaction_position', m.`metadata`.`transaction-record-id`,
     'record_type', m.`metadata`.`record-type`, 'other_image', other_image, 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as
       meta,

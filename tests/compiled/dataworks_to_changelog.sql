@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `op` string, `sequenceId` string, `ddl` struct<`text` string, `ddlMeta` string>,
           `timestamp` struct<
@@ -31,8 +32,7 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`payload`.`op` = 'INSERT' and size(m.`payload`.`before`.`dataColumn`) > 0 and size(m.`payload`.`after`.`dataColumn`) > 0
         then 'row update'
       when m.`payload`.`op` = 'INSERT' and m.`payload`.`sequenceId` = '-1' then 'row snapshot'
@@ -76,8 +76,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`payload`.`op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict = 'row update' and
@@ -89,8 +88,7 @@ checked as (
       when not coalesce(size(if(verdict in ('row update before', 'row delete'), found_before, found_after)) > 0
         and (size(if(verdict in ('row update before', 'row delete'), found_before, found_after)) > 2
         or size(table_columns(if(verdict in ('row update before', 'row delete'), found_before, found_after), null, hidden)) > 0), false)
-        then if(nullif(m.`payload`.`ddl`.`text`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
+        then if(nullif(m.`payload`.`ddl`.`text`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
     key_columns(m.`schema`.`primaryKey`, hidden) as key_names,
     map_from_entries(transform(filter(m.`schema`.`dataColumn`, t -> not coalesce(array_contains(hidden, t.`name`), false)
       and t.`name` is not null), t -> struct(t.`name`, t.`type`))) as types,
@@ -101,16 +99,17 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`payload`.`ddl`.`text`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`payload`.`ddl`.`text`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, types, hidden), null) as sent_before,
     if(reason is null, table_columns(found_after, types, hidden), null) as sent_after,
     `dataworks_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict in ('row snapshot', 'row insert')
-      then other_image(m.`payload`.`before`.`dataColumn`, coalesce(found_before, found_after), hidden) when reason is null
-      and verdict = 'row delete' then other_image(m.`payload`.`after`.`dataColumn`, coalesce(found_before, found_after), hidden)
-      end as other_image
+      then other_image(m.`payload`.`before`.`dataColumn`, coalesce(found_before, found_after), hidden)
+      when reason is null and verdict = 'row delete'
+        then other_image(m.`payload`.`after`.`dataColumn`, coalesce(found_before, found_after), hidden) end as other_image
   from checked
 ),
 
@@ -154,23 +153,23 @@ select
   cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>), order_position(array(nullif(m.`payload`.`sequenceId`, '-1')))),
-      'arrival', arrival, 'row', row_index) as seq, case when kind = 'row' and verdict in ('row update before', 'row update after')
-      then nullif(nullif(m.`payload`.`sequenceId`, '-1'), '') end as pair_id,
+      'arrival', arrival, 'row', row_index) as seq,
+  case when kind = 'row' and verdict in ('row update before', 'row update after') then nullif(nullif(m.`payload`.`sequenceId`, '-1'), '')
+    end as pair_id,
   known_entries(map('scn', m.`payload`.`scn`,
     'rowid',
       coalesce(nullif(m.`payload`.`after`.`dataColumn`.`#alibaba_rds_row_id#`, ''),
-      nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), case
-    when lower(m.`schema`.`source`.`dbType`) = 'oracle'
+      nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), case when lower(m.`schema`.`source`.`dbType`) = 'oracle'
       then coalesce(nullif(m.`payload`.`after`.`dataColumn`.`rowid`, ''), nullif(m.`payload`.`before`.`dataColumn`.`rowid`, ''))
-    else cast(null as string) end),
-    'old_rowid', nullif(coalesce(nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), case
-    when lower(m.`schema`.`source`.`dbType`) = 'oracle' then nullif(m.`payload`.`before`.`dataColumn`.`rowid`, '')
-    else cast(null as string) end),
+      else cast(null as string) end),
+    'old_rowid',
+      nullif(coalesce(nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), case
+      when lower(m.`schema`.`source`.`dbType`) = 'oracle' then nullif(m.`payload`.`before`.`dataColumn`.`rowid`, '')
+      else cast(null as string) end),
       coalesce(nullif(m.`payload`.`after`.`dataColumn`.`#alibaba_rds_row_id#`, ''),
-      nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), case
-    when lower(m.`schema`.`source`.`dbType`) = 'oracle'
+      nullif(m.`payload`.`before`.`dataColumn`.`#alibaba_rds_row_id#`, ''), case when lower(m.`schema`.`source`.`dbType`) = 'oracle'
       then coalesce(nullif(m.`payload`.`after`.`dataColumn`.`rowid`, ''), nullif(m.`payload`.`before`.`dataColumn`.`rowid`, ''))
-    else cast(null as string) end)),
+      else cast(null as string) end)),
     'ddl_meta', m.`payload`.`ddl`.`ddlMeta`, 'db_type', m.`schema`.`source`.`dbType`, 'db_version', m.`schema`.`source`.`dbVersion`,
     'checkpoint', m.`payload`.`timestamp`.`checkpointTime`, 'protocol_version', m.`version`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),

@@ -7,16 +7,13 @@ with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
-  select *,
-    avro_debezium_avro_c735e407(raw, own_schema) as record
+  select *, avro_debezium_avro_c735e407(raw, own_schema) as record
   from `debezium_avro_messages`
 ),
 
 -- The one record of each message, or why there is not one.
 parsed as (
-  select * except (record, damage),
-    record.fields as m,
-    record.images as sent_images,
+  select * except (record, damage), record.fields as m, record.images as sent_images,
     case
       when damage is not null then 'bad-avro'
       when octet_length(raw) = 0 then 'empty'
@@ -29,8 +26,7 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`op` = 'c' then 'row insert'
       when m.`op` = 'r' then 'row snapshot'
       when m.`op` = 'u' and m.`source`.`connector` = 'postgresql' then 'row update'
@@ -50,10 +46,7 @@ classified as (
 
 -- The images, column -> value.
 named_images as (
-  select
-    *,
-    sent_images.`after`.texts as `image_after`,
-    sent_images.`before`.texts as `image_before`
+  select *, sent_images.`after`.texts as `image_after`, sent_images.`before`.texts as `image_before`
   from classified
 ),
 
@@ -72,34 +65,30 @@ message_images as (
 
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
-  select *,
-    coalesce(read_detail) as error_detail,
+  select *, coalesce(read_detail) as error_detail,
     array_compact(flatten(array(
       coalesce(sent_images.`after`.as_sent, array()),
       coalesce(sent_images.`before`.as_sent, array())))) as unfit_columns,
     array_compact(flatten(array(
       coalesce(sent_images.`after`.settled, array()),
       coalesce(sent_images.`before`.settled, array())))) as settled_columns,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
       when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
       when not coalesce(size(if(verdict in ('row delete', 'row delete 2'), found_before, found_after)) > 0, false)
-        then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
-    cast(null as array<string>) as key_names,
-    coalesce(m.`after`, m.`before`) as types,
-    `debezium_avro_readers`(types) as readers
+        then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
+    cast(null as array<string>) as key_names, coalesce(m.`after`, m.`before`) as types, `debezium_avro_readers`(types) as readers
   from message_images
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [not_sent]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(size(settled_columns) = 0, readers, map_filter(readers, (c, r) -> not array_contains(settled_columns, c))) as readers,
     if(reason is null, if(verdict in ('row update', 'row delete'),
       key_part(map_filter(found_before, (c, v) -> array_contains(placeholders, v) is not true), key_names),
@@ -108,17 +97,15 @@ exploded as (
     if(reason is null, map_concat(coalesce(found_before, map()), coalesce(found_after, map()), coalesce(types, map())), null) as
       named_columns,
     case when reason is null and verdict in ('row insert', 'row snapshot')
-      then other_image(`image_before`, coalesce(found_before, found_after), array()) when reason is null
-      and verdict in ('row delete', 'row delete 2') then other_image(`image_after`, coalesce(found_before, found_after), array())
-      end as other_image
+      then other_image(`image_before`, coalesce(found_before, found_after), array())
+      when reason is null and verdict in ('row delete', 'row delete 2')
+        then other_image(`image_after`, coalesce(found_before, found_after), array()) end as other_image
   from checked
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
 texts as (
-  select *,
-    `debezium_avro_texts`(sent_before, readers) as texts_before,
-    `debezium_avro_texts`(sent_after, readers) as texts_after
+  select *, `debezium_avro_texts`(sent_before, readers) as texts_before, `debezium_avro_texts`(sent_after, readers) as texts_after
   from exploded
 ),
 
@@ -166,25 +153,23 @@ select
   case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`gtid`, ''), nullif(m.`source`.`txId`, '')) end as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then get(slice(regexp_extract_all(m.`source`.`file`, '[0-9]+', 0), -1, 1), 0)
-    when lower(m.`source`.`connector`) = 'postgresql' then get(regexp_extract_all(m.`source`.`sequence`, '[0-9]+', 0), 0)
-    when lower(m.`source`.`connector`) = 'oracle' then coalesce(m.`source`.`commit_scn`, m.`source`.`scn`)
-    when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`commit_lsn`)
-    else cast(null as string) end, case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`pos`
-    when lower(m.`source`.`connector`) = 'postgresql' then m.`source`.`lsn`
-    when lower(m.`source`.`connector`) = 'oracle' then m.`source`.`scn`
-    when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`change_lsn`)
-    else cast(null as string) end, case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`row`
-    when lower(m.`source`.`connector`) = 'sqlserver' then m.`source`.`event_serial_no`
-    else cast(null as string) end)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', order_position(array(case when lower(m.`source`.`connector`) in ('mysql', 'mariadb')
+      then get(slice(regexp_extract_all(m.`source`.`file`, '[0-9]+', 0), -1, 1), 0)
+      when lower(m.`source`.`connector`) = 'postgresql' then get(regexp_extract_all(m.`source`.`sequence`, '[0-9]+', 0), 0)
+      when lower(m.`source`.`connector`) = 'oracle' then coalesce(m.`source`.`commit_scn`, m.`source`.`scn`)
+      when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`commit_lsn`) else cast(null as string)
+        end, case when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`pos`
+      when lower(m.`source`.`connector`) = 'postgresql' then m.`source`.`lsn`
+      when lower(m.`source`.`connector`) = 'oracle' then m.`source`.`scn`
+      when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`change_lsn`) else cast(null as string)
+        end, case when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`row`
+      when lower(m.`source`.`connector`) = 'sqlserver' then m.`source`.`event_serial_no` else cast(null as string) end)), 'arrival',
+        arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
     'gtid', m.`source`.`gtid`, 'scn', m.`source`.`scn`, 'thread', m.`source`.`thread`,
-    'log', case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
-    else cast(null as string) end,
+    'log', case when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
+      else cast(null as string) end,
     'log_position', coalesce(nullif(m.`source`.`file`, ''), nullif(m.`source`.`lsn`, ''), nullif(m.`source`.`change_lsn`, '')),
     'transaction_position', m.`transaction`.`total_order`, 'prefix', m.`message`.`prefix`, 'content', m.`message`.`content`,
     'other_image', other_image, 'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),

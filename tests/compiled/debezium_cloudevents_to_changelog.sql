@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `iodebeziumop` string, `iodebeziumdb` string, `iodebeziumschema` string, `iodebeziumtable` string, `iodebeziumtxid` string,
           `iodebeziumgtid` string, `iodebeziumtsus` string, `iodebeziumtsms` string, `time` string, `iodebeziumconnector` string,
@@ -56,19 +57,20 @@ parsed as (
 -- The fields where paths start, with what came beside them.  [message.root]
 placed as (
   select * except (m, found), struct(found.*) as m
-  from (select *, coalesce(m.`payload`,
-    struct(m.`iodebeziumop`, m.`iodebeziumdb`, m.`iodebeziumschema`, m.`iodebeziumtable`, m.`iodebeziumtxid`, m.`iodebeziumgtid`,
-    m.`iodebeziumtsus`, m.`iodebeziumtsms`, m.`time`, m.`iodebeziumconnector`, m.`iodebeziumfile`, m.`iodebeziumsequence`,
-    m.`iodebeziumcommitscn`, m.`iodebeziumscn`, m.`iodebeziumcommitlsn`, m.`iodebeziumpos`, m.`iodebeziumlsn`, m.`iodebeziumchangelsn`,
-    m.`iodebeziumrow`, m.`iodebeziumeventserialno`, m.`iodebeziumname`, m.`iodebeziumversion`, m.`iodebeziumthread`, m.`iodebeziumserverid`,
-    m.`iodebeziumtxtotalorder`, m.`id`, m.`data`, m.`specversion`)) as found from parsed)
+  from (select *,
+      coalesce(m.`payload`,
+        struct(m.`iodebeziumop`, m.`iodebeziumdb`, m.`iodebeziumschema`, m.`iodebeziumtable`, m.`iodebeziumtxid`, m.`iodebeziumgtid`,
+        m.`iodebeziumtsus`, m.`iodebeziumtsms`, m.`time`, m.`iodebeziumconnector`, m.`iodebeziumfile`, m.`iodebeziumsequence`,
+        m.`iodebeziumcommitscn`, m.`iodebeziumscn`, m.`iodebeziumcommitlsn`, m.`iodebeziumpos`, m.`iodebeziumlsn`, m.`iodebeziumchangelsn`,
+        m.`iodebeziumrow`, m.`iodebeziumeventserialno`, m.`iodebeziumname`, m.`iodebeziumversion`, m.`iodebeziumthread`,
+        m.`iodebeziumserverid`, m.`iodebeziumtxtotalorder`, m.`id`, m.`data`, m.`specversion`)) as found
+    from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`iodebeziumop` = 'c' then 'row insert'
       when m.`iodebeziumop` = 'r' then 'row snapshot'
       when m.`iodebeziumop` = 'u' and m.`iodebeziumconnector` = 'postgresql' then 'row update'
@@ -99,8 +101,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`iodebeziumop` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row insert', 'row snapshot')
@@ -114,7 +115,7 @@ checked as (
         and (array_contains(misfits, 'data.payload.before') or not coalesce(size(m.`data`.`payload`.`before`) > 0, false)
         and (array_contains(misfits, 'data.before'))) then 'row-not-an-object'
       when not coalesce(size(if(verdict in ('row delete', 'row delete 2'), found_before, found_after)) > 0, false) then 'no-row-image'
-    end as reason,
+        end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
     map_from_entries(transform(filter(get(filter(m.`data`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is not
       null), t -> struct(t.`field`,
@@ -129,7 +130,8 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [not_sent]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, if(verdict in ('row update', 'row delete'),
       key_part(map_filter(table_columns(found_before, types, array()), (c, v) -> array_contains(placeholders, v) is not true), key_names),
@@ -141,13 +143,13 @@ exploded as (
       coalesce(types, map())), null) as named_columns,
     `debezium_cloudevents_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict in ('row insert', 'row snapshot', 'row delete', 'row delete 2')
-      then other_image(m.`data`.`after`, coalesce(found_before, found_after), array()) when reason is null
-      and verdict in ('row insert', 'row snapshot')
-      then other_image(m.`data`.`payload`.`before`, coalesce(found_before, found_after), array()) when reason is null
-      and verdict in ('row insert', 'row snapshot', 'row delete', 'row delete 2')
-      then other_image(m.`data`.`before`, coalesce(found_before, found_after), array()) when reason is null
-      and verdict in ('row delete', 'row delete 2')
-      then other_image(m.`data`.`payload`.`after`, coalesce(found_before, found_after), array()) end as other_image,
+      then other_image(m.`data`.`after`, coalesce(found_before, found_after), array())
+      when reason is null and verdict in ('row insert', 'row snapshot')
+        then other_image(m.`data`.`payload`.`before`, coalesce(found_before, found_after), array())
+      when reason is null and verdict in ('row insert', 'row snapshot', 'row delete', 'row delete 2')
+        then other_image(m.`data`.`before`, coalesce(found_before, found_after), array())
+      when reason is null and verdict in ('row delete', 'row delete 2')
+        then other_image(m.`data`.`payload`.`after`, coalesce(found_before, found_after), array()) end as other_image,
     map_from_entries(transform(filter(get(filter(m.`data`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`default` is not
       null), t -> struct(coalesce(t.`field`, ''), t.`default`))) as defaults
   from checked
@@ -197,26 +199,23 @@ select
     if(m.`iodebeziumtsms` = '0', null, instant_of_milliseconds(m.`iodebeziumtsms`)), instant_with_offset(m.`time`)) as event_time,
   cast(null as timestamp) as produced_at, coalesce(nullif(m.`iodebeziumtxid`, ''), nullif(m.`iodebeziumgtid`, '')) as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(case
-    when lower(m.`iodebeziumconnector`) in ('mysql', 'mariadb')
+    'position', order_position(array(case when lower(m.`iodebeziumconnector`) in ('mysql', 'mariadb')
       then get(slice(regexp_extract_all(m.`iodebeziumfile`, '[0-9]+', 0), -1, 1), 0)
-    when lower(m.`iodebeziumconnector`) = 'postgresql' then get(regexp_extract_all(m.`iodebeziumsequence`, '[0-9]+', 0), 0)
-    when lower(m.`iodebeziumconnector`) = 'oracle' then coalesce(m.`iodebeziumcommitscn`, m.`iodebeziumscn`)
-    when lower(m.`iodebeziumconnector`) in ('sqlserver', 'db2') then number_of_lsn(m.`iodebeziumcommitlsn`)
-    else cast(null as string) end, case
-    when lower(m.`iodebeziumconnector`) in ('mysql', 'mariadb') then m.`iodebeziumpos`
-    when lower(m.`iodebeziumconnector`) = 'postgresql' then m.`iodebeziumlsn`
-    when lower(m.`iodebeziumconnector`) = 'oracle' then m.`iodebeziumscn`
-    when lower(m.`iodebeziumconnector`) in ('sqlserver', 'db2') then number_of_lsn(m.`iodebeziumchangelsn`)
-    else cast(null as string) end, case
-    when lower(m.`iodebeziumconnector`) in ('mysql', 'mariadb') then m.`iodebeziumrow`
-    when lower(m.`iodebeziumconnector`) = 'sqlserver' then m.`iodebeziumeventserialno`
-    else cast(null as string) end)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+      when lower(m.`iodebeziumconnector`) = 'postgresql' then get(regexp_extract_all(m.`iodebeziumsequence`, '[0-9]+', 0), 0)
+      when lower(m.`iodebeziumconnector`) = 'oracle' then coalesce(m.`iodebeziumcommitscn`, m.`iodebeziumscn`)
+      when lower(m.`iodebeziumconnector`) in ('sqlserver', 'db2') then number_of_lsn(m.`iodebeziumcommitlsn`) else cast(null as string)
+        end, case when lower(m.`iodebeziumconnector`) in ('mysql', 'mariadb') then m.`iodebeziumpos`
+      when lower(m.`iodebeziumconnector`) = 'postgresql' then m.`iodebeziumlsn`
+      when lower(m.`iodebeziumconnector`) = 'oracle' then m.`iodebeziumscn`
+      when lower(m.`iodebeziumconnector`) in ('sqlserver', 'db2') then number_of_lsn(m.`iodebeziumchangelsn`) else cast(null as string)
+        end, case when lower(m.`iodebeziumconnector`) in ('mysql', 'mariadb') then m.`iodebeziumrow`
+      when lower(m.`iodebeziumconnector`) = 'sqlserver' then m.`iodebeziumeventserialno` else cast(null as string) end)), 'arrival',
+        arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('connector', m.`iodebeziumconnector`, 'server', m.`iodebeziumname`, 'protocol_version', m.`iodebeziumversion`,
     'gtid', m.`iodebeziumgtid`, 'scn', m.`iodebeziumscn`, 'thread', m.`iodebeziumthread`,
-    'log', case
-    when lower(m.`iodebeziumconnector`) in ('mysql', 'mariadb') then nullif(nullif(m.`iodebeziumserverid`, '0'), '')
-    else cast(null as string) end,
+    'log', case when lower(m.`iodebeziumconnector`) in ('mysql', 'mariadb') then nullif(nullif(m.`iodebeziumserverid`, '0'), '')
+      else cast(null as string) end,
     'log_position', coalesce(nullif(m.`iodebeziumfile`, ''), nullif(m.`iodebeziumlsn`, ''), nullif(m.`iodebeziumchangelsn`, '')),
     'transaction_position', m.`iodebeziumtxtotalorder`, 'message_id', m.`id`, 'other_image', other_image,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),

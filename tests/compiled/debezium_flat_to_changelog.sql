@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `__op` string, `__db` string, `__source_db` string, `__schema` string, `__source_schema` string, `__table` string,
           `__source_table` string, `__transaction_id` string, `__source_gtid` string, `__gtid` string, `__source_txId` string,
@@ -45,17 +46,21 @@ parsed as (
 
 -- The fields where paths start, with what came beside them.  [message.root, $message, $key, $topic, $headers]
 placed as (
-  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`,
+  select * except (m, found),
+    struct(found.*,
+      struct(m.`schema`) as `$message`,
       coalesce(object_of_key(exact_numbers(origin.key), cast(array('payload') as array<string>)),
-        object_of_key(origin.key, cast(array('payload') as array<string>))) as `$key`, origin.topic as `$topic`,
+        object_of_key(origin.key, cast(array('payload') as array<string>))) as `$key`,
+      origin.topic as `$topic`,
       map_from_entries(transform(filter(origin.headers, h -> h.key is not null), h -> struct(h.key, h.value))) as `$headers`) as m
-  from (select *, coalesce(m.`payload`,
-    struct(m.`__op`, m.`__db`, m.`__source_db`, m.`__schema`, m.`__source_schema`, m.`__table`, m.`__source_table`, m.`__transaction_id`,
-    m.`__source_gtid`, m.`__gtid`, m.`__source_txId`, m.`__txId`, m.`__source_ts_ms`, m.`__ts_ms`, m.`__source_file`, m.`__file`,
-    m.`__source_commit_lsn`, m.`__commit_lsn`, m.`__source_commit_scn`, m.`__commit_scn`, m.`__source_lsn`, m.`__lsn`, m.`__source_pos`,
-    m.`__pos`, m.`__source_change_lsn`, m.`__change_lsn`, m.`__source_scn`, m.`__scn`, m.`__source_row`, m.`__row`,
-    m.`__source_event_serial_no`, m.`__event_serial_no`, m.`__source_connector`, m.`__connector`, m.`__source_name`, m.`__name`,
-    m.`__source_server_id`, m.`__server_id`, m.`__deleted`, m.`.`)) as found from parsed)
+  from (select *,
+      coalesce(m.`payload`, struct(m.`__op`, m.`__db`, m.`__source_db`, m.`__schema`, m.`__source_schema`, m.`__table`, m.`__source_table`,
+        m.`__transaction_id`, m.`__source_gtid`, m.`__gtid`, m.`__source_txId`, m.`__txId`, m.`__source_ts_ms`, m.`__ts_ms`,
+        m.`__source_file`, m.`__file`, m.`__source_commit_lsn`, m.`__commit_lsn`, m.`__source_commit_scn`, m.`__commit_scn`,
+        m.`__source_lsn`, m.`__lsn`, m.`__source_pos`, m.`__pos`, m.`__source_change_lsn`, m.`__change_lsn`, m.`__source_scn`, m.`__scn`,
+        m.`__source_row`, m.`__row`, m.`__source_event_serial_no`, m.`__event_serial_no`, m.`__source_connector`, m.`__connector`,
+        m.`__source_name`, m.`__name`, m.`__source_server_id`, m.`__server_id`, m.`__deleted`, m.`.`)) as found
+    from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -65,8 +70,8 @@ classified as (
       case when raw is null and size(m.`$key`) > 0 then 'row delete 2'
       when raw is null then 'control tombstone'
       when m.`__deleted` = 'true' then 'row delete' end,
-      case coalesce(m.`__op`, m.`$headers`.`__op`)
-        when 'c' then 'row insert' when 'r' then 'row snapshot' when 'u' then 'row update' when 'd' then 'row delete'
+      case coalesce(m.`__op`, m.`$headers`.`__op`) when 'c' then 'row insert' when 'r' then 'row snapshot' when 'u' then 'row update'
+        when 'd' then 'row delete'
         when 't' then 'ddl truncate' end,
       case when coalesce(m.`__op`, m.`$headers`.`__op`) is null and m.`__deleted` = 'false' then 'row update'
       when coalesce(m.`__op`, m.`$headers`.`__op`) is null and m.`$topic` is not null then 'row update' end) as verdict
@@ -90,7 +95,8 @@ message_images as (
       '[95,95,100,101,98,101,122,105,117,109,95,117,110,97,118,97,105,108,97,98,108,101,95,118,97,108,117,101]',
       '["X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="]', '["5f5f646562657a69756d5f756e617661696c61626c655f76616c7565"]',
       '["b68a35a7-17ad-35b3-af2a-ae46edb4545a"]') as placeholders,
-    case when verdict = 'row delete 2' then m.`$key` when verdict = 'row delete' then m.`.` end as found_before,
+    case when verdict = 'row delete 2' then m.`$key`
+      when verdict = 'row delete' then m.`.` end as found_before,
     case when verdict in ('row insert', 'row snapshot', 'row update') then m.`.` end as found_after
   from classified
 ),
@@ -98,16 +104,14 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(coalesce(m.`__op`, m.`$headers`.`__op`) is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row delete', 'row insert', 'row snapshot', 'row update') and array_contains(misfits, '.') then 'row-not-an-object'
       when not coalesce(size(if(verdict in ('row delete 2', 'row delete'), found_before, found_after)) > 0
         and (size(if(verdict in ('row delete 2', 'row delete'), found_before, found_after)) > 67
         or size(table_columns(if(verdict in ('row delete 2', 'row delete'), found_before, found_after), null, hidden)) > 0), false)
-        then 'no-row-image'
-    end as reason,
+        then 'no-row-image' end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), hidden) as key_names,
     map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> not coalesce(array_contains(hidden, t.`field`), false)
       and t.`field` is not null), t ->
@@ -123,7 +127,8 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]  [not_sent]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, if(verdict = 'row delete 2',
       key_part(map_filter(table_columns(found_before, types, hidden), (c, v) -> array_contains(placeholders, v) is not true), key_names),
@@ -140,9 +145,7 @@ exploded as (
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
 texts as (
-  select *,
-    `debezium_flat_texts`(sent_before, readers) as texts_before,
-    `debezium_flat_texts`(sent_after, readers) as texts_after
+  select *, `debezium_flat_texts`(sent_before, readers) as texts_before, `debezium_flat_texts`(sent_after, readers) as texts_after
   from exploded
 ),
 
@@ -195,7 +198,8 @@ select
       number_of_lsn(m.`__commit_lsn`), m.`__source_commit_scn`, m.`__commit_scn`, m.`__source_lsn`, m.`__lsn`),
       coalesce(m.`__source_pos`, m.`__pos`, number_of_lsn(m.`__source_change_lsn`), number_of_lsn(m.`__change_lsn`), m.`__source_scn`,
       m.`__scn`), coalesce(m.`__source_row`, m.`__row`, m.`__source_event_serial_no`, m.`__event_serial_no`))), 'arrival', arrival, 'row',
-      row_index) as seq, cast(null as string) as pair_id,
+      row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('connector', coalesce(nullif(m.`__source_connector`, ''), nullif(m.`__connector`, '')),
     'server', coalesce(nullif(m.`__source_name`, ''), nullif(m.`__name`, '')),
     'gtid', coalesce(nullif(m.`__source_gtid`, ''), nullif(m.`__gtid`, '')),

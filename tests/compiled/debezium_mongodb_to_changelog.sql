@@ -7,7 +7,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `op` string,
           `source` struct<
@@ -38,20 +39,22 @@ parsed as (
 
 -- The fields where paths start, with what came beside them.  [message.root, $key]
 placed as (
-  select * except (m, found, record_key), struct(found.*, coalesce(record_key.`payload`, struct(record_key.`id`)) as `$key`) as m
-  from (select *, coalesce(m.`payload`,
-    struct(m.`op`, m.`source`, m.`transaction`, m.`ts_us`, m.`ts_ms`, m.`id`, m.`updateDescription`, m.`status`, m.`after`, m.`before`,
-    m.`aggregate_type`)) as found,
+  select * except (m, found, record_key),
+    struct(found.*,
+      coalesce(record_key.`payload`, struct(record_key.`id`)) as `$key`) as m
+  from (select *,
+      coalesce(m.`payload`, struct(m.`op`, m.`source`, m.`transaction`, m.`ts_us`, m.`ts_ms`, m.`id`, m.`updateDescription`, m.`status`,
+        m.`after`, m.`before`, m.`aggregate_type`)) as found,
       from_json(origin.key, 'struct<`payload` struct<`id` string>, `id` string>',
         map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')) as
-        record_key from parsed)
+        record_key
+    from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`op` = 'c' then 'row insert'
       when m.`op` = 'r' then 'row snapshot'
       when m.`op` = 'u' and m.`after` is not null then 'row update'
@@ -85,10 +88,10 @@ parsed_texts as (
 message_images as (
   select *,
     case verdict when 'row update 2' then m.`updateDescription`.`removedFields` end as removed,
-    case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.values when verdict = 'row delete 2'
-      then `extended_document_$key_id__id`.values end as found_before,
-    case when verdict in ('row insert', 'row snapshot', 'row update') then `extended_document_after`.values when verdict = 'row update 2'
-      then `extended_document_updateDescription_updatedFields_patch`.values end as found_after
+    case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.values
+      when verdict = 'row delete 2' then `extended_document_$key_id__id`.values end as found_before,
+    case when verdict in ('row insert', 'row snapshot', 'row update') then `extended_document_after`.values
+      when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.values end as found_after
   from parsed_texts
 ),
 
@@ -98,11 +101,10 @@ checked as (
     flatten(array_compact(array(
       array_intersect(`extended_document_$key_id`.as_sent, array('_id')),
       case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.as_sent
-        when verdict = 'row delete 2' then `extended_document_$key_id__id`.as_sent end,
-      case when verdict in ('row insert', 'row snapshot', 'row update') then `extended_document_after`.as_sent when verdict = 'row update 2'
-        then `extended_document_updateDescription_updatedFields_patch`.as_sent end))) as unfit_columns,
-    case
-      when parse_error is not null then parse_error
+      when verdict = 'row delete 2' then `extended_document_$key_id__id`.as_sent end,
+      case when verdict in ('row insert', 'row snapshot', 'row update') then `extended_document_after`.as_sent
+      when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.as_sent end))) as unfit_columns,
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
       when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
@@ -115,15 +117,14 @@ checked as (
       when verdict = 'row delete 2' and `extended_document_$key_id__id`.reason is not null then `extended_document_$key_id__id`.reason
       when not (verdict = 'row update 2') and not
         coalesce(size(if(verdict in ('row delete', 'row delete 2'), found_before, found_after)) > 0, false) then 'no-row-image'
-      when found_after is null and verdict = 'row update 2' then 'no-row-image'
-    end as reason,
+      when found_after is null and verdict = 'row update 2' then 'no-row-image' end as reason,
     columns_of(`extended_document_$key_id`.values, null, array('_id')) as key_image,
     if(map_keys(`extended_document_$key_id`.values) = array('_id'), null, m.`$key`.`id`) as more_than_key,
     array('_id') as key_names,
     map_concat(coalesce(columns_of(`extended_document_$key_id`.types, null, array('_id')), map()),
       coalesce(case when verdict in ('row update', 'row update 2', 'row delete') then `extended_document_before`.types
       when verdict = 'row delete 2' then `extended_document_$key_id__id`.types end, map()),
-      coalesce(case when verdict in ('row insert', 'row snapshot', 'row update') then `extended_document_after`.types
+        coalesce(case when verdict in ('row insert', 'row snapshot', 'row update') then `extended_document_after`.types
       when verdict = 'row update 2' then `extended_document_updateDescription_updatedFields_patch`.types end, map())) as types
   from message_images
 ),
@@ -132,7 +133,8 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, key_image, more_than_key, types, removed, unfit_columns,
     if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, null, array()), null) as sent_after
@@ -141,9 +143,7 @@ exploded as (
 
 -- Both images in canonical text.
 images as (
-  select *,
-    if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after, map_keys(sent_before) as columns_before,
+  select *, if(size(sent_before) > 0, sent_before, null) as before, sent_after as after, map_keys(sent_before) as columns_before,
     if(kind = 'row', unfit_columns, array()) as columns_as_sent
   from exploded
 ),
@@ -168,7 +168,7 @@ select
   case when kind <> 'row' then null when after is not null and verdict = 'row update 2' then 'patch'
     else completeness(after, before, types, key_names) end as after_image,
   case when kind = 'row' and verdict = 'row update 2' then sort_array(array_union(map_keys(after), coalesce(removed, array())))
-    when op = 'update' then changed_columns(before, after, types) end as changed,
+      when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind = 'row', types, null) as types,
   case when verdict in ('control begin', 'control commit', 'control heartbeat')
     then if(m.`ts_ms` = '0', null, instant_of_milliseconds(m.`ts_ms`))
@@ -180,11 +180,10 @@ select
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`txnNumber`, '')) end as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(m.`source`.`ts_ms`, m.`source`.`ord`)), 'arrival', arrival, 'row', row_index) as seq,
-      cast(null as string) as pair_id,
+  cast(null as string) as pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
-    'log', case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
-    else cast(null as string) end,
+    'log', case when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
+      else cast(null as string) end,
     'where', if(kind = 'row', more_than_key, null),
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null), 'as_sent', names_joined(columns_as_sent),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

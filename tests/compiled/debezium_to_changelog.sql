@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `op` string,
           `source` struct<
@@ -46,10 +47,13 @@ parsed as (
 
 -- The fields where paths start, with what came beside them.  [message.root, $message]
 placed as (
-  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`) as m
-  from (select *, coalesce(m.`payload`,
-    struct(m.`op`, m.`source`, m.`transaction`, m.`ddl`, m.`ts_us`, m.`ts_ms`, m.`message`, m.`id`, m.`databaseName`, m.`schemaName`,
-    m.`status`, m.`after`, m.`before`, m.`tableChanges`, m.`aggregate_type`)) as found from parsed)
+  select * except (m, found),
+    struct(found.*,
+      struct(m.`schema`) as `$message`) as m
+  from (select *,
+      coalesce(m.`payload`, struct(m.`op`, m.`source`, m.`transaction`, m.`ddl`, m.`ts_us`, m.`ts_ms`, m.`message`, m.`id`,
+        m.`databaseName`, m.`schemaName`, m.`status`, m.`after`, m.`before`, m.`tableChanges`, m.`aggregate_type`)) as found
+    from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -57,8 +61,7 @@ classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone' end,
-      case m.`op`
-        when 'c' then 'row insert' when 'r' then 'row snapshot' when 'u' then 'row update' when 'd' then 'row delete'
+      case m.`op` when 'c' then 'row insert' when 'r' then 'row snapshot' when 'u' then 'row update' when 'd' then 'row delete'
         when 't' then 'ddl truncate' when 'm' then 'control other' end,
       case when m.`op` is null and m.`status` = 'BEGIN' then 'control begin'
       when m.`op` is null and m.`status` = 'END' then 'control commit'
@@ -85,8 +88,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
       when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
@@ -94,8 +96,7 @@ checked as (
       when verdict = 'row update' and (array_contains(misfits, 'after') or array_contains(misfits, 'before')) then 'row-not-an-object'
       when verdict = 'row delete' and array_contains(misfits, 'before') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
-        then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
+        then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is
       not null), t -> struct(t.`field`,
@@ -110,9 +111,10 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [not_sent]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, map_filter(table_columns(found_before, types, array()), (c, v) -> array_contains(placeholders, v) is not true), null)
       as sent_before,
     if(reason is null, map_filter(table_columns(found_after, types, array()), (c, v) -> array_contains(placeholders, v) is not true), null)
@@ -122,8 +124,9 @@ exploded as (
       coalesce(types, map())), null) as named_columns,
     `debezium_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict in ('row insert', 'row snapshot')
-      then other_image(m.`before`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
-      then other_image(m.`after`, coalesce(found_before, found_after), array()) end as other_image,
+      then other_image(m.`before`, coalesce(found_before, found_after), array())
+      when reason is null and verdict = 'row delete' then other_image(m.`after`, coalesce(found_before, found_after), array())
+        end as other_image,
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`default` is
       not null), t -> struct(coalesce(t.`field`, ''), t.`default`))) as defaults
   from checked
@@ -177,25 +180,23 @@ select
   case when verdict in ('control begin', 'control commit') then nullif(m.`id`, '')
     else coalesce(nullif(m.`transaction`.`id`, ''), nullif(m.`source`.`gtid`, ''), nullif(m.`source`.`txId`, '')) end as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then get(slice(regexp_extract_all(m.`source`.`file`, '[0-9]+', 0), -1, 1), 0)
-    when lower(m.`source`.`connector`) = 'postgresql' then get(regexp_extract_all(m.`source`.`sequence`, '[0-9]+', 0), 0)
-    when lower(m.`source`.`connector`) = 'oracle' then coalesce(m.`source`.`commit_scn`, m.`source`.`scn`)
-    when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`commit_lsn`)
-    else cast(null as string) end, case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`pos`
-    when lower(m.`source`.`connector`) = 'postgresql' then m.`source`.`lsn`
-    when lower(m.`source`.`connector`) = 'oracle' then m.`source`.`scn`
-    when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`change_lsn`)
-    else cast(null as string) end, case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`row`
-    when lower(m.`source`.`connector`) = 'sqlserver' then m.`source`.`event_serial_no`
-    else cast(null as string) end)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', order_position(array(case when lower(m.`source`.`connector`) in ('mysql', 'mariadb')
+      then get(slice(regexp_extract_all(m.`source`.`file`, '[0-9]+', 0), -1, 1), 0)
+      when lower(m.`source`.`connector`) = 'postgresql' then get(regexp_extract_all(m.`source`.`sequence`, '[0-9]+', 0), 0)
+      when lower(m.`source`.`connector`) = 'oracle' then coalesce(m.`source`.`commit_scn`, m.`source`.`scn`)
+      when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`commit_lsn`) else cast(null as string)
+        end, case when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`pos`
+      when lower(m.`source`.`connector`) = 'postgresql' then m.`source`.`lsn`
+      when lower(m.`source`.`connector`) = 'oracle' then m.`source`.`scn`
+      when lower(m.`source`.`connector`) in ('sqlserver', 'db2') then number_of_lsn(m.`source`.`change_lsn`) else cast(null as string)
+        end, case when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then m.`source`.`row`
+      when lower(m.`source`.`connector`) = 'sqlserver' then m.`source`.`event_serial_no` else cast(null as string) end)), 'arrival',
+        arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
     'gtid', m.`source`.`gtid`, 'scn', m.`source`.`scn`, 'thread', m.`source`.`thread`,
-    'log', case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
-    else cast(null as string) end,
+    'log', case when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
+      else cast(null as string) end,
     'log_position', coalesce(nullif(m.`source`.`file`, ''), nullif(m.`source`.`lsn`, ''), nullif(m.`source`.`change_lsn`, '')),
     'transaction_position', m.`transaction`.`total_order`, 'prefix', m.`message`.`prefix`, 'content', m.`message`.`content`,
     'other_image', other_image, 'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),

@@ -7,22 +7,19 @@ with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
-  select *,
-    avro_drs_avro_8956476e(raw, own_schema) as record
+  select *, avro_drs_avro_8956476e(raw, own_schema) as record
   from `drs_avro_messages`
 ),
 
 -- The one record of each message, or why there is not one.
 parsed as (
-  select * except (record, damage),
-    record.fields as m,
+  select * except (record, damage), record.fields as m,
     case
       when damage is not null then 'bad-avro'
       when octet_length(raw) = 0 then 'empty'
       else record.reason
     end as parse_error,
-    cast(array() as array<string>) as misfits,
-    coalesce(damage, record.detail) as read_detail,
+    cast(array() as array<string>) as misfits, coalesce(damage, record.detail) as read_detail,
     array('__#alibaba_rds_row_id#__', '#alibaba_rds_row_id#') as hidden
   from decoded
 ),
@@ -35,29 +32,27 @@ classified as (
       when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT', 'ROW', 'XACOMMIT', 'XAROLLBACK', 'MHEARTBEAT', 'GTID')
         then 'ddl by_statement'
       when m.`isDdl` = 'false' and m.`type` = 'QUERY' then 'control other' end,
-      case coalesce(m.`opType`, m.`type`)
-        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+      case coalesce(m.`opType`, m.`type`) when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
         when 'INIT' then 'row snapshot' when 'CREATE' then 'ddl create' when 'ALTER' then 'ddl alter' when 'ERASE' then 'ddl drop'
         when 'TRUNCATE' then 'ddl truncate' when 'RENAME' then 'ddl rename' when 'CINDEX' then 'ddl index'
         when 'DINDEX' then 'ddl index' when 'QUERY' then 'ddl by_statement' when 'XACOMMIT' then 'control commit'
         when 'XAROLLBACK' then 'control rollback' when 'MHEARTBEAT' then 'control heartbeat' when 'GTID' then 'control other'
         when 'INIT_DDL' then 'ddl by_statement' when 'DDL' then 'ddl by_statement' end,
       case when m.`isDdl` = 'true' then 'ddl by_statement' end) as verdict,
-    table_columns(coalesce(m.`columnType`, m.`mysqlType`), null, hidden) as types, `drs_avro_readers`(types, m.`dbType`) as readers,
+    table_columns(coalesce(m.`columnType`, m.`mysqlType`), null, hidden) as types,
+    `drs_avro_readers`(types, m.`dbType`) as readers,
     case when verdict = 'row delete' then if(exists(m.`old`.`texts`, r -> size(r) > 0), m.`old`.`texts`, m.`data`.`texts`)
       else m.`data`.`texts` end as rows,
     case when verdict = 'row update' then m.`old`.`texts` end as rows_before,
-    case when verdict in ('row insert', 'row snapshot') then m.`old`.`texts` when verdict = 'row delete' then m.`data`.`texts`
-      end as other_rows
+    case when verdict in ('row insert', 'row snapshot') then m.`old`.`texts`
+      when verdict = 'row delete' then m.`data`.`texts` end as other_rows
   from parsed
 ),
 
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
-  select *,
-    coalesce(read_detail) as error_detail,
-    case
-      when parse_error is not null then parse_error
+  select *, coalesce(read_detail) as error_detail,
+    case when parse_error is not null then parse_error
       when verdict is null then if(coalesce(m.`opType`, m.`type`) is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row insert', 'row update', 'row snapshot')
@@ -69,8 +64,7 @@ checked as (
       when not coalesce(exists(rows, r -> size(r) > 0), false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
       when verdict = 'row update' and array_contains(misfits, 'old.texts') then 'row-not-an-object'
-      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows'
-    end as reason,
+      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows' end as reason,
     key_columns(m.`pkNames`, hidden) as key_names
   from classified
 ),
@@ -78,24 +72,26 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, settled_columns, zeros_allowed, raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    coalesce(nth, 0) as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(size(settled_columns) = 0, readers, map_filter(readers, (c, r) -> not array_contains(settled_columns, c))) as readers,
     coalesce(found_after['__#alibaba_rds_row_id#__'], found_before['__#alibaba_rds_row_id#__'], found_after['#alibaba_rds_row_id#'],
       found_before['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(found_before, types, hidden) as sent_before, table_columns(found_after, types, hidden) as sent_after,
     other_image(other_row, coalesce(found_after, found_before), hidden) as other_image
   from (select * except (raw, m.`data`, m.`old`), if(reason is null, null, raw) as raw,
-    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed, m.`data` as
-      `listed_data`, m.`old` as `listed_old` from checked)
+    if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed,
+    m.`data` as `listed_data`,
+    m.`old` as `listed_old` from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
     struct(nth, case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end as found_before,
       case when verdict in ('row insert', 'row update', 'row snapshot') then row end as found_after,
       array_compact(flatten(array(
       coalesce(get(`listed_data`.as_sent, nth), array()),
       coalesce(get(`listed_old`.as_sent, nth), array())))) as unfit_columns,
-    array_compact(flatten(array(
+      array_compact(flatten(array(
       coalesce(get(`listed_data`.settled, nth), array()),
       coalesce(get(`listed_old`.settled, nth), array())))) as settled_columns,
       get(other_rows, nth) as other_row))) each
@@ -125,7 +121,8 @@ texts as (
 images as (
   select *,
     sent_columns(if(size(sent_before) > 0, with_texts(sent_before, texts_before), null), types, 'json', array('JSON_*')) as before,
-    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after, map_keys(sent_before) as columns_before,
+    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after,
+    map_keys(sent_before) as columns_before,
     concat(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)),
       if(kind = 'row', unfit_columns, array())) as columns_as_sent,
     concat(`drs_avro_ambiguous`(sent_before, readers, texts_before), `drs_avro_ambiguous`(sent_after, readers, texts_after)) as
@@ -150,17 +147,15 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  case
-    when startswith(lower(m.`dbType`), 'postgres') then cast(null as timestamp)
+  case when startswith(lower(m.`dbType`), 'postgres') then cast(null as timestamp)
     else if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) end as event_time,
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>), order_position(array(m.`id`))), 'arrival', arrival, 'row',
-      row_index) as seq, cast(null as string) as pair_id,
+      row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'db_type', m.`dbType`,
-    'previous_commit_time', case
-    when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')
-    else cast(null as string) end,
+    'previous_commit_time', case when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '') else cast(null as string) end,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,

@@ -7,7 +7,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`type` string, `database` string, `table` string, `sql` string, `es` string, `ts` string, `id` string, `isDdl` string,
         `data` array<map<string,string>>, `old` array<map<string,string>>, `pkNames` array<string>, `mysqlType` map<string,string>,
         `_seal` string, `_corrupt_record` string>',
@@ -31,8 +32,7 @@ classified as (
       when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT', 'ROW', 'XACOMMIT', 'XAROLLBACK', 'MHEARTBEAT', 'GTID')
         then 'ddl by_statement'
       when m.`isDdl` = 'false' and m.`type` = 'QUERY' then 'control other' end,
-      case m.`type`
-        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+      case m.`type` when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
         when 'INIT' then 'row snapshot' when 'ROW' then 'row snapshot' when 'CREATE' then 'ddl create' when 'ALTER' then 'ddl alter'
         when 'ERASE' then 'ddl drop' when 'TRUNCATE' then 'ddl truncate' when 'RENAME' then 'ddl rename'
         when 'CINDEX' then 'ddl index' when 'DINDEX' then 'ddl index' when 'QUERY' then 'ddl by_statement'
@@ -49,8 +49,7 @@ classified as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when array_contains(misfits, 'data') or exists(m.`data`, r -> r is null) then 'row-not-an-object'
@@ -59,18 +58,19 @@ checked as (
       when not coalesce(exists(rows, r -> size(r) > 0), false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
-      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows'
-    end as reason,
-    key_columns(m.`pkNames`, hidden) as key_names, `drs_json_c_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
+      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows' end as reason,
+    key_columns(m.`pkNames`, hidden) as key_names,
+    `drs_json_c_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    coalesce(nth, 0) as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     coalesce(found_after['__#alibaba_rds_row_id#__'], found_before['__#alibaba_rds_row_id#__'], found_after['#alibaba_rds_row_id#'],
       found_before['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(found_before, types, hidden) as sent_before, table_columns(found_after, types, hidden) as sent_after,
@@ -80,7 +80,8 @@ exploded as (
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
     struct(nth, case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end as found_before,
       case when verdict in ('row insert', 'row update', 'row snapshot') then row end as found_after,
-      get(other_rows, nth) as other_row, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
+      get(other_rows, nth) as other_row,
+      array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
 -- The values that only a function over a whole image can read.  [values]
@@ -107,7 +108,8 @@ texts as (
 images as (
   select *,
     sent_columns(if(size(sent_before) > 0, with_texts(sent_before, texts_before), null), types, 'json', array('JSON_*')) as before,
-    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after, map_keys(sent_before) as columns_before,
+    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after,
+    map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent
   from texts
 ),
@@ -132,7 +134,8 @@ select
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>), order_position(array(m.`id`))), 'arrival', arrival, 'row',
-      row_index) as seq, cast(null as string) as pair_id,
+      row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

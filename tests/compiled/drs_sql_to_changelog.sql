@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`opType` string, `type` string, `database` string, `schema` string, `table` string, `sql` string, `dbType` string,
         `es` string, `ts` string, `id` string, `isDdl` string, `data` array<map<string,string>>, `old` array<map<string,string>>,
         `pkNames` array<string>, `columnType` map<string,string>, `_seal` string, `_corrupt_record` string>',
@@ -30,8 +31,7 @@ classified as (
       when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT', 'ROW', 'XACOMMIT', 'XAROLLBACK', 'MHEARTBEAT', 'GTID')
         then 'ddl by_statement'
       when m.`isDdl` = 'false' and m.`type` = 'QUERY' then 'control other' end,
-      case coalesce(m.`opType`, m.`type`)
-        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+      case coalesce(m.`opType`, m.`type`) when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
         when 'CREATE' then 'ddl create' when 'ALTER' then 'ddl alter' when 'ERASE' then 'ddl drop'
         when 'TRUNCATE' then 'ddl truncate' when 'RENAME' then 'ddl rename' when 'CINDEX' then 'ddl index'
         when 'DINDEX' then 'ddl index' when 'QUERY' then 'ddl by_statement' when 'XACOMMIT' then 'control commit'
@@ -41,15 +41,15 @@ classified as (
     table_columns(m.`columnType`, null, hidden) as types, `drs_sql_readers`(types, m.`dbType`) as readers,
     case when verdict = 'row delete' then if(exists(m.`old`, r -> size(r) > 0), m.`old`, m.`data`) else m.`data` end as rows,
     case when verdict = 'row update' then m.`old` end as rows_before,
-    case when verdict = 'row insert' then m.`old` when verdict = 'row delete' then m.`data` end as other_rows
+    case when verdict = 'row insert' then m.`old`
+      when verdict = 'row delete' then m.`data` end as other_rows
   from parsed
 ),
 
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(coalesce(m.`opType`, m.`type`) is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row insert', 'row update') and (array_contains(misfits, 'data') or exists(m.`data`, r -> r is null))
@@ -60,18 +60,19 @@ checked as (
       when not coalesce(exists(rows, r -> size(r) > 0), false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
-      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows'
-    end as reason,
-    key_columns(m.`pkNames`, hidden) as key_names, `drs_sql_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
+      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows' end as reason,
+    key_columns(m.`pkNames`, hidden) as key_names,
+    `drs_sql_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    coalesce(nth, 0) as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     coalesce(found_after['__#alibaba_rds_row_id#__'], found_before['__#alibaba_rds_row_id#__'], found_after['#alibaba_rds_row_id#'],
       found_before['#alibaba_rds_row_id#']) as `meta_rowid`,
     table_columns(found_before, types, hidden) as sent_before, table_columns(found_after, types, hidden) as sent_after,
@@ -81,7 +82,8 @@ exploded as (
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
     struct(nth, case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end as found_before,
       case when verdict in ('row insert', 'row update') then row end as found_after,
-      get(other_rows, nth) as other_row, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
+      get(other_rows, nth) as other_row,
+      array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
@@ -96,7 +98,8 @@ texts as (
 images as (
   select *,
     sent_columns(if(size(sent_before) > 0, with_texts(sent_before, texts_before), null), types, 'json', array('JSON_*')) as before,
-    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after, map_keys(sent_before) as columns_before,
+    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after,
+    map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
     concat(`drs_sql_ambiguous`(sent_before, readers, texts_before), `drs_sql_ambiguous`(sent_after, readers, texts_after)) as
       ambiguous_times
@@ -120,17 +123,15 @@ select
   if(kind = 'row', completeness(after, before, types, key_names), null) as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types,
-  case
-    when startswith(lower(m.`dbType`), 'postgres') then cast(null as timestamp)
+  case when startswith(lower(m.`dbType`), 'postgres') then cast(null as timestamp)
     else if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) end as event_time,
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>), order_position(array(m.`id`))), 'arrival', arrival, 'row',
-      row_index) as seq, cast(null as string) as pair_id,
+      row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'rowid', `meta_rowid`, 'db_type', m.`dbType`,
-    'previous_commit_time', case
-    when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '')
-    else cast(null as string) end,
+    'previous_commit_time', case when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '') else cast(null as string) end,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

@@ -7,16 +7,13 @@ with
 
 -- The fields that the format names, of the record in the bytes.  [message.schema, records]
 decoded as (
-  select *,
-    avro_dts_avro_15851573(raw, own_schema) as record
+  select *, avro_dts_avro_15851573(raw, own_schema) as record
   from `dts_avro_messages`
 ),
 
 -- The one record of each message, or why there is not one.
 parsed as (
-  select * except (record, damage),
-    record.fields as m,
-    record.images as sent_images,
+  select * except (record, damage), record.fields as m, record.images as sent_images,
     case
       when damage is not null then 'bad-avro'
       when octet_length(raw) = 0 then 'empty'
@@ -31,8 +28,7 @@ classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone' end,
-      case m.`operation`
-        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+      case m.`operation` when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
         when 'INIT' then 'row snapshot' when 'DDL' then 'ddl by_statement' when 'BEGIN' then 'control begin'
         when 'COMMIT' then 'control commit' when 'ROLLBACK' then 'control rollback' when 'ABORT' then 'control rollback'
         when 'HEARTBEAT' then 'control heartbeat' when 'CHECKPOINT' then 'control watermark' end,
@@ -42,8 +38,7 @@ classified as (
 
 -- The images, column -> value.  [names]
 named_images as (
-  select
-    *,
+  select *,
     case
       when size(m.`fields`.`name`) <> size(sent_images.`afterImages`.texts) then null
       when size(sent_images.`afterImages`.missing) > 0 then map_from_arrays(
@@ -92,15 +87,13 @@ checked as (
     array_distinct(flatten(array(
       coalesce(filter(m.`fields`.`name`, (c, i) -> get(sent_images.`afterImages`.missing, i)), array()),
       coalesce(filter(m.`fields`.`name`, (c, i) -> get(sent_images.`beforeImages`.missing, i)), array())))) as missing_columns,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`operation` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when sent_images.`afterImages`.texts is not null and `image_afterImages` is null then 'schema-mismatch'
       when sent_images.`beforeImages`.texts is not null and `image_beforeImages` is null then 'schema-mismatch'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
-        then if(nullif(m.`afterImages`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
+        then if(nullif(m.`afterImages`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
     key_columns(coalesce(from_json(m.`tags`.`pk_uk_info`, 'struct<`PRIMARY`:array<string>>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen',
       '2147483647')).`PRIMARY`,
@@ -123,23 +116,23 @@ checked as (
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, ambiguous_columns,
     if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`afterImages`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`afterImages`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, found_before, null) as sent_before, if(reason is null, found_after, null) as sent_after,
     if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types) as
       named_columns,
     case when reason is null and verdict in ('row insert', 'row snapshot')
-      then other_image(`image_beforeImages`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
-      then other_image(`image_afterImages`, coalesce(found_before, found_after), array()) end as other_image
+      then other_image(`image_beforeImages`, coalesce(found_before, found_after), array())
+      when reason is null and verdict = 'row delete' then other_image(`image_afterImages`, coalesce(found_before, found_after), array())
+        end as other_image
   from checked
 ),
 
 -- Both images in canonical text.
 images as (
-  select *,
-    if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after, map_keys(sent_before) as columns_before,
+  select *, if(size(sent_before) > 0, sent_before, null) as before, sent_after as after, map_keys(sent_before) as columns_before,
     if(kind = 'row', unfit_columns, array()) as columns_as_sent,
     concat(if(kind = 'row', ambiguous_columns, array())) as ambiguous_times
   from exploded
@@ -156,15 +149,13 @@ keyed as (
 -- The columns of the contract, in its order.
 select
   kind, 'dts_avro' as source, 'dts_avro' as format, op, cast(null as string) as tenant,
-  case
-    when lower(m.`source`.`sourceType`) in ('oracle', 'db2')
-      then nullif(replace(regexp_extract(m.`objectName`, '^(?s)(.*?)\\..*?\\..*$', 1), '\\u002E', '.'), '')
+  case when lower(m.`source`.`sourceType`) in ('oracle', 'db2')
+    then nullif(replace(regexp_extract(m.`objectName`, '^(?s)(.*?)\\..*?\\..*$', 1), '\\u002E', '.'), '')
     else nullif(replace(regexp_extract(m.`objectName`, '^(?s)(.*?)(?:\\..*)?$', 1), '\\u002E', '.'), '') end as db_name,
-  case
-    when lower(m.`source`.`sourceType`) in ('oracle', 'db2')
-      then
-      coalesce(nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(.*?)\\..*$', 1), '\\u002E', '.'), ''),
-      nullif(replace(regexp_extract(m.`objectName`, '^(?s)(.*?)(?:\\..*)?$', 1), '\\u002E', '.'), ''))
+  case when lower(m.`source`.`sourceType`) in ('oracle', 'db2')
+    then
+    coalesce(nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(.*?)\\..*$', 1), '\\u002E', '.'), ''),
+    nullif(replace(regexp_extract(m.`objectName`, '^(?s)(.*?)(?:\\..*)?$', 1), '\\u002E', '.'), ''))
     else nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(.*?)\\..*$', 1), '\\u002E', '.'), '') end as schema_name,
   nullif(replace(regexp_extract(m.`objectName`, '^(?s).*?\\.(?:.*?\\.)?(.*)$', 1), '\\u002E', '.'), '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
@@ -175,7 +166,8 @@ select
   if(m.`sourceTimestamp` = '0', null, instant_of_seconds(m.`sourceTimestamp`)) as event_time, cast(null as timestamp) as produced_at,
   nullif(m.`sourceTxid`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'log_position', m.`sourcePosition`, 'checkpoint', m.`safeSourcePosition`,
     'unique_keys', m.`tags`.`pk_uk_info`, 'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`,
     'protocol_version', m.`version`, 'tags', m.`tags`.`*`, 'other_image', other_image,

@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`type` string, `database` string, `table` string, `xid` string, `sql` string, `ts` string, `position` string,
         `xoffset` string, `gtid` string, `server_id` string, `thread_id` string, `data` map<string,string>, `old` map<string,string>,
         `primary_key_columns` array<string>,
@@ -30,8 +31,7 @@ classified as (
     coalesce(
       case when raw is null then 'control tombstone'
       when m.`encrypted` is not null then 'dead_letter encrypted' end,
-      case m.`type`
-        when 'insert' then 'row insert' when 'update' then 'row update' when 'delete' then 'row delete'
+      case m.`type` when 'insert' then 'row insert' when 'update' then 'row update' when 'delete' then 'row delete'
         when 'bootstrap-start' then 'control other' when 'bootstrap-insert' then 'row snapshot'
         when 'bootstrap-complete' then 'control other' when 'database-create' then 'ddl create'
         when 'database-alter' then 'ddl alter' when 'database-drop' then 'ddl drop' when 'table-create' then 'ddl create'
@@ -42,8 +42,8 @@ classified as (
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
-    case when verdict = 'row update' then m.`old` when verdict = 'row delete' then case when size(m.`data`) > 0 then m.`data` else m.`old`
-      end end as found_before,
+    case when verdict = 'row update' then m.`old`
+      when verdict = 'row delete' then case when size(m.`data`) > 0 then m.`data` else m.`old` end end as found_before,
     case when verdict in ('row insert', 'row update', 'row snapshot') then m.`data` end as found_after
   from classified
 ),
@@ -51,8 +51,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
       when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
@@ -62,8 +61,7 @@ checked as (
         (array_contains(misfits, 'data') or not coalesce(size(m.`data`) > 0, false) and (array_contains(misfits, 'old')))
         then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
-        then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
+        then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
     key_columns(m.`primary_key_columns`, array()) as key_names,
     map_from_entries(transform(filter(m.`def`.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))) as types,
     `maxwell_readers`(types) as readers
@@ -73,7 +71,8 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
@@ -124,7 +123,7 @@ select
     'position',
       order_position(array(get(slice(regexp_extract_all(m.`position`, '[0-9]+', 0), -2, 2), 0),
       get(slice(regexp_extract_all(m.`position`, '[0-9]+', 0), -2, 2), 1), m.`xoffset`)), 'arrival', arrival, 'row', row_index) as seq,
-      cast(null as string) as pair_id,
+  cast(null as string) as pair_id,
   known_entries(map('gtid', m.`gtid`, 'server', m.`server_id`, 'thread', m.`thread_id`, 'log', m.`server_id`, 'log_position', m.`position`,
     'transaction_position', m.`xoffset`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),

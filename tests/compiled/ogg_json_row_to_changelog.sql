@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`op_type` string, `table` string, `tokens` struct<`6` string, `R` string, `L` string>, `op_ts` string, `current_ts` string,
         `pos` string, `.` map<string,string>, `primary_keys` array<string>, `_seal` string, `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
@@ -25,8 +26,8 @@ classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone' end,
-      case m.`op_type`
-        when 'I' then 'row insert' when 'U' then 'row update' when 'D' then 'row delete' when 'T' then 'ddl truncate' end) as verdict
+      case m.`op_type` when 'I' then 'row insert' when 'U' then 'row update' when 'D' then 'row delete' when 'T' then 'ddl truncate' end) as
+        verdict
   from parsed
 ),
 
@@ -42,24 +43,23 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`op_type` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when array_contains(misfits, '.') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0
         and (size(if(verdict = 'row delete', found_before, found_after)) > 7
         or size(table_columns(if(verdict = 'row delete', found_before, found_after), null, hidden)) > 0), false) then 'no-row-image'
-    end as reason,
-    key_columns(m.`primary_keys`, hidden) as key_names,
-    cast(null as map<string,string>) as types
+        end as reason,
+    key_columns(m.`primary_keys`, hidden) as key_names, cast(null as map<string,string>) as types
   from message_images
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, null, hidden), null) as sent_before,
     if(reason is null, table_columns(found_after, null, hidden), null) as sent_after
@@ -68,9 +68,7 @@ exploded as (
 
 -- Both images in canonical text.
 images as (
-  select *,
-    if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after, map_keys(sent_before) as columns_before
+  select *, if(size(sent_before) > 0, sent_before, null) as before, sent_after as after, map_keys(sent_before) as columns_before
   from exploded
 ),
 
@@ -97,7 +95,8 @@ select
   case when op = 'update' then changed_columns(before, after, types) end as changed, if(kind = 'row', types, null) as types,
   cast(null as timestamp) as event_time, cast(null as timestamp) as produced_at, nullif(m.`tokens`.`6`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(m.`pos`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', order_position(array(m.`pos`)), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('rowid', m.`tokens`.`R`, 'scn', m.`tokens`.`L`, 'log_position', m.`pos`,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

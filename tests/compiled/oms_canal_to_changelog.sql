@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`type` string, `database` string, `table` string, `sql` string, `es` string, `ts` string, `isDdl` string,
         `data` array<map<string,string>>, `old` array<map<string,string>>, `pkNames` array<string>, `mysqlType` map<string,string>,
         `_seal` string, `_corrupt_record` string>',
@@ -29,8 +30,7 @@ classified as (
       when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT', 'ROW', 'XACOMMIT', 'XAROLLBACK', 'MHEARTBEAT', 'GTID')
         then 'ddl by_statement'
       when m.`isDdl` = 'false' and m.`type` = 'QUERY' then 'control other' end,
-      case m.`type`
-        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+      case m.`type` when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
         when 'INIT' then 'row snapshot' when 'ROW' then 'row snapshot' when 'CREATE' then 'ddl create' when 'ALTER' then 'ddl alter'
         when 'ERASE' then 'ddl drop' when 'TRUNCATE' then 'ddl truncate' when 'RENAME' then 'ddl rename'
         when 'CINDEX' then 'ddl index' when 'DINDEX' then 'ddl index' when 'QUERY' then 'ddl by_statement'
@@ -47,8 +47,7 @@ classified as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when array_contains(misfits, 'data') or exists(m.`data`, r -> r is null) then 'row-not-an-object'
@@ -57,18 +56,19 @@ checked as (
       when not coalesce(exists(rows, r -> size(r) > 0), false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
-      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows'
-    end as reason,
-    key_columns(m.`pkNames`, array()) as key_names, `oms_canal_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
+      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows' end as reason,
+    key_columns(m.`pkNames`, array()) as key_names,
+    `oms_canal_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    coalesce(nth, 0) as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     table_columns(found_before, types, array()) as sent_before, table_columns(found_after, types, array()) as sent_after,
     other_image(other_row, coalesce(found_after, found_before), array()) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,
@@ -76,7 +76,8 @@ exploded as (
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
     struct(nth, case verdict when 'row delete' then row when 'row update' then get(rows_before, nth) end as found_before,
       case when verdict in ('row insert', 'row update', 'row snapshot') then row end as found_after,
-      get(other_rows, nth) as other_row, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
+      get(other_rows, nth) as other_row,
+      array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
@@ -92,7 +93,8 @@ images as (
   select *,
     sent_columns(if(verdict = 'row update', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
       with_texts(sent_before, texts_before)), types, 'json', array('JSON_*')) as before,
-    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after, map_keys(sent_before) as columns_before,
+    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after,
+    map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
     concat(`oms_canal_ambiguous`(sent_before, readers, texts_before), `oms_canal_ambiguous`(sent_after, readers, texts_after)) as
       ambiguous_times
@@ -118,7 +120,8 @@ select
   if(kind in ('row', 'ddl'), types, null) as types, if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) as event_time,
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

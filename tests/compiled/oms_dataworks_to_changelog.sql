@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `op` string, `ddl` struct<`text` string>,
           `timestamp` struct<
@@ -33,8 +34,7 @@ classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone' end,
-      case m.`payload`.`op`
-        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+      case m.`payload`.`op` when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
         when 'HEARTBEAT' then 'control heartbeat' when 'TRANSACTION_BEGIN' then 'control begin'
         when 'TRANSACTION_END' then 'control commit' when 'CREATE' then 'ddl create' when 'ALTER' then 'ddl alter'
         when 'ERASE' then 'ddl drop' when 'TRUNCATE' then 'ddl truncate' when 'RENAME' then 'ddl rename'
@@ -55,8 +55,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`payload`.`op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict = 'row insert' and array_contains(misfits, 'payload.after.data') then 'row-not-an-object'
@@ -64,8 +63,7 @@ checked as (
         then 'row-not-an-object'
       when verdict = 'row delete' and array_contains(misfits, 'payload.before.data') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
-        then if(nullif(m.`payload`.`ddl`.`text`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
+        then if(nullif(m.`payload`.`ddl`.`text`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
     key_columns(m.`schema`.`pk`, array()) as key_names,
     map_from_entries(transform(filter(m.`schema`.`column`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))) as types,
     `oms_dataworks_readers`(types) as readers
@@ -75,16 +73,17 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`payload`.`ddl`.`text`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`payload`.`ddl`.`text`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     `oms_dataworks_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict = 'row insert'
-      then other_image(m.`payload`.`before`.`data`, coalesce(found_before, found_after), array()) when reason is null
-      and verdict = 'row delete' then other_image(m.`payload`.`after`.`data`, coalesce(found_before, found_after), array())
-      end as other_image
+      then other_image(m.`payload`.`before`.`data`, coalesce(found_before, found_after), array())
+      when reason is null and verdict = 'row delete'
+        then other_image(m.`payload`.`after`.`data`, coalesce(found_before, found_after), array()) end as other_image
   from checked
 ),
 
@@ -129,7 +128,8 @@ select
   if(m.`payload`.`timestamp`.`systemTime` = '0', null, instant_of_milliseconds(m.`payload`.`timestamp`.`systemTime`)) as produced_at,
   cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(m.`payload`.`scn`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', order_position(array(m.`payload`.`scn`)), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('scn', m.`payload`.`scn`, 'db_type', m.`schema`.`source`.`dbType`, 'checkpoint',
     m.`payload`.`timestamp`.`checkpointTime`,
     'source_system', m.`extend`.`load_fm`, 'db_version', m.`schema`.`source`.`dbVersion`, 'protocol_version', m.`version`,

@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `__op` string, `__deleted` string, `.` map<string,string>>,
         `__op` string, `__deleted` string, `.` map<string,string>,
@@ -28,15 +29,18 @@ parsed as (
 
 -- The fields where paths start, with what came beside them.  [message.root, $message]
 placed as (
-  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`) as m
-  from (select *, coalesce(m.`payload`, struct(m.`__op`, m.`__deleted`, m.`.`)) as found from parsed)
+  select * except (m, found),
+    struct(found.*,
+      struct(m.`schema`) as `$message`) as m
+  from (select *,
+      coalesce(m.`payload`, struct(m.`__op`, m.`__deleted`, m.`.`)) as found
+    from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`__deleted` = 'true' then 'row delete'
       when m.`__deleted` = 'false' then 'row update' end as verdict
   from placed
@@ -44,9 +48,7 @@ classified as (
 
 -- The images of each row change.  [before, after]
 message_images as (
-  select *,
-    array('__deleted') as hidden,
-    case when verdict = 'row delete' then m.`.` end as found_before,
+  select *, array('__deleted') as hidden, case when verdict = 'row delete' then m.`.` end as found_before,
     case when verdict = 'row update' then m.`.` end as found_after
   from classified
 ),
@@ -54,15 +56,14 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`__op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when array_contains(misfits, '.') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0
         and (size(if(verdict = 'row delete', found_before, found_after)) > 1
         or size(table_columns(if(verdict = 'row delete', found_before, found_after), null, hidden)) > 0), false) then 'no-row-image'
-    end as reason,
+        end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), hidden) as key_names,
     map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> not coalesce(array_contains(hidden, t.`field`), false)
       and t.`field` is not null), t ->
@@ -77,7 +78,8 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, types, hidden), null) as sent_before,
     if(reason is null, table_columns(found_after, types, hidden), null) as sent_after,
@@ -88,9 +90,7 @@ exploded as (
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
 texts as (
-  select *,
-    `oms_debezium_smt_texts`(sent_before, readers) as texts_before,
-    `oms_debezium_smt_texts`(sent_after, readers) as texts_after
+  select *, `oms_debezium_smt_texts`(sent_before, readers) as texts_before, `oms_debezium_smt_texts`(sent_after, readers) as texts_after
   from exploded
 ),
 
@@ -124,7 +124,8 @@ select
   if(kind in ('row', 'ddl'), types, null) as types, cast(null as timestamp) as event_time, cast(null as timestamp) as produced_at,
   cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'defaults', nullif(to_json(with_texts(defaults, `oms_debezium_smt_texts`(defaults, readers))), '{}'),
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),

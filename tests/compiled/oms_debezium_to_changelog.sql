@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`payload` struct<
           `op` string,
           `source` struct<
@@ -37,16 +38,18 @@ parsed as (
 
 -- The fields where paths start, with what came beside them.  [message.root, $message]
 placed as (
-  select * except (m, found), struct(found.*, struct(m.`schema`) as `$message`) as m
-  from (select *, coalesce(m.`payload`, struct(m.`op`, m.`source`, m.`ddl`, m.`ts_us`, m.`ts_ms`, m.`after`, m.`before`)) as found from
-    parsed)
+  select * except (m, found),
+    struct(found.*,
+      struct(m.`schema`) as `$message`) as m
+  from (select *,
+      coalesce(m.`payload`, struct(m.`op`, m.`source`, m.`ddl`, m.`ts_us`, m.`ts_ms`, m.`after`, m.`before`)) as found
+    from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`op` = 'c' and m.`source`.`ts_ms` = '0' then 'row snapshot'
       when m.`op` = 'c' then 'row insert'
       when m.`op` = 'u' then 'row update'
@@ -66,16 +69,14 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row snapshot', 'row insert') and array_contains(misfits, 'after') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'after') or array_contains(misfits, 'before')) then 'row-not-an-object'
       when verdict = 'row delete' and array_contains(misfits, 'before') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
-        then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
+        then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
     key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is
       not null), t -> struct(t.`field`,
@@ -89,14 +90,16 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     `oms_debezium_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict in ('row snapshot', 'row insert')
-      then other_image(m.`before`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
-      then other_image(m.`after`, coalesce(found_before, found_after), array()) end as other_image,
+      then other_image(m.`before`, coalesce(found_before, found_after), array())
+      when reason is null and verdict = 'row delete' then other_image(m.`after`, coalesce(found_before, found_after), array())
+        end as other_image,
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`default` is
       not null), t -> struct(coalesce(t.`field`, ''), t.`default`))) as defaults
   from checked
@@ -146,12 +149,11 @@ select
   named_struct('generation', 0, 'phase', 1,
     'position',
       order_position(array(get(slice(regexp_extract_all(m.`source`.`pos`, '[0-9]+', 0), -1, 1), 0),
-      get(regexp_extract_all(m.`source`.`pos`, '[0-9]+', 0), 0))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
-      pair_id,
+      get(regexp_extract_all(m.`source`.`pos`, '[0-9]+', 0), 0))), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('connector', m.`source`.`connector`, 'server', m.`source`.`name`, 'protocol_version', m.`source`.`version`,
-    'log', case
-    when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
-    else cast(null as string) end,
+    'log', case when lower(m.`source`.`connector`) in ('mysql', 'mariadb') then nullif(nullif(m.`source`.`server_id`, '0'), '')
+      else cast(null as string) end,
     'log_position', m.`source`.`pos`, 'other_image', other_image,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
     'defaults', nullif(to_json(with_texts(defaults, `oms_debezium_texts`(defaults, readers, null))), '{}'),

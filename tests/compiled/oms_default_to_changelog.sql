@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`recordType` string,
         `allMetaData` struct<
           `dbType` string, `db` string, `table_name` string, `transId` string, `uniqueId` string, `timestamp` string,
@@ -27,8 +28,7 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`recordType` = 'INSERT' and m.`allMetaData`.`timestamp` is null then 'row snapshot'
       when m.`recordType` = 'INSERT' then 'row insert'
       when m.`recordType` = 'UPDATE' then 'row update'
@@ -50,8 +50,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`recordType` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row snapshot', 'row insert') and array_contains(misfits, 'postStruct') then 'row-not-an-object'
@@ -61,8 +60,7 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then
         if(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, '')) is not null, 'statement-without-rows',
-        'no-row-image')
-    end as reason,
+        'no-row-image') end as reason,
     split(nullif(m.`allMetaData`.`record_primary_key`, ''), '\\Q\\E', -1) as key_names,
     cast(null as map<string,string>) as types
   from message_images
@@ -71,40 +69,37 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case
-      when verdict = 'ddl by_statement' then case
-        when lower(m.`allMetaData`.`ddlType`) in ('create_index', 'drop_index') then 'index'
-        when startswith(lower(m.`allMetaData`.`ddlType`), 'create') then 'create'
-        when startswith(lower(m.`allMetaData`.`ddlType`), 'alter') then 'alter'
-        when startswith(lower(m.`allMetaData`.`ddlType`), 'drop') then 'drop'
-        when startswith(lower(m.`allMetaData`.`ddlType`), 'truncate') then 'truncate'
-        when startswith(lower(m.`allMetaData`.`ddlType`), 'rename') then 'rename'
-        else op_of_statement(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, ''))) end when reason is null
-          then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
+    case when verdict = 'ddl by_statement' then case when lower(m.`allMetaData`.`ddlType`) in ('create_index', 'drop_index') then 'index'
+      when startswith(lower(m.`allMetaData`.`ddlType`), 'create') then 'create'
+      when startswith(lower(m.`allMetaData`.`ddlType`), 'alter') then 'alter'
+      when startswith(lower(m.`allMetaData`.`ddlType`), 'drop') then 'drop'
+      when startswith(lower(m.`allMetaData`.`ddlType`), 'truncate') then 'truncate'
+      when startswith(lower(m.`allMetaData`.`ddlType`), 'rename') then 'rename'
+        else op_of_statement(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, ''))) end
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, null, array()), null) as sent_after,
     case when reason is null and verdict in ('row snapshot', 'row insert')
-      then other_image(m.`prevStruct`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
-      then other_image(m.`postStruct`, coalesce(found_before, found_after), array()) end as other_image
+      then other_image(m.`prevStruct`, coalesce(found_before, found_after), array())
+      when reason is null and verdict = 'row delete' then other_image(m.`postStruct`, coalesce(found_before, found_after), array())
+        end as other_image
   from checked
 ),
 
 -- Both images in canonical text.
 images as (
-  select *,
-    if(size(sent_before) > 0, sent_before, null) as before,
-    sent_after as after, map_keys(sent_before) as columns_before
+  select *, if(size(sent_before) > 0, sent_before, null) as before, sent_after as after, map_keys(sent_before) as columns_before
   from exploded
 ),
 
 -- The key columns, looked up in the images; null if one of them is missing.  [key]
 keyed as (
   select *,
-    case
-      when kind = 'row' then
-        coalesce(columns_of(after, before, key_names),
-        key_with_values(after, before, key_names, split(m.`allMetaData`.`record_primary_value`, '\\Q\\E', -1))) end as key,
+    case when kind = 'row' then
+      coalesce(columns_of(after, before, key_names),
+      key_with_values(after, before, key_names, split(m.`allMetaData`.`record_primary_value`, '\\Q\\E', -1))) end as key,
     if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null) as key_before
   from images
 )
@@ -112,22 +107,17 @@ keyed as (
 -- The columns of the contract, in its order.
 select
   kind, 'oms_default' as source, 'oms_default' as format, op,
-  case
-    when startswith(lower(m.`allMetaData`.`dbType`), 'ob') or startswith(lower(m.`allMetaData`.`dbType`), 'oceanbase')
-      then nullif(regexp_extract(m.`allMetaData`.`db`, '^(?s)(.*?)\\..*$', 1), '')
-    else cast(null as string) end as tenant,
-  case
-    when lower(m.`allMetaData`.`dbType`) in ('ob_oracle', 'ob_in_oracle_mode', 'oracle')
-      or startswith(lower(m.`allMetaData`.`dbType`), 'db2') then cast(null as string)
-    when startswith(lower(m.`allMetaData`.`dbType`), 'ob') or startswith(lower(m.`allMetaData`.`dbType`), 'oceanbase')
-      then nullif(regexp_extract(m.`allMetaData`.`db`, '^(?s)(?:.*?\\.)?(.*)$', 1), '')
-    else nullif(m.`allMetaData`.`db`, '') end as db_name,
-  case
-    when lower(m.`allMetaData`.`dbType`) in ('ob_oracle', 'ob_in_oracle_mode')
-      then nullif(regexp_extract(m.`allMetaData`.`db`, '^(?s)(?:.*?\\.)?(.*)$', 1), '')
-    when lower(m.`allMetaData`.`dbType`) = 'oracle' or startswith(lower(m.`allMetaData`.`dbType`), 'db2')
-      then nullif(m.`allMetaData`.`db`, '')
-    else cast(null as string) end as schema_name,
+  case when startswith(lower(m.`allMetaData`.`dbType`), 'ob') or startswith(lower(m.`allMetaData`.`dbType`), 'oceanbase')
+    then nullif(regexp_extract(m.`allMetaData`.`db`, '^(?s)(.*?)\\..*$', 1), '') else cast(null as string) end as tenant,
+  case when lower(m.`allMetaData`.`dbType`) in ('ob_oracle', 'ob_in_oracle_mode', 'oracle')
+    or startswith(lower(m.`allMetaData`.`dbType`), 'db2') then cast(null as string)
+      when startswith(lower(m.`allMetaData`.`dbType`), 'ob') or startswith(lower(m.`allMetaData`.`dbType`), 'oceanbase')
+        then nullif(regexp_extract(m.`allMetaData`.`db`, '^(?s)(?:.*?\\.)?(.*)$', 1), '') else nullif(m.`allMetaData`.`db`, '')
+        end as db_name,
+  case when lower(m.`allMetaData`.`dbType`) in ('ob_oracle', 'ob_in_oracle_mode')
+    then nullif(regexp_extract(m.`allMetaData`.`db`, '^(?s)(?:.*?\\.)?(.*)$', 1), '')
+      when lower(m.`allMetaData`.`dbType`) = 'oracle' or startswith(lower(m.`allMetaData`.`dbType`), 'db2')
+        then nullif(m.`allMetaData`.`db`, '') else cast(null as string) end as schema_name,
   nullif(m.`allMetaData`.`table_name`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
@@ -143,13 +133,12 @@ select
     'position', if(op = 'snapshot', cast(array() as array<decimal(38,0)>),
       order_position(array(coalesce(second_of_number(m.`allMetaData`.`storeDataSequence`),
       cast(unix_seconds(if(m.`allMetaData`.`timestamp` = '0', null, instant_of_seconds(m.`allMetaData`.`timestamp`))) as string)),
-      number_within_second(m.`allMetaData`.`storeDataSequence`)))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
-      pair_id,
+      number_within_second(m.`allMetaData`.`storeDataSequence`)))), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('db_type', m.`allMetaData`.`dbType`, 'cluster', m.`allMetaData`.`clusterId`, 'sequence',
     m.`allMetaData`.`storeDataSequence`,
-    'transaction_sequence', case
-    when startswith(lower(m.`allMetaData`.`transId`), '') then nullif(m.`allMetaData`.`uniqueId`, '')
-    else cast(null as string) end,
+    'transaction_sequence', case when startswith(lower(m.`allMetaData`.`transId`), '') then nullif(m.`allMetaData`.`uniqueId`, '')
+      else cast(null as string) end,
     'checkpoint', m.`allMetaData`.`checkpoint`, 'source_identity', m.`allMetaData`.`source_identity`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

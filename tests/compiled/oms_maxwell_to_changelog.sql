@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`type` string, `database` string, `table` string, `xid` string, `sql` string, `ts` string, `uuid` string, `position` string,
         `data` map<string,string>, `old` map<string,string>, `primary_key_columns` array<string>, `encrypted` string, `_seal` string,
         `_corrupt_record` string>',
@@ -24,8 +25,7 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`encrypted` is not null then 'dead_letter encrypted'
       when m.`type` = 'insert' and m.`ts` = '1600000000' then 'row snapshot'
       when m.`type` = 'insert' then 'row insert'
@@ -47,8 +47,8 @@ classified as (
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
-    case when verdict = 'row update' then m.`old` when verdict = 'row delete' then case when size(m.`data`) > 0 then m.`data` else m.`old`
-      end end as found_before,
+    case when verdict = 'row update' then m.`old`
+      when verdict = 'row delete' then case when size(m.`data`) > 0 then m.`data` else m.`old` end end as found_before,
     case when verdict in ('row snapshot', 'row insert', 'row update') then m.`data` end as found_after
   from classified
 ),
@@ -56,8 +56,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
       when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
@@ -67,17 +66,16 @@ checked as (
         (array_contains(misfits, 'data') or not coalesce(size(m.`data`) > 0, false) and (array_contains(misfits, 'old')))
         then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
-        then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
-    key_columns(m.`primary_key_columns`, array()) as key_names,
-    cast(null as map<string,string>) as types
+        then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
+    key_columns(m.`primary_key_columns`, array()) as key_names, cast(null as map<string,string>) as types
   from message_images
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, null, array()), null) as sent_after,
@@ -114,7 +112,8 @@ select
     if(m.`ts` = '1600000000', null, instant_of_milliseconds(m.`ts`))) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('message_id', m.`uuid`, 'checkpoint', m.`position`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`meta` struct<
           `op` string, `table` string, `trans` string, `time` string, `posttime` string, `scn` string, `rowid` string, `seq` string,
           `idx` string, `size` string>,
@@ -27,16 +28,16 @@ classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone' end,
-      case m.`meta`.`op`
-        when 'ins' then 'row insert' when 'upd' then 'row update' when 'del' then 'row delete' when 'ddl' then 'ddl by_statement' end) as
-          verdict
+      case m.`meta`.`op` when 'ins' then 'row insert' when 'upd' then 'row update' when 'del' then 'row delete' when 'ddl'
+        then 'ddl by_statement' end) as verdict
   from parsed
 ),
 
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
-    case when verdict = 'row update' then m.`key` when verdict = 'row delete' then m.`data` end as found_before,
+    case when verdict = 'row update' then m.`key`
+      when verdict = 'row delete' then m.`data` end as found_before,
     case when verdict in ('row insert', 'row update') then m.`data` end as found_after
   from classified
 ),
@@ -44,27 +45,25 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`meta`.`op` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row insert', 'row delete') and array_contains(misfits, 'data') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'data') or array_contains(misfits, 'key')) then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0 or verdict = 'row update'
         and found_after is not null and size(found_before) > 0, false)
-        then if(nullif(m.`sql`.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
-    cast(null as array<string>) as key_names,
-    cast(null as map<string,string>) as types
+        then if(nullif(m.`sql`.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
+    cast(null as array<string>) as key_names, cast(null as map<string,string>) as types
   from message_images
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`.`ddl`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`.`ddl`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, null, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, null, array()), null) as sent_after,
     case when reason is null and verdict in ('row insert', 'row delete')
@@ -74,10 +73,9 @@ exploded as (
 
 -- Both images in canonical text; one of only some columns is laid over the other.  [before.over, after.over]
 images as (
-  select *,
-    if(size(sent_before) > 0, sent_before, null) as before,
-    if(verdict = 'row update' and sent_before is not null, map_concat(sent_before, sent_after), sent_after) as after, map_keys(sent_before)
-      as columns_before, map_keys(sent_after) as columns_after
+  select *, if(size(sent_before) > 0, sent_before, null) as before,
+    if(verdict = 'row update' and sent_before is not null, map_concat(sent_before, sent_after), sent_after) as after,
+    map_keys(sent_before) as columns_before, map_keys(sent_after) as columns_after
   from exploded
 ),
 
@@ -103,7 +101,8 @@ select
   named_struct('generation', 0, 'phase', 1,
     'position',
       order_position(array(coalesce(second_of_number(m.`meta`.`scn`), cast(null as string)), number_within_second(m.`meta`.`scn`))),
-      'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+      'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('rowid',
     nullif(if(if(startswith(m.`meta`.`rowid`, m.`meta`.`table`), substr(m.`meta`.`rowid`, length(m.`meta`.`table`) + 1), null) rlike
     '^(?s)\\-(.*)$',

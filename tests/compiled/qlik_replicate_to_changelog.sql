@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`message` struct<
           `headers` struct<
             `operation` string, `transactionId` string, `timestamp` string, `changeSequence` string, `streamPosition` string,
@@ -38,9 +39,13 @@ parsed as (
 
 -- The fields where paths start, with what came beside them.  [message.root, $message, $topic]
 placed as (
-  select * except (m, found), struct(found.*, struct(m.`type`) as `$message`, origin.topic as `$topic`) as m
-  from (select *, coalesce(m.`message`,
-    struct(m.`headers`, m.`lineage`, m.`schema`, m.`table`, m.`data`, m.`beforeData`, m.`tableStructure`)) as found from parsed)
+  select * except (m, found),
+    struct(found.*,
+      struct(m.`type`) as `$message`,
+      origin.topic as `$topic`) as m
+  from (select *,
+      coalesce(m.`message`, struct(m.`headers`, m.`lineage`, m.`schema`, m.`table`, m.`data`, m.`beforeData`, m.`tableStructure`)) as found
+    from parsed)
 ),
 
 -- What each message is, in words: kind, then op.  [op]
@@ -48,8 +53,7 @@ classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone' end,
-      case m.`headers`.`operation`
-        when 'REFRESH' then 'row snapshot' when 'INSERT' then 'row insert' when 'UPDATE' then 'row update'
+      case m.`headers`.`operation` when 'REFRESH' then 'row snapshot' when 'INSERT' then 'row insert' when 'UPDATE' then 'row update'
         when 'DELETE' then 'row delete' end,
       case when m.`headers`.`operation` is null and m.`tableStructure` is not null then 'ddl other' end) as verdict
   from placed
@@ -58,8 +62,8 @@ classified as (
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
-    case when verdict = 'row update' then m.`beforeData` when verdict = 'row delete' then case when size(m.`beforeData`) > 0
-      then m.`beforeData` else m.`data` end end as found_before,
+    case when verdict = 'row update' then m.`beforeData`
+      when verdict = 'row delete' then case when size(m.`beforeData`) > 0 then m.`beforeData` else m.`data` end end as found_before,
     case when verdict in ('row snapshot', 'row insert', 'row update') then m.`data` end as found_after
   from classified
 ),
@@ -67,8 +71,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`headers`.`operation` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict in ('row snapshot', 'row insert') and array_contains(misfits, 'data') then 'row-not-an-object'
@@ -76,8 +79,7 @@ checked as (
       when verdict = 'row delete' and
         (array_contains(misfits, 'beforeData') or not coalesce(size(m.`beforeData`) > 0, false) and (array_contains(misfits, 'data')))
         then 'row-not-an-object'
-      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image'
-    end as reason,
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image' end as reason,
     cast(null as array<string>) as key_names,
     table_columns(transform_values(m.`tableStructure`.`tableColumns`, (c, t) -> t.`type`), null, array()) as types,
     `qlik_replicate_readers`(types) as readers
@@ -87,15 +89,17 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, if(verdict = 'row delete', key_part(table_columns(found_before, types, array()), key_names),
       table_columns(found_before, types, array())), null) as sent_before,
     if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     `qlik_replicate_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,
     case when reason is null and verdict in ('row snapshot', 'row insert')
-      then other_image(m.`beforeData`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
-      then other_image(m.`data`, coalesce(found_before, found_after), array()) end as other_image
+      then other_image(m.`beforeData`, coalesce(found_before, found_after), array())
+      when reason is null and verdict = 'row delete' then other_image(m.`data`, coalesce(found_before, found_after), array())
+        end as other_image
   from checked
 ),
 
@@ -143,8 +147,8 @@ select
     end as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`headers`.`transactionId`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(m.`headers`.`changeSequence`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
-      pair_id,
+    'position', order_position(array(m.`headers`.`changeSequence`)), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('record_type', m.`$message`.`type`, 'sequence', m.`headers`.`changeSequence`, 'log_position',
     m.`headers`.`streamPosition`,
     'transaction_position', m.`headers`.`transactionEventCounter`, 'server', m.`lineage`.`server`,

@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`messageType` string, `schemaName` string, `tableName` string, `gtid` string, `sql` string, `timestamp` string,
         `readerTimestamp` string, `id` string, `position` string, `safePosition` string, `serverId` string, `threadId` string,
         `sourceType` string, `sourceVersion` string, `version` string, `heartbeatTimestamp` string, `newColumns` array<string>,
@@ -30,8 +31,7 @@ classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone' end,
-      case m.`messageType`
-        when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
+      case m.`messageType` when 'INSERT' then 'row insert' when 'UPDATE' then 'row update' when 'DELETE' then 'row delete'
         when 'INIT_INSERT' then 'row snapshot' when 'INIT_DDL' then 'ddl by_statement' when 'DDL' then 'ddl by_statement'
         when 'BEGIN' then 'control begin' when 'COMMIT' then 'control commit' when 'ROLLBACK' then 'control rollback'
         when 'HEARTBEAT' then 'control heartbeat' when 'CHECKPOINT' then 'control watermark' end) as verdict
@@ -59,8 +59,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`messageType` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict like 'row %' and m.`newColumns` is not null and `image_newColumns` is null then 'schema-mismatch'
@@ -70,8 +69,7 @@ checked as (
         then 'row-not-an-object'
       when verdict = 'row delete' and array_contains(misfits, 'oldColumns') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
-        then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
+        then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
     coalesce(nullif(key_columns(m.`pkNames`, array()), cast(array() as array<string>)),
       key_columns(transform(filter(m.`columns`, c -> c.`isKey` = 'true'), c -> c.`name`), array())) as key_names,
     map_from_entries(transform(filter(m.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`originalType`))) as types,
@@ -82,22 +80,22 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     case when reason is null and verdict in ('row insert', 'row snapshot')
-      then other_image(`image_oldColumns`, coalesce(found_before, found_after), array()) when reason is null and verdict = 'row delete'
-      then other_image(`image_newColumns`, coalesce(found_before, found_after), array()) end as other_image
+      then other_image(`image_oldColumns`, coalesce(found_before, found_after), array())
+      when reason is null and verdict = 'row delete' then other_image(`image_newColumns`, coalesce(found_before, found_after), array())
+        end as other_image
   from checked
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
 texts as (
-  select *,
-    `tencent_dts_texts`(sent_before, readers) as texts_before,
-    `tencent_dts_texts`(sent_after, readers) as texts_after
+  select *, `tencent_dts_texts`(sent_before, readers) as texts_before, `tencent_dts_texts`(sent_after, readers) as texts_after
   from exploded
 ),
 
@@ -131,7 +129,8 @@ select
     else if(m.`timestamp` = '0', null, instant_of_seconds(m.`timestamp`)) end as event_time,
   if(m.`readerTimestamp` = '0', null, instant_of_milliseconds(m.`readerTimestamp`)) as produced_at, nullif(m.`gtid`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', order_position(array(m.`id`)), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('message_id', m.`id`, 'gtid', m.`gtid`, 'log_position', m.`position`, 'checkpoint', m.`safePosition`, 'server',
     m.`serverId`,
     'thread', m.`threadId`, 'db_type', m.`sourceType`, 'db_version', m.`sourceVersion`, 'protocol_version', m.`version`,

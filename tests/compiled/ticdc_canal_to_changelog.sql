@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`type` string, `database` string, `table` string,
         `_tidb` struct<
           `commitTs` string, `watermarkTs` string, `claimCheckLocation` string, `onlyHandleKey` string>,
@@ -26,8 +27,7 @@ parsed as (
 -- What each message is, in words: kind, then op; its rows, those before an update, and their types.  [op, each, before, after, types]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`isDdl` = 'true' and m.`type` in ('INSERT', 'UPDATE', 'DELETE', 'INIT', 'ROW', 'XACOMMIT', 'XAROLLBACK', 'MHEARTBEAT', 'GTID')
         then 'ddl by_statement'
       when m.`isDdl` = 'false' and m.`type` = 'QUERY' then 'control other'
@@ -54,9 +54,9 @@ classified as (
       when m.`type` = 'GTID' then 'control other'
       when m.`type` = 'TIDB_WATERMARK' then 'control watermark'
       when m.`isDdl` = 'true' then 'ddl by_statement' end as verdict,
-    table_columns(m.`mysqlType`, null, array()) as types, `ticdc_canal_readers`(types) as readers,
-    m.`data` as rows,
-    case when verdict = 'row update' then m.`old` when verdict = 'row update 2' then m.`old` end as rows_before,
+    table_columns(m.`mysqlType`, null, array()) as types, `ticdc_canal_readers`(types) as readers, m.`data` as rows,
+    case when verdict = 'row update' then m.`old`
+      when verdict = 'row update 2' then m.`old` end as rows_before,
     case when verdict in ('row insert', 'row insert 2', 'row delete', 'row delete 2', 'row snapshot') then m.`old` end as other_rows
   from parsed
 ),
@@ -64,8 +64,7 @@ classified as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`type` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when array_contains(misfits, 'data') or exists(m.`data`, r -> r is null) then 'row-not-an-object'
@@ -73,18 +72,19 @@ checked as (
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image')
       when verdict = 'row update' and array_contains(misfits, 'old') then 'row-not-an-object'
       when verdict = 'row update 2' and array_contains(misfits, 'old') then 'row-not-an-object'
-      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows'
-    end as reason,
-    key_columns(m.`pkNames`, array()) as key_names, `ticdc_canal_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
+      when size(coalesce(rows_before, other_rows)) > size(rows) then 'uneven-rows' end as reason,
+    key_columns(m.`pkNames`, array()) as key_names,
+    `ticdc_canal_in_doubt`(raw, rows_before, rows, readers) as rows_in_doubt
   from classified
 ),
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, zeros_allowed, json_in_doubt, raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
-    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`) when reason is null
-      then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    coalesce(nth, 0) as row_index,
+    case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`)
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(verdict in ('row update', 'row delete'), key_part(table_columns(found_before, types, array()), key_names),
       table_columns(found_before, types, array())) as sent_before,
     if(verdict in ('row insert', 'row update'), key_part(table_columns(found_after, types, array()), key_names),
@@ -94,9 +94,10 @@ exploded as (
     if(1L * size(rows) * size(readers) > 10, greatest(100000, octet_length(raw)) div size(rows), null) as zeros_allowed from checked)
   lateral view outer inline(transform(if(reason is null and verdict like 'row %', rows, null), (row, nth) ->
     struct(nth, case verdict when 'row delete' then row when 'row delete 2' then row when 'row update' then get(rows_before, nth)
-      when 'row update 2' then get(rows_before, nth) end as found_before,
+        when 'row update 2' then get(rows_before, nth) end as found_before,
       case when verdict in ('row insert', 'row insert 2', 'row update', 'row update 2', 'row snapshot') then row end as found_after,
-      get(other_rows, nth) as other_row, array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
+      get(other_rows, nth) as other_row,
+      array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
@@ -112,7 +113,8 @@ images as (
   select *,
     sent_columns(if(verdict = 'row update 2', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
       with_texts(sent_before, texts_before)), types, 'json', array('JSON_*')) as before,
-    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after, map_keys(sent_before) as columns_before,
+    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after,
+    map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent
   from texts
 ),
@@ -141,7 +143,8 @@ select
   if(kind in ('row', 'ddl'), types, null) as types, if(m.`es` = '0', null, instant_of_milliseconds(m.`es`)) as event_time,
   if(m.`ts` = '0', null, instant_of_milliseconds(m.`ts`)) as produced_at, nullif(m.`_tidb`.`commitTs`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(m.`_tidb`.`commitTs`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
+    'position', order_position(array(m.`_tidb`.`commitTs`)), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('checkpoint', m.`_tidb`.`watermarkTs`, 'payload_location', m.`_tidb`.`claimCheckLocation`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

@@ -14,7 +14,8 @@ messages as (
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`key` struct<
           `t` string, `scm` string, `tbl` string, `ts` string, `ccl` string, `ohk` string>,
         `value` struct<
@@ -32,7 +33,8 @@ decoded as (
 
 -- The one document of each message, or why there is none. Where fields have an unusual shape, each is read for itself.
 parsed as (
-  select origin, arrival, nth, raw, message.document as m, damage, if(damage is not null, 'bad-frames', message.reason) as parse_error,
+  select origin, arrival, nth, raw, message.document as m, damage,
+    if(damage is not null, 'bad-frames', message.reason) as parse_error,
     message.misfits
   from (select *, `ticdc_open_message`(document, raw) as message from decoded)
 ),
@@ -40,8 +42,7 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case
-      when raw is null then 'control tombstone'
+    case when raw is null then 'control tombstone'
       when m.`key`.`t` = '1' and m.`key`.`ohk` = 'true' and m.`value`.`d` is not null then 'row delete'
       when m.`key`.`t` = '1' and m.`key`.`ohk` = 'true' and m.`value`.`p` is not null then 'row update'
       when m.`key`.`t` = '1' and m.`key`.`ohk` = 'true' then 'row insert'
@@ -68,8 +69,8 @@ named_images as (
 -- The images of each row change.  [before, after]
 message_images as (
   select *,
-    case when verdict in ('row delete', 'row delete 2') then `image_value_d` when verdict in ('row update', 'row update 2')
-      then `image_value_p` end as found_before,
+    case when verdict in ('row delete', 'row delete 2') then `image_value_d`
+      when verdict in ('row update', 'row update 2') then `image_value_p` end as found_before,
     case when verdict in ('row update', 'row insert', 'row update 2', 'row insert 2') then `image_value_u` end as found_after
   from named_images
 ),
@@ -77,8 +78,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`key`.`t` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict like 'row %' and m.`value`.`d` is not null and `image_value_d` is null then 'schema-mismatch'
@@ -89,8 +89,7 @@ checked as (
         then 'row-not-an-object'
       when verdict in ('row insert', 'row insert 2') and array_contains(misfits, 'value.u') then 'row-not-an-object'
       when not coalesce(size(if(verdict in ('row delete', 'row delete 2'), found_before, found_after)) > 0, false)
-        then if(nullif(m.`value`.`q`, '') is not null, 'statement-without-rows', 'no-row-image')
-    end as reason,
+        then if(nullif(m.`value`.`q`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
     coalesce(nullif(key_columns(map_keys(map_filter(m.`value`.`u`, (n, c) -> c.`h` = 'true')), array()), cast(array() as array<string>)),
       key_columns(map_keys(map_filter(m.`value`.`d`, (n, c) -> c.`h` = 'true')), array())) as key_names,
     table_columns(coalesce(transform_values(m.`value`.`u`, (c, t) ->
@@ -106,26 +105,25 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, damage, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
-    case
-      when verdict = 'ddl by_statement' then case
-        when lower(m.`value`.`t`) in ('1', '3', '21') then 'create'
-        when lower(m.`value`.`t`) in ('2', '4', '24') then 'drop'
-        when lower(m.`value`.`t`) in ('5', '6', '12') then 'alter'
-        when lower(m.`value`.`t`) in ('7', '8') then 'index'
-        when lower(m.`value`.`t`) = '11' then 'truncate'
-        when lower(m.`value`.`t`) = '14' then 'rename'
-        else op_of_statement(m.`value`.`q`) end when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
-          end as op,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    coalesce(nth, 0) as row_index,
+    case when verdict = 'ddl by_statement' then case when lower(m.`value`.`t`) in ('1', '3', '21') then 'create'
+      when lower(m.`value`.`t`) in ('2', '4', '24') then 'drop'
+      when lower(m.`value`.`t`) in ('5', '6', '12') then 'alter'
+      when lower(m.`value`.`t`) in ('7', '8') then 'index'
+      when lower(m.`value`.`t`) = '11' then 'truncate'
+      when lower(m.`value`.`t`) = '14' then 'rename' else op_of_statement(m.`value`.`q`) end
+      when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, if(verdict in ('row delete', 'row update'), key_part(table_columns(found_before, types, array()), key_names),
       table_columns(found_before, types, array())), null) as sent_before,
     if(reason is null, if(verdict in ('row update', 'row insert'), key_part(table_columns(found_after, types, array()), key_names),
       table_columns(found_after, types, array())), null) as sent_after,
     case when reason is null and verdict in ('row delete', 'row insert', 'row delete 2', 'row insert 2')
-      then other_image(`image_value_p`, coalesce(found_before, found_after), array()) when reason is null
-      and verdict in ('row delete', 'row delete 2') then other_image(`image_value_u`, coalesce(found_before, found_after), array())
+      then other_image(`image_value_p`, coalesce(found_before, found_after), array())
+      when reason is null and verdict in ('row delete', 'row delete 2')
+        then other_image(`image_value_u`, coalesce(found_before, found_after), array())
       when reason is null and verdict in ('row insert', 'row insert 2')
-      then other_image(`image_value_d`, coalesce(found_before, found_after), array()) end as other_image
+        then other_image(`image_value_d`, coalesce(found_before, found_after), array()) end as other_image
   from checked
 ),
 
@@ -183,14 +181,11 @@ select
   if(kind in ('row', 'ddl'), types, null) as types,
   instant_of_milliseconds(cast(shiftright(try_cast(m.`key`.`ts` as bigint), 18) as string)) as event_time,
   cast(null as timestamp) as produced_at,
-  case
-    when lower(m.`key`.`t`) = '3' then cast(null as string)
-    else nullif(m.`key`.`ts`, '') end as tx_id,
+  case when lower(m.`key`.`t`) = '3' then cast(null as string) else nullif(m.`key`.`ts`, '') end as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(m.`key`.`ts`)), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as pair_id,
-  known_entries(map('checkpoint', case
-    when lower(m.`key`.`t`) = '3' then nullif(m.`key`.`ts`, '')
-    else cast(null as string) end,
+    'position', order_position(array(m.`key`.`ts`)), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
+  known_entries(map('checkpoint', case when lower(m.`key`.`t`) = '3' then nullif(m.`key`.`ts`, '') else cast(null as string) end,
     'payload_location', m.`key`.`ccl`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,

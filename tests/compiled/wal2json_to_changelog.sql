@@ -6,7 +6,8 @@ with
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`action` string, `schema` string, `table` string, `xid` string, `timestamp` string, `lsn` string, `nextlsn` string,
         `prefix` string, `content` string,
         `columns` array<struct<
@@ -30,8 +31,7 @@ classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone' end,
-      case m.`action`
-        when 'I' then 'row insert' when 'U' then 'row update' when 'D' then 'row delete' when 'T' then 'ddl truncate'
+      case m.`action` when 'I' then 'row insert' when 'U' then 'row update' when 'D' then 'row delete' when 'T' then 'ddl truncate'
         when 'B' then 'control begin' when 'C' then 'control commit' when 'M' then 'control other' end) as verdict
   from parsed
 ),
@@ -57,8 +57,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`action` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict like 'row %' and m.`columns` is not null and `image_columns` is null then 'schema-mismatch'
@@ -66,8 +65,7 @@ checked as (
       when verdict = 'row insert' and array_contains(misfits, 'columns') then 'row-not-an-object'
       when verdict = 'row update' and (array_contains(misfits, 'columns') or array_contains(misfits, 'identity')) then 'row-not-an-object'
       when verdict = 'row delete' and array_contains(misfits, 'identity') then 'row-not-an-object'
-      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image'
-    end as reason,
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image' end as reason,
     key_columns(transform(m.`pk`, c -> c.`name`), array()) as key_names,
     if(m.`columns` is null and m.`identity` is null, null, map_concat(
       coalesce(map_from_entries(transform(filter(m.`identity`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), map()),
@@ -80,21 +78,20 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, 0 as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     case when reason is null and verdict = 'row insert' then other_image(`image_identity`, coalesce(found_before, found_after), array())
       when reason is null and verdict = 'row delete' then other_image(`image_columns`, coalesce(found_before, found_after), array())
-      end as other_image
+        end as other_image
   from checked
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
 texts as (
-  select *,
-    `wal2json_texts`(sent_before, readers) as texts_before,
-    `wal2json_texts`(sent_after, readers) as texts_after
+  select *, `wal2json_texts`(sent_before, readers) as texts_before, `wal2json_texts`(sent_after, readers) as texts_after
   from exploded
 ),
 
@@ -132,7 +129,8 @@ select
   cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', order_position(array(coalesce(number_of_lsn(m.`lsn`), number_of_lsn(m.`nextlsn`)))), 'arrival', arrival, 'row', row_index)
-      as seq, cast(null as string) as pair_id,
+      as seq,
+  cast(null as string) as pair_id,
   known_entries(map('log_position', coalesce(nullif(m.`lsn`, ''), nullif(m.`nextlsn`, '')), 'prefix', m.`prefix`, 'content', m.`content`,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),

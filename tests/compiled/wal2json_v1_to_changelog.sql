@@ -15,7 +15,8 @@ messages as (
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
 decoded as (
-  select *, from_json(sealed(exact_numbers(raw), xxhash64(raw)),
+  select *,
+    from_json(sealed(exact_numbers(raw), xxhash64(raw)),
       'struct<`change` struct<
           `kind` string, `schema` string, `table` string, `prefix` string, `content` string, `columnvalues` array<string>,
           `oldkeys` struct<
@@ -38,8 +39,7 @@ classified as (
   select *,
     coalesce(
       case when raw is null then 'control tombstone' end,
-      case m.`change`.`kind`
-        when 'insert' then 'row insert' when 'update' then 'row update' when 'delete' then 'row delete'
+      case m.`change`.`kind` when 'insert' then 'row insert' when 'update' then 'row update' when 'delete' then 'row delete'
         when 'truncate' then 'ddl truncate' when 'message' then 'control other' end,
       case when m.`change`.`kind` is null and m.`change` is null then 'control commit' end) as verdict
   from parsed
@@ -68,8 +68,7 @@ message_images as (
 -- Why a message cannot be used. One bad row is enough to refuse the whole message: no message lands in part.
 checked as (
   select *,
-    case
-      when parse_error is not null then parse_error
+    case when parse_error is not null then parse_error
       when verdict is null then if(m.`change`.`kind` is null, 'no-op', 'unknown-op')
       when verdict not like 'row %' then null
       when verdict like 'row %' and m.`change`.`columnvalues` is not null and `image_change_columnvalues` is null then 'schema-mismatch'
@@ -79,8 +78,7 @@ checked as (
       when verdict = 'row update' and
         (array_contains(misfits, 'change.columnvalues') or array_contains(misfits, 'change.oldkeys.keyvalues')) then 'row-not-an-object'
       when verdict = 'row delete' and array_contains(misfits, 'change.oldkeys.keyvalues') then 'row-not-an-object'
-      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image'
-    end as reason,
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image' end as reason,
     key_columns(m.`change`.`pk`.`pknames`, array()) as key_names,
     table_columns(if(exists(m.`change`.`columnnames`, n -> n is null), null,
       if(size(m.`change`.`columnnames`) = size(m.`change`.`columntypes`),
@@ -92,22 +90,21 @@ checked as (
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
   select origin, arrival, m, verdict, reason, key_names, types, readers, if(reason is null, null, raw) as raw,
-    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind, coalesce(nth, 0) as row_index,
+    if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
+    coalesce(nth, 0) as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(reason is null, table_columns(found_before, types, array()), null) as sent_before,
     if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     case when reason is null and verdict = 'row insert'
-      then other_image(`image_change_oldkeys_keyvalues`, coalesce(found_before, found_after), array()) when reason is null
-      and verdict = 'row delete' then other_image(`image_change_columnvalues`, coalesce(found_before, found_after), array())
-      end as other_image
+      then other_image(`image_change_oldkeys_keyvalues`, coalesce(found_before, found_after), array())
+      when reason is null and verdict = 'row delete'
+        then other_image(`image_change_columnvalues`, coalesce(found_before, found_after), array()) end as other_image
   from checked
 ),
 
 -- The canonical text of the values whose text as sent may be another.  [types.table, values]
 texts as (
-  select *,
-    `wal2json_v1_texts`(sent_before, readers) as texts_before,
-    `wal2json_v1_texts`(sent_after, readers) as texts_after
+  select *, `wal2json_v1_texts`(sent_before, readers) as texts_before, `wal2json_v1_texts`(sent_after, readers) as texts_after
   from exploded
 ),
 
@@ -144,8 +141,8 @@ select
   if(kind in ('row', 'ddl'), types, null) as types, instant_with_offset(m.`timestamp`) as event_time,
   cast(null as timestamp) as produced_at, nullif(m.`xid`, '') as tx_id,
   named_struct('generation', 0, 'phase', 1,
-    'position', order_position(array(number_of_lsn(m.`nextlsn`))), 'arrival', arrival, 'row', row_index) as seq, cast(null as string) as
-      pair_id,
+    'position', order_position(array(number_of_lsn(m.`nextlsn`))), 'arrival', arrival, 'row', row_index) as seq,
+  cast(null as string) as pair_id,
   known_entries(map('log_position', m.`nextlsn`, 'prefix', m.`change`.`prefix`, 'content', m.`change`.`content`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),

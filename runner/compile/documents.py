@@ -1,0 +1,279 @@
+"""Messages in JSON: SQL that reads each as one document, with the digits of its numbers as they were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from runner.compile.compiled import Columns, Step, kept
+from runner.compile.json import ADDED, json_reading, placing
+from runner.compile.keys import Keys
+from runner.compile.paths import MAP, MAPS, TEXT, TEXTS, Tree
+from runner.compile.rows import Cases, Rows
+from runner.functions.avro.layout import AvroFunction
+from runner.render import name as quoted
+from runner.render import sql_text
+from runner.spec.vocabulary import ABOVE_ROOT, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
+
+
+class Documents:
+    """Prints how messages in JSON are read: exactly one object, with the digits of its numbers as they were sent."""
+
+    # What messages are.
+    form = "text"
+    functions: tuple[AvroFunction, ...] = ()
+
+    def __init__(self, rows: Rows, source: str, prefix: str) -> None:
+        self.sql, self.header, self.rows, self.images = rows.sql, rows.header, rows, rows.images
+        self.spec, self.message = rows.spec, rows.spec.message
+        self.view, self.prefix = quoted(f"{source}_messages"), prefix
+        self.json, self.placing = json_reading(self.spec), placing(self.spec)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a message may hold several, which are numbered."""
+        return bool(self.message.batch or self.message.frames)
+
+    @property
+    def python_functions(self) -> list[str]:
+        """The functions in Python that take messages apart."""
+        found = {"json_elements": self.message.batch, "framed_events": self.message.frames}
+        return [function for function, is_used in found.items() if is_used]
+
+    @property
+    def long_fields(self) -> list[tuple[str, ...]]:
+        """The fields that hold lists and maps of a message's rows and columns."""
+        return [path for path, _ in self.json.others]
+
+    @property
+    def kept(self) -> list[str]:
+        """What later steps need of messages that are damaged."""
+        return ["damage"] if self.message.frames else []
+
+    def detail(self) -> list[str]:
+        """What is known of a message that cannot be used."""
+        return self.kept
+
+    def checked(self, _: Keys) -> Columns:
+        return {}
+
+    def bad(self, _: Keys) -> Cases:
+        return []
+
+    def marks(self) -> Columns:
+        return {}
+
+    def listed(self) -> Columns:
+        return {}
+
+    @property
+    def roots(self) -> list[str]:
+        """The names of the objects where paths start."""
+        return [root[0] for root, _ in self.placing.roots if root]
+
+    def steps(self) -> Iterator[Step]:
+        """The one document of each message as `m`, or why there is none as `parse_error`. Most messages are read in one
+        go; the few whose fields have other shapes than usual are read again, each field for itself.
+        """
+        parts = list(self._parts())
+        yield from parts
+        reads = parts[-1].name if parts else self.view
+        comment = (
+            "The fields that the format names. A seal follows the document: in its place, it says that nothing else "
+            f"came with it.{'  [message.numbers]' if self.json.exact else ''}"
+        )
+        text = self.sql("called", "exact_numbers", ["raw"]) if self.json.exact else "raw"
+        document = self.sql("sealed_document", text, self.json.sealed_fields, self.json.usual_depth)
+        yield Step("decoded", comment, reads, {**kept("*"), "document": document})
+        yield self._parsed()
+        if self.placing.is_needed:
+            yield self._placed()
+
+    def _parts(self) -> Iterator[Step]:
+        """The messages that are in a message, or behind the number of a schema."""
+        if self.message.batch:
+            path = [part for part in self.message.batch if part != WHOLE]
+            elements = self.sql("elements_of_batch", self.sql("texts_of", path), self.view)
+            columns = {**kept("origin", "arrival", "nth"), "raw": "element"}
+            yield Step("messages", "The messages in each message, one a row.  [message.batch]", elements, columns)
+        elif frames := self.message.frames:
+            comment = "The events in each message, one a row: each is a frame of the key and one of the value."
+            starts = [sql_text(frames.key_starts), sql_text(frames.value_starts), str(frames.length_bytes)]
+            events = self.sql("events_of_frames", starts, self.view)
+            columns = {**kept("origin", "arrival", "nth"), "raw": self.sql("member_of", "event", "text")}
+            columns |= kept(self.sql("member_of", "event", "damage"))
+            yield Step("messages", f"{comment}  [message.frames]", events, columns)
+        elif size := self.message.number_bytes:
+            comment = (
+                "The messages without the numbers of schemas before them and before their keys.  [message.framing]"
+            )
+            origin = self.sql("origin_without_number", size)
+            columns = {"origin": origin, **kept("arrival"), "raw": self.sql("without_number", "raw", size)}
+            yield Step("messages", comment, self.view, columns)
+
+    def _parsed(self) -> Step:
+        comment = (
+            "The one document of each message, or why there is none. Where fields have an unusual shape, each is read "
+            "for itself."
+        )
+        columns = kept("origin", "arrival", *(["nth"] if self.has_parts else []), "raw")
+        reason = self.sql("member_of", "message", "reason")
+        columns = {**columns, "m": self.sql("member_of", "message", "document")}
+        if self.message.frames:
+            columns |= kept("damage")
+            reason = self.sql("reason_of_frames", reason)
+        columns["parse_error"] = reason
+        if self.images.in_json or self.images.in_lists:
+            columns |= kept(self.sql("member_of", "message", "misfits"))
+        if self.images.in_lists:
+            columns |= {**self.rows.hidden_members(), **self.rows.placeholders()}
+        return Step("parsed", comment, self.sql("read_messages", f"{self.prefix}_message"), columns)
+
+    # --- where paths start
+
+    def _placed(self) -> Step:
+        """The fields where paths start, with what came beside them."""
+        placing = self.placing
+        used = {
+            "message.root": placing.roots,
+            "$message": placing.above,
+            "$key": placing.key or placing.key_is_row,
+            "$topic": placing.has_topic,
+            "$headers": placing.has_headers,
+        }
+        words = ", ".join(word for word, is_used in used.items() if is_used)
+        left_out = ["m", "found", *(["record_key"] if placing.key else [])]
+        columns = {**kept(self.sql("all_except", left_out)), "m": self.sql("root_with", self._beside())}
+        found = (
+            self.header.first(self._at_root(root, names, "m") for root, names in placing.roots)
+            if placing.roots
+            else "m"
+        )
+        key = {"record_key": self.sql("key_as", self._key_type())} if placing.key else {}
+        reads = self.sql("found_roots", {**kept("*"), "found": found, **key})
+        return Step("placed", f"The fields where paths start, with what came beside them.  [{words}]", reads, columns)
+
+    def _beside(self) -> Columns:
+        """What came beside the fields of a message."""
+        placing, out = self.placing, {}
+        if placing.above:
+            out[ABOVE_ROOT] = self.sql("struct_of", "m", placing.above)
+        if placing.key:
+            names = list(placing.key)
+            # Keys have nothing below the first name of a root.
+            roots = [self._at_root(root[:1], names, "record_key") for root, _ in placing.roots]
+            out[RECORD_KEY] = self.header.first(roots) if roots else "record_key"
+        if placing.key_is_row:
+            out[RECORD_KEY] = self.sql("key_as_row", self.sql("texts_of", self.roots))
+        if placing.has_topic:
+            out[RECORD_TOPIC] = self.sql("member_of", "origin", "topic")
+        if placing.has_headers:
+            out[RECORD_HEADERS] = self.sql("headers_by_name")
+        return {quoted(name): expression for name, expression in out.items()}
+
+    def _at_root(self, root: Sequence[str], names: Sequence[str], column: str) -> str:
+        """A root that is an object, or the whole with the fields that are read there."""
+        return self.sql("at_path", column, root) if root else self.sql("struct_of", column, names)
+
+    def _key_type(self) -> Tree:
+        """What is read of the key of a record, below each of the roots."""
+        key = self.placing.key
+        if not self.placing.roots:
+            return key
+        out: Tree = {}
+        for root, _ in self.placing.roots:
+            out |= {root[0]: key} if root else key
+        return out
+
+    # --- messages of unusual shape
+
+    def sql_functions(self) -> list[str]:
+        """The function that reads a message field by field, unless all of them have the usual shape."""
+        json = self.json
+        found: Columns = {
+            **{quoted(_texts(path)): self._texts_at(path, names) for path, names in json.texts.items()},
+            **{quoted("_".join(path)): self._other_at(path, kind) for path, kind in json.others},
+            "misfits": self._misfits(),
+        }
+        document = self._struct(json.fields, (), 4)
+        usual = [
+            self.sql("is_missing", "raw"),
+            *([] if json.is_flat else [self.sql("is_usual", self._holds_no_nested())]),
+        ]
+        return [self.sql("document_function", f"{self.prefix}_message", json.sealed_fields, usual, found, document)]
+
+    def _texts_at(self, path: Sequence[str], names: Sequence[str]) -> str:
+        return self.sql("texts_at", path, names)
+
+    def _other_at(self, path: Sequence[str], kind: str) -> str:
+        """What is read at a path: a bare object is a list of one row, a bare text a list of one name."""
+        forms = {MAPS: "rows_at", TEXTS: "names_at"}
+        return self.sql(forms[kind], path) if kind in forms else self.sql("read_at", path, kind)
+
+    def _misfits(self) -> str:
+        """The images in whose places something else stands than an image, or than a list of images and nulls."""
+        places = [(image.name, path, image.kinds) for image in self.json.images for path in image.paths]
+        return self.sql("misfits", places)
+
+    def _holds_no_nested(self) -> list[str]:
+        """That no value that is read is an object or a list where a text is expected: the numbers in it may have got
+        quotes. What lies deeper than the format reads is refused by the parser.
+        """
+        if not self.json.exact:
+            return []
+        out = [self.sql("list_holds_nested", path) for path in self.json.value_lists]
+        for path, value, is_list in self.json.shallow_objects:
+            at = self.sql("at_path", "document", path)
+            objects = at if is_list else self.sql("called", "map_values", [at])
+            out.append(self.sql("objects_hold_nested", objects, quoted(value)))
+        for text_path, kind in self.json.shallow:
+            form = {TEXT: "is_nested", MAP: "map_holds_nested"}.get(kind, "maps_hold_nested")
+            out.append(self.sql(form, self.sql("at_path", "document", text_path)))
+        return [self.sql("is_not", self.sql("any_of", ["false", *(self.sql("or_false", test) for test in out)]))]
+
+    def _struct(self, tree: Tree, above: tuple[str, ...], indent: int) -> str:
+        """The document, or an object of it, from what was found."""
+        parts = []
+        for part, branch in tree.items():
+            path = (*above, part)
+            if isinstance(branch, dict):
+                value = self._struct(branch, path, indent + 2)
+                if self._is_root(path):
+                    value = self.sql("if_found", quoted(_texts(path)), value)
+            else:
+                value = self._field(path, branch)
+            parts.append((sql_text(part), value))
+        if not above:
+            parts += [(sql_text(part), "null") for part in ADDED]
+        return self.sql("struct_in_parts", parts, indent)
+
+    def _is_root(self, path: tuple[str, ...]) -> bool:
+        """Whether paths start at an object, if it is there."""
+        return path in self.json.texts and any(tuple(root) == path for root, _ in self.placing.roots)
+
+    def _field(self, path: tuple[str, ...], kind: str) -> str:
+        """A field without marks."""
+        value = self.sql("found_part", quoted("_".join(path)))
+        if kind == TEXT:
+            texts = self.sql("found_part", quoted(_texts(path[:-1])))
+            return self.sql("unmarked", self.sql("member_of", texts, quoted(path[-1])))
+        if kind == MAPS:
+            return self.sql("rows_unmarked", value)
+        if kind == MAP:
+            return self.sql("members_unmarked", value)
+        if kind == TEXTS:
+            is_values = path in map(tuple, self.json.value_lists)
+            return self.sql("values_unmarked" if is_values else "texts_unmarked", value)
+        return self.sql("objects_unmarked", value, kind)
+
+    # --- bytes in the text of a message
+
+    def images_again(self) -> Iterable[str]:
+        """The images in the text of a message, as they are written."""
+        paths = [path for image in self.json.images for path in image.paths]
+        form = "texts_again" if self.images.in_lists else "text_again"
+        return [self.sql(form, path) for path in paths]
+
+
+def _texts(path: Iterable[str]) -> str:
+    """What the texts of an object are called that were found in it."""
+    return "_".join(["texts", *path])
