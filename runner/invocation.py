@@ -40,10 +40,7 @@ def invoked(arguments: Sequence[str]) -> Invocation:
     """
     output = io.StringIO()
     with ONE_AT_A_TIME, _signals_kept(), _own_jvm_ended():
-        try:
-            outcome = execute([*arguments], output)
-        except SystemExit as left:  # --help and --version
-            return Invocation(int(left.code or 0), (), None, "")
+        outcome = execute([*arguments], output)
     if isinstance(outcome.exception, KeyboardInterrupt):
         raise outcome.exception
     return Invocation(outcome.exit_code, outcome.results, outcome.exception, output.getvalue())

@@ -123,9 +123,13 @@ class Renderer:
         names = {"name": name, "text": sql_text, "macro": self._macro, **globals_}
         self.environment = sandbox(names, loader=jinja2.FunctionLoader(_source))
         self.environment.instead = instead
-        self.environment.offer_filters(
-            {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines, "in_columns": in_columns}
-        )
+        self.environment.filters |= {
+            "sql_text": sql_text,
+            "sql_inner": sql_inner,
+            "name": name,
+            "in_lines": in_lines,
+            "in_columns": in_columns,
+        }
         *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}
         self.built_in_names = frozenset(self.files)
@@ -137,10 +141,10 @@ class Renderer:
         for path in own_files:
             self._guard(path, partial(self._register, path))
         callers = {macro: self._caller(macro) for macro in self.files}
-        self.environment.offer(callers)
+        self.environment.globals |= callers
         self.namespace = namespace if namespace not in self.environment.globals else ""
         if self.namespace:
-            self.environment.offer({self.namespace: callers})
+            self.environment.globals[self.namespace] = callers
         # Before anything is rendered: mistakes in macros that nothing calls are reported too.
         for path in own_files:
             self._guard(path, partial(self._load, path))
@@ -171,12 +175,7 @@ class Renderer:
         if macro not in self.files:
             hint = did_you_mean(macro, self.files)
             raise RunnerError("macro-unknown", f'there is no macro "{macro}"', where, hint)
-
-        def constant(*_: Any, **__: Any) -> str:
-            return text
-
-        self.environment.callables.add(constant)
-        return constant
+        return lambda *_, **__: text
 
     def expand(self, text: str, where: Where, context: Mapping[str, Any] = MappingProxyType({})) -> str:
         """A text with its `{{ }}` filled in."""
@@ -221,7 +220,6 @@ class Renderer:
         return self.loaded[path]
 
     def _guard(self, path: Path, action: Callable[[], Any]) -> Any:
-        self.environment.begin()
         try:
             return action()
         except jinja2.TemplateSyntaxError as e:
@@ -283,7 +281,6 @@ def _check_replaceable(macro: str, where: Where) -> None:
 
 def fill(environment: Sandbox, text: str, where: Where, context: Mapping[str, Any] = MappingProxyType({})) -> str:
     """A text with its `{{ }}` filled in."""
-    environment.begin()
     try:
         return environment.from_string(text).render(context)
     except Exception as e:

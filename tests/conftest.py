@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,6 @@ import jinja2
 import pytest
 from hypothesis import HealthCheck, settings
 
-from runner import cli
 from runner.cli import main
 from runner.compile.query import compile_format
 from runner.project.project import project_folders
@@ -61,14 +59,11 @@ def _values(item: pytest.Item) -> set[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once() -> Iterator[None]:
-    """Most of the time of a command in this process would go into compiling the same macros and the same formats, and
-    into making the same parser.
-    """
+    """Most of the time of a command in this process would go into compiling the same macros and the same formats."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("compile", "parse"):
             patch.setattr(jinja2.Environment, name, _once(getattr(jinja2.Environment, name), _template))
         patch.setattr("runner.commands.formats.compile_format", _once(compile_format, _built_in_format))
-        patch.setattr("runner.cli._parser", _once(cli._parser, _defaults_of_flags))
         yield
 
 
@@ -96,10 +91,6 @@ def _built_in_format(macro: Any, spec: Any, name: str, zone: None) -> object:
     """Macros of a project may print something else."""
     folders = macro.__self__.folders
     return f"{folders} {name} {spec}" if len(folders) == 1 else None
-
-
-def _defaults_of_flags() -> object:
-    return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("RUNNER_")))
 
 
 @pytest.fixture(scope="module")
@@ -141,10 +132,6 @@ def runner(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 
     def run(*words: str) -> Ran:
         capsys.readouterr()
-        try:
-            code = main(words)
-        except SystemExit as left:  # --help and --version
-            code = int(left.code or 0)
-        return Ran(code, *capsys.readouterr())
+        return Ran(main(words), *capsys.readouterr())
 
     return run

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import re
 import sys
@@ -9,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from runner import cli
 from runner.cli import main
 from runner.commands.arguments import ProjectArguments, Selection
+from runner.commands.flags import Command
 from runner.commands.workspace import Workspace
 
 MODELS = {
@@ -57,6 +61,26 @@ def test_the_project_is_found_upwards(project, runner, monkeypatch: pytest.Monke
     here = runner("ls").out
     monkeypatch.chdir(root / "models" / "staging")
     assert runner("ls").out == here
+
+
+def test_every_command_has_a_function_that_takes_its_flags() -> None:
+    """It is found by its name, when the command runs."""
+    for command in cli.runner.commands.values():
+        assert isinstance(command, Command)
+        function = getattr(importlib.import_module(command.module), command.function)
+        inspect.signature(function).bind(None, **{one.name: None for one in command.params if one.expose_value})
+
+
+def test_several_selectors_follow_one_flag(project, runner) -> None:
+    project(MODELS)
+    names = {"orders", "changelog", "stg_orders"}
+    for words in (
+        "-s orders changelog stg_orders",
+        "-s orders -q --select changelog stg_orders",
+        "--select orders changelog freshness --exclude freshness dead_letters -s stg_orders",
+    ):
+        assert set(runner("ls", *words.split()).out.split()) == names, words
+    assert 'unknown argument "stg_orders"' in runner("ls", "-s", "orders", "-q", "stg_orders").err
 
 
 # --- what goes where

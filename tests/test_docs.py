@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from runner import cli, contract
@@ -157,12 +158,10 @@ def documented(page: str) -> set[str]:
 
 def test_every_command_and_flag_is_documented() -> None:
     words = documented("runner.md")
-    parser = cli._parser()
-    (subparsers,) = [a for a in parser._actions if a.dest == "name_of_command"]
-    for name, sub in subparsers.choices.items():
+    for name, command in cli.runner.commands.items():
         assert name in words, name
-        for action in sub._actions:
-            for flag in action.option_strings:
+        for parameter in command.params:
+            for flag in parameter.opts if isinstance(parameter, click.Option) else ():
                 assert flag in words or (flag.startswith("-") and len(flag) == 2), f"{name} {flag}"
 
 

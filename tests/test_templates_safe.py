@@ -1,14 +1,12 @@
-"""Templates of other people: they compute texts, reach nothing else, and end."""
+"""Templates of other people: they compute texts, and reach nothing else."""
 
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
 
-from runner import sandbox as runner_sandbox
 from runner.errors import RunnerError, Where
 from runner.project.variables import Filler
 from runner.render import Renderer, sql_text
@@ -47,15 +45,13 @@ WORLD = [
     "{{ range.__globals__ }}",
     "{{ dict.mro() }}",
     "{{ dict.__subclasses__() }}",
-    '{{ dict.fromkeys("ab") }}',
     "{% for x in [1] %}{{ loop._iterator }}{{ loop.__init__.__globals__ }}{% endfor %}",
     "{{ self.__init__.__globals__ }}",
     "{{ self._TemplateReference__context.environment }}",
     "{% macro m() %}{% endmacro %}{{ m._func.__globals__ }}",
     "{% macro m() %}{{ caller.__globals__ }}{% endmacro %}{% call m() %}{% endcall %}",
     "{{ ().__class__.__base__.__subclasses__() }}",
-    '{{ "".encode("utf-8") }}',
-    '{{ (1).__class__ }}{{ (1).to_bytes(10, "big") }}',
+    "{{ (1).__class__ }}",
     "{{ [3, 1].sort() }}",
     "{{ [1].__iter__() }}",
     '{{ ([1] | map("upper")).gi_frame }}',
@@ -117,91 +113,30 @@ def test_paths_and_other_objects_of_the_runner_are_data(tmp_path: Path) -> None:
     assert caught.value.code == "template-unsafe" and secret.read_text() == "kept"
 
 
-GROWTH = [
+BOUNDS = [
     "{% for i in range(10 ** 12) %}{% endfor %}",
-    "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-    "{% for i in range(99999) %}{% for j in range(99999) if false %}{% endfor %}{% endfor %}",
-    "{% for i in range(99999) %}{% if 'a' in range(99999) %}{% endif %}{% endfor %}",
-    "{% for i in range(99999) %}{% if range(99999) | sum %}{% endif %}{% endfor %}",
-    "{% set a = 'a' * 100000 %}{% for i in range(99999) %}{% if a.count('b') or a[1:] == 'b' %}{% endif %}{% endfor %}",
-    "{{ range(99999) | select('in', range(99999)) | list }}",
-    "{{ 'a' * 10 ** 10 }}",
-    "{{ 10 ** 10 * 'a' }}",
-    "{{ [1] * 10 ** 10 }}",
-    "{{ 10 ** (10 ** 10) }}",
-    "{% set ns = namespace(a=10) %}{% for i in range(99) %}{% set ns.a = ns.a * ns.a %}{% endfor %}",
-    "{% set ns = namespace(a='a') %}{% for i in range(99) %}{% set ns.a = ns.a + ns.a %}{% endfor %}",
-    "{% set ns = namespace(a='a') %}{% for i in range(99) %}{% set ns.a = ns.a ~ ns.a %}{% endfor %}",
-    "{% set ns = namespace(a=['a']) %}{% for i in range(99) %}{% set ns.a = ns.a + ns.a %}{% endfor %}",
-    "{% set ns = namespace(a='a') %}{% for i in range(99) %}{% set ns.a %}{{ ns.a }}{{ ns.a }}{% endset %}{% endfor %}",
-    "{% set ns = namespace(a=[]) %}{% for i in range(99) %}{% set ns.a = [ns.a, ns.a] %}{% endfor %}{{ ns.a }}",
-    "{% set ns = namespace(a=[]) %}{% for i in range(99) %}{% set ns.a = (ns.a, ns.a) %}{% endfor %}{{ ns.a }}",
-    "{% set ns = namespace(a={}) %}{% for i in range(99) %}{% set ns.a = {1: ns.a, 2: ns.a} %}{% endfor %}{{ ns.a }}",
-    "{% set ns = namespace(a={}) %}{% for i in range(99) %}{% set ns.a = dict(a=ns.a, b=ns.a) %}{% endfor %}{{ ns.a }}",
-    "{% set ns = namespace(a=[]) %}{% for i in range(99) %}{% set b = [] %}"
-    "{% do b.append(ns.a) %}{% do b.append(ns.a) %}{% set ns.a = b %}{% endfor %}{{ ns.a }}",
-    "{% set a = [] %}{% do a.append(a) %}{% do a.append(a) %}{{ a }}",
-    "{% set ns = namespace(a='aa') %}{% for i in range(99) %}{% set ns.a = ns.a | replace('a', ns.a) %}{% endfor %}",
-    "{% set ns = namespace(a='aa') %}{% for i in range(99) %}{% set ns.a = ns.a.replace('a', ns.a) %}{% endfor %}",
-    "{% set a = 'a' * 1000000 %}{{ a | replace('a', a) }}",
-    "{% set a = 'a' * 1000000 %}{{ [a] | map('replace', 'a', a) | list }}",
-    "{% set a = 'a' * 1000000 %}{{ a.replace('a', a) }}",
-    "{% set a = 'a' * 1000000 %}{{ a.join(a) }}",
-    "{% set a = 'a' * 1000000 %}{{ a | join(a) }}",
-    "{% set a = 'a' * 1000000 %}{{ a | map('upper') | join(a) }}",
-    "{% set a = 'a\n' * 1000000 %}{{ a | indent(a) }}",
-    "{{ 'a\n' | indent(10 ** 10) }}",
-    "{{ 'a'.center(10 ** 10) }}",
-    "{{ 'a'.zfill(10 ** 10) }}",
-    "{{ 'a' | center(10 ** 10) }}",
-    "{{ 'a' | batch(10 ** 10, 'x') | list }}",
-    "{{ '%9999999999d' % 1 }}",
-    "{{ '%*d' % (10 ** 10, 1) }}",
-    "{{ '%(a)9999999999d' % {'a': 1} }}",
-    "{{ '%9999999999d' | format(1) }}",
-    "{{ '{:9999999999}'.format(1) }}",
-    "{{ '{:{}}'.format(1, 10 ** 10) }}",
-    "{{ ('{0}' * 100000).format('a' * 1000000) }}",
-    "{{ ('%(a)s' * 100000) % {'a': 'a' * 1000000} }}",
-    "{{ ('%(a)s' * 100000) | format(a='a' * 1000000) }}",
-    "{{ [1] | tojson(indent=10 ** 10) }}",
     "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-    "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(99) }}",
-    "{% macro m(n) %}{% if n %}{% do m(n - 1) %}{% do m(n - 1) %}{% endif %}{% endmacro %}{{ m(99) }}",
     "{% for i in [1] recursive %}{{ loop([1]) }}{{ loop([1]) }}{% endfor %}",
-    "{% macro m() %}" + "x" * 1_000_000 + "{% endmacro %}{% for i in range(1000) %}{% do m() %}{% endfor %}",
-    "{% for i in range(99999) %}" + "x" * 100_000 + "{% endfor %}",
-    "{% set a = 'a' * 1000000 %}{% for i in range(99999) %}{{ a }}{% endfor %}",
     "{{ " + "(" * 100_000 + " }}",
     "{{ 1" + " + 1" * 5_000 + " }}",
-    "{{ 'a'" + " ~ 'a'" * 2_000 + " * 10 ** 9 }}",
     "{% if 1 %}" * 5_000,
-    "{{ ref('a' * 10 ** 10) }}",
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize("template", GROWTH, ids=lambda text: text[:70])
-def test_what_grows_without_end_is_a_clear_error(
-    renderer: Renderer, template: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner_sandbox, "MOST", 400_000)
-    started = time.process_time()
+@pytest.mark.parametrize("template", BOUNDS, ids=lambda text: text[:40])
+def test_ranges_and_recursion_have_bounds(renderer: Renderer, template: str) -> None:
     with pytest.raises(RunnerError) as caught:
         renderer.expand(template, Where(Path("models/m.sql"), 1))
     assert caught.value.code in ("template-size", "template") and caught.value.message
-    assert time.process_time() - started < 5
 
 
-def test_growth_in_a_model(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner_sandbox, "MOST", 2_000_000)
-    loops = "{% for i in range(99999) %}{% for j in range(99999) %}{{ i }}{% endfor %}{% endfor %}"
-    project({"models/m.sql": f"select\n{loops}"})
+def test_macros_that_call_themselves_in_a_model(project, runner) -> None:
+    project({"models/m.sql": "{% macro m() %}{{ m() }}{% endmacro %}\nselect {{ m() }}"})
     ran = runner("ls")
-    assert ran.code == 2 and ran.err.splitlines() == [
-        "error[template-size]: this makes more than 2000000 characters, "
-        "where each step of a loop and each call counts as 20",
-        "  --> models/m.sql:2",
-        "  hint: make less in one template: loops and texts have bounds",
+    assert ran.code == 2 and ran.err.startswith("error[template-size]: maximum recursion depth exceeded")
+    assert ran.err.splitlines()[1:] == [
+        "  --> models/m.sql:1",
+        "  hint: make less in one template, and do not let macros call themselves without end",
     ]
 
 
@@ -229,16 +164,6 @@ WORKS = [
 def test_what_computes_works_as_ever(tmp_path: Path, template: str, text: str) -> None:
     names = {"shown": sql_text, "contract": dict.fromkeys(range(30))}
     assert Renderer([ROOT / "macros"], names).expand(template, Where(Path("m.sql"), 1)) == text
-
-
-def test_ten_thousand_rows_of_sql_are_far_from_the_bound(renderer: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They need less than a tenth of it."""
-    monkeypatch.setattr(runner_sandbox, "MOST", runner_sandbox.MOST // 10)
-    made = renderer.expand(
-        "{% for i in range(9999) %}select {{ i }} as number, {{ shown('some text') }} as text union all\n{% endfor %}",
-        Where(Path("m.sql"), 1),
-    )
-    assert made.count("\n") == 9_999
 
 
 def test_values_of_a_project_are_filled_in_by_the_same_rules() -> None:

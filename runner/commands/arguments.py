@@ -1,12 +1,15 @@
-"""The arguments of commands: data only, independent of how the command line writes them."""
+"""The arguments of commands, independent of how the command line writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+from runner.errors import RunnerError
+from runner.report import Report
 from runner.secrets import Secrets
 
 # The default time from batch to batch of a continuous run.
@@ -64,65 +67,6 @@ class RunArguments:
 
 
 @dataclass(frozen=True)
-class MaintainArguments:
-    """For how many days rows (None: for ever) and old versions of tables are kept."""
-
-    project: ProjectArguments
-    selection: Selection = Selection()
-    keep_days: int | None = None
-    history_days: int = 7
-
-
-@dataclass(frozen=True)
-class FreshnessArguments:
-    """Which sources are measured."""
-
-    project: ProjectArguments
-    selection: Selection = Selection()
-
-
-@dataclass(frozen=True)
-class ListArguments:
-    """`output` is one of name, path, selector, json."""
-
-    project: ProjectArguments
-    selection: Selection = Selection()
-    resource_type: str | None = None
-    output: str = "name"
-
-
-@dataclass(frozen=True)
-class CompileArguments:
-    """`inline` is SQL to compile instead of models."""
-
-    project: ProjectArguments
-    selection: Selection = Selection()
-    inline: str | None = None
-    runnable: bool = False
-    print_sql: bool = False
-
-
-@dataclass(frozen=True)
-class ShowArguments:
-    """`output` is table or json; with `defer`, tables that are not here are read where those of the state are."""
-
-    project: ProjectArguments
-    selection: Selection = Selection()
-    inline: str | None = None
-    limit: int = 10
-    output: str = "table"
-    defer: bool = False
-
-
-@dataclass(frozen=True)
-class DocsArguments:
-    """`reads_tables` is whether the page says what has landed, for which Spark starts."""
-
-    project: ProjectArguments
-    reads_tables: bool = True
-
-
-@dataclass(frozen=True)
 class MessagesArguments:
     """A file of messages (- for standard input) and its format, with what a source would declare about them. Without a
     name, the format is the one that fits.
@@ -135,74 +79,56 @@ class MessagesArguments:
     schemas: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True)
-class ParseArguments:
-    """`output` is table or json; None means a table on a terminal and JSON elsewhere."""
-
-    messages: MessagesArguments
-    kind: str | None = None
-    limit: int | None = None
-    output: str | None = None
-
-
-@dataclass(frozen=True)
-class InitArguments:
-    """The folder of a new project, and the messages that it starts from; None for those of a sample."""
-
-    name: str
-    messages: MessagesArguments | None = None
-
-
-@dataclass(frozen=True)
-class FormatsArguments:
-    """`action` is one of list, show, check, schema; `messages` are what to check a format with."""
-
-    project: ProjectArguments
-    action: str
-    name: str | None = None
-    messages: MessagesArguments | None = None
-
-
-@dataclass(frozen=True)
-class InferArguments:
-    """Files of messages of an unknown format, with what a source would declare about them. `name` is that of a draft:
-    without it there is only one if no known format fits, with a name made of that of the first file.
+class Call:
+    """One call of the command line: what it has as data, and the report of how it goes. `command` is the name of
+    its command, `flags` are the values of the flags that several commands have.
     """
 
-    project: ProjectArguments
-    files: tuple[str, ...]
-    name: str | None = None
-    zone: str | None = None
-    schemas: tuple[Path, ...] = ()
+    def __init__(self, environment: Mapping[str, str], stdout: TextIO | None = None) -> None:
+        self.environment, self.stdout = environment, stdout
+        self.secrets = Secrets()
+        self.command = ""
+        self.flags: dict[str, Any] = {}
+
+    @cached_property
+    def report(self) -> Report:
+        """Made when all flags are read, or when one of them is a mistake."""
+        log_format = self.flags.get("log_format") or self.environment.get("RUNNER_LOG_FORMAT", "text")
+        is_dumb = self.environment.get("TERM") == "dumb"
+        color = False if self.flags.get("no_color") or self.environment.get("NO_COLOR") or is_dumb else None
+        is_quiet = bool(self.flags.get("quiet"))
+        return Report(log_format, is_quiet, color, None, self.stdout, self.secrets, live=not is_dumb)
+
+    @property
+    def project(self) -> ProjectArguments:
+        flags = self.flags
+        variables = _variables(flags["vars"])
+        return ProjectArguments(flags["project_dir"], flags["target"], variables, flags["target_path"], self.secrets)
+
+    @property
+    def selection(self) -> Selection:
+        select, exclude, selector = (self.flags[name] for name in ("select", "exclude", "selector"))
+        if selector and (select or exclude):
+            hint = f"runner {self.command} -s selector:{selector},tag:nightly"
+            raise RunnerError("usage", '"--selector" stands alone, without "--select" and "--exclude"', hint=hint)
+        return Selection(select, exclude, self.flags["state"], selector)
+
+    def messages(self, format_name: str, file: str) -> MessagesArguments:
+        return MessagesArguments(self.project, format_name, file, self.flags["zone"], self.flags["schema"])
 
 
-@dataclass(frozen=True)
-class MirrorsArguments:
-    """The source and the name of the tables to look at; None for all. `apply`: whether mirrors that are there become as
-    the data is.
-    """
+def _variables(text: str | None) -> dict[str, Any]:
+    if not text:
+        return {}
+    from runner.yaml_text import yaml_of
 
-    project: ProjectArguments
-    source: str | None = None
-    table: str | None = None
-    apply: bool = False
-
-
-@dataclass(frozen=True)
-class DebugArguments:
-    """`java_home` is where Java is; None for the one that is found in PATH. `local_dirs` are the folders for Spark's
-    temporary files, with commas between; None for those of the target.
-    """
-
-    project: ProjectArguments
-    java_home: str | None = None
-    local_dirs: str | None = None
-
-
-@dataclass(frozen=True)
-class CompletionArguments:
-    """A shell whose script is wanted; or `candidates`, and the line up to the cursor."""
-
-    project: ProjectArguments
-    shell: str
-    line: str = ""
+    try:
+        given = yaml_of(text, Path("--vars")).mapping()
+        for name, value in given.items():
+            if value.value is None and ":" in name:
+                raise value.error("vars", f'"{name}" is a name without a value: a blank follows the colon')
+        return dict(given.data())
+    except RunnerError as e:
+        raise RunnerError(
+            "vars", f"cannot read the variables: {e.message}", e.where, '--vars "{start: 2024-01-01, limit: 10}"'
+        ) from None

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-from argparse import Action, ArgumentParser, _SubParsersAction
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
-from runner.commands.arguments import CompletionArguments, ProjectArguments
+import click
+from click.shell_completion import CompletionItem, ShellComplete
+
+from runner.commands.arguments import Call, ProjectArguments
 from runner.commands.workspace import Workspace, folders_of, root_of
 from runner.errors import RunnerError, RunnerErrors
 from runner.project.nodes import Node
 from runner.project.select import COMPARED
-from runner.report import Report
 from runner.spec.formats import FormatFolders
 from runner.yaml_text import read_yaml
 
@@ -70,28 +68,22 @@ complete -c runner -f -a '(__runner_candidates)'
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 # What stands before the name of a node in a selector, and what leads to it.
 BEGUN = re.compile(r"(.*,)?(@|[0-9]*\+)?")
-# Words of the command line -> what in the project could stand there.
-NAMED = {"target": "targets", "source": "sources", "format": "formats", "words": "formats"}
 
 
-def completion(arguments: CompletionArguments, parser: ArgumentParser, report: Report) -> int:
+def completion(call: Call, shell: str, line: str) -> int:
     """Prints the script for a shell; or, which such a script asks for, each word that could stand at the end of a line,
-    with a tab and what it means.
+    with a tab and what it means. The scripts are not click's: those lose colons in bash and commas in fish.
     """
-    if arguments.shell in SCRIPTS:
-        report.payload(SCRIPTS[arguments.shell].rstrip("\n"))
+    if shell in SCRIPTS:
+        call.report.payload(SCRIPTS[shell].rstrip("\n"))
         return 0
-    for word, meaning in sorted(candidates(arguments, parser).items()):
-        report.payload(f"{word}\t{meaning}" if meaning else word)
+    *before, current = _words(line)[1:] or [""]
+    command, own = click.get_current_context().find_root().command, Call(call.environment)
+    found = ShellComplete(command, {"obj": own}, "runner", "").get_completions(before, current)
+    for item in sorted(found, key=lambda item: item.value):
+        if item.value.startswith(current):
+            call.report.payload(f"{item.value}\t{item.help}" if item.help else item.value)
     return 0
-
-
-def candidates(arguments: CompletionArguments, parser: ArgumentParser) -> Mapping[str, str]:
-    """The words that could stand at the end of the line, with what they mean; none if that is the name of a file."""
-    *before, current = _words(arguments.line)[1:] or [""]
-    place = Place(parser).after(before)
-    found = place.flags if current.startswith("-") and not place.waiting else _values(place, current, arguments.project)
-    return {word: meaning for word, meaning in found.items() if word.startswith(current)}
 
 
 def _words(line: str) -> list[str]:
@@ -106,117 +98,53 @@ def _words(line: str) -> list[str]:
     return [*words, ""] if line[-1:].isspace() else words
 
 
-@dataclass(frozen=True)
-class Place:
-    """A place in a command line: the parser that reads it, how many words of its own it has had, the flag that waits
-    for its value, and where the project is, if the line says so.
-    """
-
-    parser: ArgumentParser
-    command: str = ""
-    words: int = 0
-    waiting: Action | None = None
-    project: Mapping[str, str] = ()  # type: ignore[assignment]
-
-    def after(self, words: Iterable[str]) -> Place:
-        """The place behind these words."""
-        place = replace(self, project={})
-        for word in words:
-            place = place.behind(word)
-        return place
-
-    def behind(self, word: str) -> Place:
-        if self.waiting:
-            return replace(self, waiting=None, project={**self.project, self.waiting.dest: word})
-        if word.startswith("-"):
-            flag = self.parser._option_string_actions.get(word)
-            return replace(self, waiting=flag if flag and flag.nargs != 0 else None)
-        if self.commands and word in self.commands:
-            return replace(self, parser=self.commands[word], command=word)
-        return replace(self, words=self.words + 1)
-
-    @cached_property
-    def commands(self) -> Mapping[str, ArgumentParser]:
-        """The commands, where one can stand."""
-        found = [action for action in self.parser._actions if isinstance(action, _SubParsersAction)]
-        return found[0].choices if found else {}
-
-    @property
-    def flags(self) -> dict[str, str]:
-        """The flags that can stand here; of those with a short form only the long one."""
-        actions = [action for action in self.parser._actions if action.option_strings]
-        return {max(action.option_strings, key=len): action.help or "" for action in actions}
-
-    @property
-    def action(self) -> Action | None:
-        """What reads the word at this place; None if no more words belong there."""
-        if self.waiting:
-            return self.waiting
-        own = [action for action in self.parser._actions if not action.option_strings]
-        if own and self.words >= len(own):
-            return own[-1] if own[-1].nargs in ("+", "*") else None
-        return own[self.words] if own else None
+def names_in(ctx: click.Context, parameter: click.Parameter, kind: str, begun: str) -> list[CompletionItem[str]]:
+    """What a project has of this kind, with what it is; nothing if the project cannot be read."""
+    if ctx.info_name == "parse" and ctx.params.get(parameter.name):
+        return []  # behind the name of the format there is a file
+    try:
+        found = NAMES[kind](ctx.obj.project, begun)
+        return [CompletionItem(name, help=meaning) for name, meaning in dict(found).items()]
+    except (RunnerError, RunnerErrors):
+        return []
 
 
-def _values(place: Place, current: str, project: ProjectArguments) -> Mapping[str, str]:
-    if place.commands and not place.waiting:
-        return {name: command.description or "" for name, command in place.commands.items()}
-    action = place.action
-    if not action:
-        return {}
-    if action.choices:
-        return {str(choice): "" for choice in action.choices}
-    folder = place.project.get("project_dir")
-    names = Names(replace(project, project_dir=Path(folder), target=None) if folder else project)
-    if action.dest in ("select", "exclude"):
-        return dict(names.selectors(current))
-    if action.dest == "words" and place.command == "parse" and place.words:
-        return {}
-    return getattr(names, NAMED[action.dest]) if action.dest in NAMED else {}
+def _targets(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
+    root = root_of(project)
+    targets = read_yaml(root / "project.yml").get("targets") if root else None
+    yield from ((name, "target") for name in targets.mapping().value) if targets else ()
 
 
-@dataclass(frozen=True)
-class Names:
-    """What a project has, with what it is; nothing if the project cannot be read."""
+def _formats(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
+    yield from ((name, "format") for name in FormatFolders(folders_of(project, "formats")).names())
 
-    arguments: ProjectArguments
 
-    @property
-    def targets(self) -> dict[str, str]:
-        root = root_of(self.arguments)
-        try:
-            targets = read_yaml(root / "project.yml").get("targets") if root else None
-            return dict.fromkeys(targets.mapping().value, "target") if targets else {}
-        except (RunnerError, RunnerErrors):
-            return {}
+def _sources(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
+    yield from ((node.label, "source") for node in _nodes(project) if node.resource_type == "source")
 
-    @property
-    def formats(self) -> dict[str, str]:
-        return dict.fromkeys(FormatFolders(folders_of(self.arguments, "formats")).names(), "format")
 
-    @property
-    def sources(self) -> dict[str, str]:
-        return {node.label: "source" for node in self.nodes if node.resource_type == "source"}
+def _selectors(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
+    """The selectors that begin as this one does."""
+    match = BEGUN.match(begun)
+    before = match[0] if match else ""
+    method, colon, _ = begun[len(before) :].partition(":")
+    if colon:
+        values = {value for node in _nodes(project) for value in COMPARED.get(method, _nothing)(node)}
+        yield from ((f"{before}{method}:{value}", "") for value in values)
+        return
+    for node in _nodes(project):
+        yield from ((f"{before}{name}", _kind(node)) for name in COMPARED["name"](node))
+    yield from ((f"{before}{method}:", "") for method in COMPARED if method != "name")
 
-    @cached_property
-    def nodes(self) -> Collection[Node]:
-        try:
-            return Workspace(self.arguments).graph.nodes.values()
-        except (RunnerError, RunnerErrors):
-            return ()
 
-    def selectors(self, current: str) -> Iterator[tuple[str, str]]:
-        """The selectors that begin as this one does."""
-        begun = BEGUN.match(current)
-        before = begun[0] if begun else ""
-        method, colon, _ = current[len(before) :].partition(":")
-        if colon:
-            values = {value for node in self.nodes for value in COMPARED.get(method, _nothing)(node)}
-            yield from ((f"{before}{method}:{value}", "") for value in values)
-            return
-        for node in self.nodes:
-            yield from ((f"{before}{name}", _kind(node)) for name in COMPARED["name"](node))
-        yield from ((f"{before}{method}:", "") for method in COMPARED if method != "name")
+NAMES = {"targets": _targets, "formats": _formats, "sources": _sources, "selectors": _selectors}
+
+
+def _nodes(project: ProjectArguments) -> Iterable[Node]:
+    try:
+        return Workspace(project).graph.nodes.values()
+    except (RunnerError, RunnerErrors):
+        return ()
 
 
 def _nothing(node: Node) -> Iterable[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.commands.arguments import DebugArguments
+from runner.commands.arguments import Call, ProjectArguments
 from runner.commands.installed import packages
 from runner.commands.job import open_spark, spark_log
 from runner.commands.workspace import Workspace, read_project_of
@@ -48,9 +48,9 @@ class Finding:
     to_do: str = ""
 
 
-def debug(arguments: DebugArguments, report: Report) -> int:
+def debug(call: Call) -> int:
     """Prints a table of all that a run needs. The exit code is 1 if something of it is wrong."""
-    findings = list(_findings(arguments, report))
+    findings, report = list(_findings(call)), call.report
     redacted = report.secrets.redacted
     rows = [
         {"check": one.what, "is": one.state, "found": redacted(one.found), "to do": redacted(one.to_do)}
@@ -62,17 +62,17 @@ def debug(arguments: DebugArguments, report: Report) -> int:
     return 1 if wrong else 0
 
 
-def _findings(arguments: DebugArguments, report: Report) -> Iterator[Finding]:
+def _findings(call: Call) -> Iterator[Finding]:
     """Everything that can be found: what is wrong keeps nothing else from being looked at."""
     yield Finding("Python", GOOD, f"{platform.python_version()} at {sys.executable}")
-    project, findings = _project(arguments)
+    project, findings = _project(call.project)
     target = project.target if project else None
     yield from _packages(bool(target and target.remote))
     if not (target and target.remote):
-        yield _java(arguments.java_home)
+        yield _java(call.environment.get("JAVA_HOME"))
     yield from findings
-    yield from _spaces(target, arguments.local_dirs) if target else ()
-    yield from _with_spark(project, report)
+    yield from _spaces(target, call.environment.get(LOCAL_DIRS)) if target else ()
+    yield from _with_spark(project, call.report)
 
 
 def _packages(with_connect: bool) -> Iterator[Finding]:
@@ -101,10 +101,10 @@ def _java(home: str | None) -> Finding:
     return Finding("Java", *((GOOD, found) if int(number[2]) >= OLDEST_JAVA else (WRONG, found, INSTALL_JAVA)))
 
 
-def _project(arguments: DebugArguments) -> tuple[Project | None, list[Finding]]:
+def _project(arguments: ProjectArguments) -> tuple[Project | None, list[Finding]]:
     """The project, None if its project.yml is wrong, and what was found of it."""
     try:
-        project = read_project_of(arguments.project)
+        project = read_project_of(arguments)
     except (RunnerError, RunnerErrors) as mistake:
         return None, [_mistake("project", error) for error in errors_in(mistake)]
     target = project.target
@@ -112,7 +112,7 @@ def _project(arguments: DebugArguments) -> tuple[Project | None, list[Finding]]:
     named = Finding("target", GOOD, f"{target.name}: {target.storage} in {target.path}, Spark at {where}")
     file = Finding("project", GOOD, str(project.root / "project.yml"))
     try:
-        nodes = Workspace(arguments.project).graph.nodes.values()
+        nodes = Workspace(arguments).graph.nodes.values()
     except (RunnerError, RunnerErrors) as mistake:
         return project, [file, named, *(_mistake("models", error) for error in errors_in(mistake))]
     models = sum(node.model is not None for node in nodes)

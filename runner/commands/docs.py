@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from runner.commands.arguments import DocsArguments
+from runner.commands.arguments import Call
 from runner.commands.workspace import Workspace
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
@@ -23,19 +23,19 @@ OVER_TIME = "landed_over_time"
 NOT_READ = "not read: the page was made with --no-tables"
 
 
-def generate(arguments: DocsArguments, report: Report) -> int:
+def generate(call: Call, action: str, no_tables: bool) -> int:
     """Writes target/docs/index.html and prints its path."""
-    workspace = Workspace(arguments.project)
+    workspace = Workspace(call.project)
     project, graph = workspace.project, workspace.graph
     nodes = [node for node in graph.nodes.values() if isinstance(node.subject, (Model, DataTest))]
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, Library(workspace.templates.renderer))
-    reads = arguments.reads_tables and bool(project.sources)
-    tables = _read(workspace, report) if reads else Tables(problem=NOT_READ)
+    reads = not no_tables and bool(project.sources)
+    tables = _read(workspace, call.report) if reads else Tables(problem=NOT_READ)
     data = site_data(project, graph, compiled, workspace.formats, tables)
     path = site_path(project)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, page(data, project.secrets))
-    report.payload(str(path))
+    call.report.payload(str(path))
     return 0
 
 

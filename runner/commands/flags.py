@@ -1,155 +1,191 @@
-"""The flags of commands."""
+"""The command line as click reads it, with mistakes as RunnerErrors, and the flags that several commands have."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from runner.commands.arguments import TRIGGER
+import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
-
-def selection(parser: ArgumentParser) -> None:
-    methods = (
-        "NAME, NAME+, +NAME, @NAME, tag:X, path:X, file:X, source:X, format:X, resource_type:X, config.KEY:X, "
-        "state:modified, result:error, selector:X"
-    )
-    select = f"the nodes to work on (default: all), in dbt's syntax: {methods}; may be given more than once"
-    exclude = "the nodes to leave out, in the same syntax"
-    parser.add_argument("-s", "--select", action="extend", nargs="+", default=[], metavar="SELECTOR", help=select)
-    parser.add_argument("--exclude", action="extend", nargs="+", default=[], metavar="SELECTOR", help=exclude)
-    saved = "the nodes of a selector in selectors.yml, in place of --select and --exclude"
-    parser.add_argument("--selector", metavar="NAME", help=saved)
-    state = "the target folder of an earlier run, with which state: compares"
-    parser.add_argument("--state", type=Path, metavar="FOLDER", help=state)
+from runner.errors import RunnerError, did_you_mean, nearest_or_all
+from runner.project import absent
 
 
-def fail_fast(parser: ArgumentParser) -> None:
-    parser.add_argument("-x", "--fail-fast", action="store_true", help="start nothing more after the first failure")
+class Group(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # click sorts them by name
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _mistakes(ctx, args):
+            return super().parse_args(ctx, [*args])  # click takes from the list what it has read
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            raise _no_such_choice("command", args[0], self.commands)
+        return super().resolve_command(ctx, args)
 
 
-def threads(parser: ArgumentParser) -> None:
-    help_text = "how many models and tests run at the same time (default: 4)"
-    parser.add_argument("--threads", type=int, metavar="N", default=4, help=help_text)
+class Command(click.Command):
+    """A command of a function `NAME` or `MODULE:NAME` in this package, which gets a `Call` and the values of the
+    flags. Its module is imported when it runs, so that all commands start fast.
+    """
+
+    allow_extra_args = True
+
+    def __init__(self, name: str, function: str, help: str, *params: click.Parameter) -> None:
+        module, _, self.function = function.rpartition(":")
+        self.module = f"{__package__}.{module or self.function}"
+        super().__init__(name, params=[*params, *COMMON], help=help, short_help=help, callback=self._call)
+
+    def _call(self, **values: Any) -> int:
+        call = click.get_current_context().obj
+        call.command = self.name
+        code: int = getattr(import_module(self.module), self.function)(call, **values)
+        return code
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _mistakes(ctx, args):
+            super().parse_args(ctx, list(self._with_repeated_flags(args)))
+        if ctx.args and not ctx.resilient_parsing:
+            raise _unknown(ctx, ctx.args[0])
+        return ctx.args
+
+    def _with_repeated_flags(self, words: Sequence[str]) -> Iterator[str]:
+        """The words, with `-s a b` as `-s a -s b`: as in dbt, several selectors may follow their flag."""
+        repeated = {name for one in self.params if one in SELECTION and one.multiple for name in one.opts}
+        flag, has_value = "", False
+        for word in words:
+            if word.startswith("-") and word != "-":
+                flag, has_value = word if word in repeated else "", False
+            else:
+                yield from [flag] if has_value else []
+                has_value = bool(flag)
+            yield word
 
 
-def full_refresh(parser: ArgumentParser) -> None:
-    help_text = "drop changelogs and read all messages again; rebuild incremental models"
-    parser.add_argument("-f", "--full-refresh", action="store_true", help=help_text)
+class Choice(click.Choice[str]):
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            raise _no_such_choice(_name(param), value, self.choices)
+        return value
 
 
-def empty(parser: ArgumentParser) -> None:
-    help_text = "land nothing, and build models as if all that they read had no rows: it replaces tables by empty ones"
-    parser.add_argument("--empty", action="store_true", help=help_text)
+class Number(click.ParamType[int]):
+    name = "number"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return int(value)
+        except ValueError:
+            raise RunnerError("usage", f'"{_name(param)}" must be a whole number, not "{value}"') from None
 
 
-def defer(parser: ArgumentParser) -> None:
-    help_text = "read tables that are neither selected nor here where the run of --state has written them"
-    parser.add_argument("--defer", action="store_true", help=help_text)
+def _name(parameter: click.Parameter | None) -> str:
+    return max(parameter.opts, key=len) if parameter else ""
 
 
-def continuous(parser: ArgumentParser) -> None:
-    continuous = (
-        "land messages as they arrive, until Ctrl-C or SIGTERM: "
-        "the first signal lets the batch in flight end, the second ends it"
-    )
-    trigger = f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {TRIGGER})"
-    parser.add_argument("--continuous", action="store_true", help=continuous)
-    parser.add_argument("--trigger", metavar="TIME", help=trigger)
+def _no_such_choice(what: str, value: str, known: Collection[str]) -> RunnerError:
+    hint = absent.COMMANDS.get(value) or nearest_or_all(value, known)
+    return RunnerError("usage", f'unknown {what} "{value}"', hint=hint)
 
 
-def days(parser: ArgumentParser) -> None:
-    keep = "remove rows of changelogs that landed more than N days ago (default: remove none)"
-    history = "for how many days old versions of tables stay readable (default: 7)"
-    parser.add_argument("--keep-days", type=int, metavar="N", help=keep)
-    parser.add_argument("--history-days", type=int, metavar="N", default=7, help=history)
+def _unknown(ctx: click.Context, word: str) -> RunnerError:
+    name = word.partition("=")[0]
+    hint = absent.FLAGS.get(name) or absent.FLAGS.get(name.replace("--no-", "--", 1), "")
+    if not hint and name.startswith("-"):
+        hint = did_you_mean(name, [flag for one in ctx.command.params for flag in one.opts])
+    return RunnerError("usage", f'unknown argument "{word}"', hint=hint or f"{ctx.command_path} --help")
 
 
-def kinds_of_tests(parser: ArgumentParser) -> None:
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--unit", action="store_true", help="run only unit tests and cases of formats")
-    group.add_argument("--data", action="store_true", help="run only data tests")
+@contextmanager
+def _mistakes(ctx: click.Context, words: Sequence[str]) -> Iterator[None]:
+    """Raises what click says of the words as RunnerError, like all other mistakes."""
+    try:
+        yield
+    except click.NoSuchOption as error:
+        begun = (word for word in words if word.startswith(error.option_name))
+        raise _unknown(ctx, next(begun, error.option_name)) from None
+    except click.MissingParameter as error:
+        missing = error.param.human_readable_name if error.param else ""
+        hint = absent.ALONE.get(ctx.info_name or "") or f"{ctx.command_path} --help"
+        raise RunnerError("usage", f"the following arguments are required: {missing}", hint=hint) from None
+    except click.UsageError as error:
+        message = error.format_message().rstrip(".").replace("'", '"')
+        raise RunnerError("usage", message[:1].lower() + message[1:], hint=f"{ctx.command_path} --help") from None
 
 
-def of_ls(parser: ArgumentParser) -> None:
-    outputs, types = ("name", "path", "selector", "json"), ("source", "seed", "model", "test", "unit_test", "exposure")
-    parser.add_argument("--output", choices=outputs, default="name", help="what to print of each node (default: name)")
-    parser.add_argument("--resource-type", choices=types, help="list only nodes of this type")
+# --- flags
 
 
-def of_compile(parser: ArgumentParser) -> None:
-    inline = "compile this SQL (with ref, source, var and macros) instead of models, and print it"
-    parser.add_argument("--inline", metavar="SQL", help=inline)
-    parser.add_argument(
-        "--runnable", action="store_true", help="print the SQL, after the settings and functions that it needs"
-    )
+def option(flags: str, help: str, type: Any = None, **settings: Any) -> click.Option:
+    """An option, written as help shows it: `-t --target NAME`. Without a value in capitals it is a flag, unless its
+    type are the words that its value may be.
+    """
+    names = [word for word in flags.split() if not word.isupper() or word.startswith("-")]
+    metavar = next((word for word in flags.split() if word not in names), None)
+    kind = Choice(type) if isinstance(type, tuple) else Number() if type is int else type
+    # None, not False, which would make the value of an option optional.
+    is_flag = True if not metavar and not type else None
+    return click.Option(names, help=help, type=kind, metavar=metavar, is_flag=is_flag, **settings)
 
 
-def of_show(parser: ArgumentParser) -> None:
-    output = "how to print the rows (default: table)"
-    parser.add_argument("--inline", metavar="SQL", help="show the rows of this query instead of a model's")
-    parser.add_argument("--limit", type=int, metavar="N", default=10, help="show at most N rows (default: 10)")
-    parser.add_argument("--output", choices=("table", "json"), default="table", help=output)
+def argument(name: str, help: str, choices: Sequence[str] | None = None, **settings: Any) -> click.Argument:
+    return click.Argument([name], help=help, type=Choice(choices) if choices else None, **settings)
 
 
-def of_parse(parser: ArgumentParser) -> None:
-    output = "how to print the rows (default: table on a terminal, else json); case: as the NAME.rows.yml of a case"
-    words = "the name of a format (default: the one that fits), and a file of messages, or - for standard input"
-    parser.add_argument("words", metavar="[FORMAT] FILE", nargs="+", help=words)
-    parser.add_argument("--kind", choices=("row", "ddl", "control", "dead_letter"), help="show only rows of this kind")
-    parser.add_argument("--limit", type=int, metavar="N", help="show at most N rows (default: all)")
-    parser.add_argument("--output", choices=("table", "json", "case"), help=output)
+def shared(flags: str, help: str, type: Any = None, **settings: Any) -> click.Option:
+    """An option whose value is kept in the call, and may stand before and after the name of the command."""
+    return option(flags, help, type, expose_value=False, callback=_keep, **settings)
 
 
-def of_docs(parser: ArgumentParser) -> None:
-    no_tables = "start no Spark: the page says nothing of what has landed"
-    parser.add_argument("action", choices=("generate",), help="write target/docs/index.html")
-    parser.add_argument("--no-tables", action="store_true", help=no_tables)
+def _keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+        ctx.obj.flags[parameter.name] = value
+    ctx.obj.flags.setdefault(parameter.name, value)
 
 
-def of_messages(parser: ArgumentParser) -> None:
-    schema = "the Avro schema of the messages, or a folder of schemas NUMBER.avsc; may be given more than once"
-    parser.add_argument("--zone", help='the time zone of local times, as "zone" of a source')
-    parser.add_argument("--schema", type=Path, action="append", default=[], metavar="FILE", help=schema)
+def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
+    """Completes words with the names of this kind in the project."""
+
+    def complete(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem[str]]:
+        from runner.commands.completion import names_in
+
+        return names_in(ctx, parameter, kind, begun)
+
+    return complete
 
 
-def of_formats(parser: ArgumentParser) -> None:
-    action = (
-        "list all formats, show NAME with what it inherits, check NAME or all, print the JSON Schema of specs, "
-        "infer which format the messages in FILES have, or write a draft of one"
-    )
-    parser.add_argument("action", choices=("list", "show", "check", "schema", "infer"), help=action)
-    words = "the name of a format; with infer: files of messages, or - for standard input"
-    parser.add_argument("words", metavar="NAME", nargs="*", help=words)
-    messages = "with check NAME: a file of messages; warns of what no row of them has"
-    parser.add_argument("--messages", metavar="FILE", help=messages)
-    draft = "with infer: write a draft of this name, also if a known format fits"
-    parser.add_argument("--name", metavar="NAME", help=draft)
-
-
-def of_init(parser: ArgumentParser) -> None:
-    files = "a pattern of your own files, in quotes (default: messages of a sample, with a model and tests)"
-    from_dbt = "the folder of a project of dbt: writes the project.yml that takes the place of its dbt_project.yml"
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the folder of the new project")
-    parser.add_argument("--from-dbt", type=Path, metavar="FOLDER", help=from_dbt)
-    parser.add_argument("--format", metavar="FORMAT", help="the format of your files: see runner formats list")
-    parser.add_argument("--files", metavar="PATTERN", help=files)
-
-
-def of_source(parser: ArgumentParser) -> None:
-    action = "measure the selected sources, and write target/sources.json"
-    parser.add_argument("action", choices=("freshness",), help=action)
-
-
-def of_mirrors(parser: ArgumentParser) -> None:
-    table = "only tables of this name, such as shop.orders or orders"
-    parser.add_argument("action", choices=("suggest",), help="write mirrors of the tables that have landed, for review")
-    parser.add_argument("--source", metavar="NAME", help="only tables of this source (default: all)")
-    parser.add_argument("--table", metavar="TABLE", help=table)
-    changes = "change mirrors that are there to what the data has"
-    parser.add_argument("--apply", action="store_true", help=changes)
-
-
-def of_completion(parser: ArgumentParser) -> None:
-    shell = "print the script for this shell; candidates: print what could stand at the end of LINE, as the scripts ask"
-    parser.add_argument("shell", choices=("bash", "zsh", "fish", "candidates"), help=shell)
-    parser.add_argument("line", metavar="LINE", nargs="?", default="", help="a command line up to the cursor")
+PROJECT = "the folder with project.yml (default: the current folder or the nearest one above that has it)"
+TARGET = "which of the targets in project.yml to use (default: the one that project.yml chooses)"
+QUIET = "print only warnings, failures and errors; with compile: print the SQL instead of paths"
+LOGS = "how to print progress and errors (default: text)"
+COMMON = (
+    shared("--project-dir FOLDER", PROJECT, Path, envvar="RUNNER_PROJECT_DIR"),
+    shared(
+        "--target-path FOLDER", "the folder for compiled SQL, results and logs (default: target, in the project)", Path
+    ),
+    shared("-t --target NAME", TARGET, shell_complete=completed("targets")),
+    shared("--vars YAML", 'variables that override those in project.yml: "{name: value}"'),
+    shared("--log-format", LOGS, ("text", "json"), envvar="RUNNER_LOG_FORMAT", default="text"),
+    shared("-q --quiet", QUIET),
+    shared("-d --debug", "add tracebacks to errors"),
+    shared("--no-color", "print without colours"),
+)
+SELECT = (
+    "the nodes to work on (default: all), in dbt's syntax: NAME, NAME+, +NAME, @NAME, tag:X, path:X, file:X, source:X, "
+    "format:X, resource_type:X, config.KEY:X, state:modified, result:error, selector:X; may be given more than once"
+)
+SAVED = "the nodes of a selector in selectors.yml, in place of --select and --exclude"
+STATE = "the target folder of an earlier run, with which state: compares"
+SELECTORS = completed("selectors")
+SELECTION = (
+    shared("-s --select SELECTOR", SELECT, multiple=True, shell_complete=SELECTORS),
+    shared("--exclude SELECTOR", "the nodes to leave out, in the same syntax", multiple=True, shell_complete=SELECTORS),
+    shared("--selector NAME", SAVED),
+    shared("--state FOLDER", STATE, Path, envvar="RUNNER_STATE"),
+)

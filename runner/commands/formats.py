@@ -2,56 +2,69 @@
 
 from __future__ import annotations
 
-from runner.commands.arguments import FormatsArguments, ProjectArguments
+from runner.commands.arguments import Call, ProjectArguments
 from runner.commands.workspace import folders_of, format_renderer
 from runner.compile.compiled import Print
 from runner.compile.query import compile_format
 from runner.counts import counted
 from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.grid import json_text
-from runner.report import Report
 from runner.spec.formats import FormatFolders
 from runner.spec.json_schema import spec_schema
 from runner.yaml_text import Yaml
 
 
-def formats(arguments: FormatsArguments, report: Report) -> int:
-    """Does one of list, show NAME, check [NAME] and schema."""
-    if arguments.messages and arguments.action != "check":
-        raise RunnerError("usage", f'"--messages" is only for formats check, not for formats {arguments.action}')
-    folders = FormatFolders(folders_of(arguments.project, "formats"))
-    match arguments.action:
+def formats(call: Call, action: str, words: tuple[str, ...], messages: str | None, name: str | None) -> int:
+    """Does one of list, show NAME, check [NAME], schema and infer FILES."""
+    if action == "infer":
+        from runner.commands.infer import InferArguments, infer
+
+        if messages or not words:
+            raise RunnerError("usage", "formats infer needs files of messages", hint="runner formats infer FILE")
+        arguments = InferArguments(call.project, words, name, call.flags["zone"], call.flags["schema"])
+        return infer(arguments, call.report)
+    if name:
+        raise RunnerError("usage", '"--name" is only for formats infer', hint="runner formats infer FILE --name NAME")
+    if len(words) > 1:
+        raise RunnerError("usage", f'unknown argument "{words[1]}"', hint="runner formats --help")
+    if (call.flags["zone"] or call.flags["schema"]) and not messages:
+        raise RunnerError("usage", '"--zone" and "--schema" need "--messages"', hint="runner formats check --help")
+    if messages and action != "check":
+        raise RunnerError("usage", f'"--messages" is only for formats check, not for formats {action}')
+    folders, report = FormatFolders(folders_of(call.project, "formats")), call.report
+    name = words[0] if words else ""
+    match action:
         case "schema":
             report.payload(json_text(spec_schema()))
         case "list":
-            for name in folders.names():
-                report.payload(f"{name.ljust(24)} {folders.about(name)}")
+            for known in folders.names():
+                report.payload(f"{known.ljust(24)} {folders.about(known)}")
         case "check":
-            _check(arguments, report)
+            _check(call, name, messages)
         case _:
-            for line in _shown(folders, arguments.name):
+            for line in _shown(folders, name):
                 report.payload(line)
     return 0
 
 
-def _check(arguments: FormatsArguments, report: Report) -> None:
+def _check(call: Call, name: str, messages: str | None) -> None:
     """Checks formats, and what one of them makes of a file of messages."""
-    if arguments.messages and not arguments.name:
-        hint = f"runner formats check NAME --messages {arguments.messages.file}"
+    if messages and not name:
+        hint = f"runner formats check NAME --messages {messages}"
         raise RunnerError("usage", '"--messages" needs the name of the format', hint=hint)
-    names = check_formats(arguments.project, format_renderer(arguments.project).call, arguments.name)
-    summary = counted(len(names), "format")
-    if arguments.messages:
+    names = check_formats(call.project, format_renderer(call.project).call, name)
+    summary, report = counted(len(names), "format"), call.report
+    if messages:
         from runner.commands.parse import parse_messages
 
-        parsed = parse_messages(arguments.messages, report)
+        parsed = parse_messages(call.messages(name, messages), report)
         for warning in parsed.warnings:
             report.warn(warning)
         summary = f"{summary}, {parsed.summary}"
     report.payload(f"{report.verdict}: {summary}")
 
 
-def check_formats(arguments: ProjectArguments, macro: Print, only: str | None = None) -> list[str]:
+def check_formats(arguments: ProjectArguments, macro: Print, only: str = "") -> list[str]:
     """Checks all formats, or only one, and returns their names; raises all mistakes in them."""
     folders, problems = FormatFolders(folders_of(arguments, "formats")), Problems()
     names = [only] if only else folders.names()
@@ -65,7 +78,7 @@ def check_formats(arguments: ProjectArguments, macro: Print, only: str | None = 
     return names
 
 
-def _shown(folders: FormatFolders, name: str | None) -> list[str]:
+def _shown(folders: FormatFolders, name: str) -> list[str]:
     """The lines of a spec with what it inherits; each ends with the place where it is written."""
     if not name:
         hint = nearest_or_all("", folders.names())

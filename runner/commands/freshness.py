@@ -5,26 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner import artifacts
-from runner.commands.arguments import FreshnessArguments
+from runner.commands.arguments import Call
 from runner.commands.job import Job, open_to_read, parts_of
 from runner.commands.workspace import NOTHING, Workspace
 from runner.project.inputs import ForeignTable, Source
 from runner.project.nodes import Node
-from runner.report import Report
 
 if TYPE_CHECKING:
     from runner.run.results import Result
 
 
-def freshness(arguments: FreshnessArguments, report: Report) -> int:
+def freshness(call: Call, action: str) -> int:
     """Measures the selected sources and writes target/sources.json; 1 if one is older than it may be."""
-    workspace = Workspace(arguments.project)
-    nodes = workspace.chosen(arguments.selection, _has_age)
+    workspace = Workspace(call.project)
+    nodes = workspace.chosen(call.selection, _has_age)
     if not nodes:
-        report.say(NOTHING)
+        call.report.say(NOTHING)
         return 0
     job = Job.of(workspace, "source freshness", [_landing(workspace, node) for node in nodes])
-    with open_to_read(job, report) as spark:
+    with open_to_read(job, call.report) as spark:
         from runner.run.ages import SourceAges
         from runner.run.execute import timed
 
@@ -33,9 +32,9 @@ def freshness(arguments: FreshnessArguments, report: Report) -> int:
         results: list[Result] = []
         for number, node in enumerate(nodes, start=1):
             results.append(timed(node, ages.measure, job.places.of))
-            report.finished(node, results[-1], number, len(nodes))
+            call.report.finished(node, results[-1], number, len(nodes))
     artifacts.write_ages(workspace.project, workspace.graph, results, ages.found)
-    report.done(results)
+    call.report.done(results)
     return 1 if any(result.has_failed for result in results) else 0
 
 

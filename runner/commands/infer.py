@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.commands.arguments import InferArguments, MessagesArguments
+from runner.commands.arguments import MessagesArguments, ProjectArguments
 from runner.commands.editors import editor_line, write_schemas
 from runner.commands.fitting import Look, look_at
 from runner.commands.messages import Messages, read_file
@@ -31,6 +31,19 @@ from runner.yaml_text import read_yaml
 
 # So many formats that fit are tried on all messages, and of those that do not, so many are named.
 TRIED, NAMED = 2, 3
+
+
+@dataclass(frozen=True)
+class InferArguments:
+    """Files of messages of an unknown format, with what a source would declare about them. `name` is that of a draft:
+    without it there is only one if no known format fits, with a name made of that of the first file.
+    """
+
+    project: ProjectArguments
+    files: tuple[str, ...]
+    name: str | None
+    zone: str | None
+    schemas: tuple[Path, ...]
 
 
 def infer(arguments: InferArguments, report: Report) -> int:

@@ -13,30 +13,43 @@ import jinja2
 import yaml
 
 from runner import artifacts
-from runner.commands.arguments import InitArguments, MessagesArguments, ProjectArguments
+from runner.commands.arguments import Call, MessagesArguments
 from runner.commands.editors import editor_line, write_schemas
 from runner.commands.workspace import read_project_of
 from runner.errors import RunnerError, Where, did_you_mean
 from runner.files import is_uri
 from runner.patterns import escaped, matching, unescaped
 from runner.project.project import built_in_folder
-from runner.report import Report
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import schemas_at, with_schemas
 from runner.yaml_text import Yaml
 from runner.zones import read_zone
 
 
-def init(arguments: InitArguments, report: Report) -> int:
+def init(call: Call, name: str | None, from_dbt: Path | None, format: str | None, files: str | None) -> int:
     """Creates a project that can be built: of the given messages, or a sample with messages, a model and tests."""
-    root = Path(arguments.name)
+    of_messages = {"format": format, "files": files, "zone": call.flags["zone"], "schema": call.flags["schema"]}
+    flags = [flag for flag, value in of_messages.items() if value]
+    if bool(name) == bool(from_dbt) or (from_dbt and flags):
+        hint = "runner init NAME, or: runner init --from-dbt FOLDER"
+        raise RunnerError("usage", "init needs the name of a new project, or a project of dbt alone", hint=hint)
+    if from_dbt:
+        from runner.commands.from_dbt import init_from_dbt
+
+        return init_from_dbt(from_dbt, call.report)
+    assert name
+    missing = [f'"--{flag}"' for flag in ("format", "files") if flag not in flags]
+    if flags and missing:
+        hint = f"runner init {name} --format FORMAT --files 'messages/*.jsonl'"
+        raise RunnerError("usage", f'"--{flags[0]}" needs {" and ".join(missing)} too', hint=hint)
+    messages, root = call.messages(format, files) if format and files else None, Path(name)
     if root.is_file() or (root.is_dir() and any(root.iterdir())):
         raise RunnerError("init-exists", f'"{root}" already exists and is not empty', hint="choose another name")
-    project_file = _project_of(arguments.messages, root) if arguments.messages else sample(root)
+    project_file = _project_of(messages, root) if messages else sample(root)
     root.mkdir(parents=True, exist_ok=True)
     write_schemas(root)
     (root / "project.yml").write_text(f"{editor_line('project')}\n{project_file}", encoding="utf-8")
-    report.say(f"wrote {root}/. Next: cd {root} && runner build && runner show -s changelog --limit 5")
+    call.report.say(f"wrote {root}/. Next: cd {root} && runner build && runner show -s changelog --limit 5")
     return 0
 
 
@@ -102,12 +115,12 @@ def _yaml(value: object) -> str:
     return text.removesuffix("...\n").rstrip("\n")
 
 
-def clean(arguments: ProjectArguments, report: Report) -> int:
+def clean(call: Call) -> int:
     """Removes what the runner wrote to target/. Tables, checkpoints and other files in target/ stay."""
-    project = read_project_of(arguments)
+    project = read_project_of(call.project)
     for path in (project.target_path / name for name in artifacts.WRITTEN):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     if project.target_path.is_dir() and not any(project.target_path.iterdir()):
         project.target_path.rmdir()
-    report.say(f"removed what the runner wrote to {project.target_path}")
+    call.report.say(f"removed what the runner wrote to {project.target_path}")
     return 0

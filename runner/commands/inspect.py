@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runner import artifacts
-from runner.commands.arguments import CompileArguments, ListArguments, ProjectArguments
+from runner.commands.arguments import Call
 from runner.commands.workspace import Workspace, format_renderer, read_project_of, saved_selectors
 from runner.counts import counted
 from runner.errors import Problems, Where
@@ -16,25 +16,24 @@ from runner.project.nodes import DECLARED, TESTS, Case, DataTest, Model, Node
 from runner.project.parse import Nodes, parse, read_properties, read_templates
 from runner.project.templates import Templates
 from runner.project.unread import unread
-from runner.report import Report
 from runner.spec.formats import FormatFolders
 
 
-def ls(arguments: ListArguments, report: Report) -> int:
+def ls(call: Call, output: str, resource_type: str | None) -> int:
     """Prints one line per node, parents first. Cases of formats only if nodes or a resource type are selected; tests of
     what is selected if tests are asked for.
     """
-    workspace = Workspace(arguments.project)
-    with_tests = arguments.resource_type in TESTS
-    names = (workspace.selected_with_tests if with_tests else workspace.selected)(arguments.selection)
-    with_cases = bool(arguments.selection.select or arguments.resource_type)
+    workspace = Workspace(call.project)
+    with_tests = resource_type in TESTS
+    names = (workspace.selected_with_tests if with_tests else workspace.selected)(call.selection)
+    with_cases = bool(call.selection.select or resource_type)
 
     def is_listed(node: Node) -> bool:
-        is_of_type = arguments.resource_type in (None, node.resource_type)
+        is_of_type = resource_type in (None, node.resource_type)
         return is_of_type and (with_cases or not isinstance(node.subject, Case))
 
     for node in workspace.in_order(names, is_listed):
-        report.payload(_line(node, arguments.output, workspace.changes))
+        call.report.payload(_line(node, output, workspace.changes))
     return 0
 
 
@@ -64,7 +63,7 @@ def _properties(node: Node) -> dict[str, object]:
     }
 
 
-def check(arguments: ProjectArguments, report: Report) -> int:
+def check(call: Call) -> int:
     """Reads and compiles everything; raises all mistakes at once."""
     from runner.commands.formats import check_formats
     from runner.compile.library import Library
@@ -74,7 +73,7 @@ def check(arguments: ProjectArguments, report: Report) -> int:
     templates: Templates | None = None
     nodes: Nodes | None = None
     with problems.gathered():
-        project = read_project_of(arguments)
+        project = read_project_of(call.project)
         files = read_properties(project, problems)
         templates = read_templates(project, files, problems)
         nodes = parse(project, files, templates, problems)
@@ -86,31 +85,32 @@ def check(arguments: ProjectArguments, report: Report) -> int:
         compile_nodes(nodes.by_name.values(), templates, FormatFolders(project.format_folders), library)
     formats: list[str] = []
     with problems.gathered():
-        formats = check_formats(arguments, (templates or format_renderer(arguments)).call)
+        formats = check_formats(call.project, (templates or format_renderer(call.project)).call)
     problems.raise_if_any()
     assert nodes
     nodes.graph()
-    for warning in unread(read_project_of(arguments).root):
-        report.warn(warning)
+    for warning in unread(read_project_of(call.project).root):
+        call.report.warn(warning)
     counts = Counter(node.resource_type for node in nodes.by_name.values())
     counts["format"] = len(formats)
     words = (counted(count, kind.replace("_", " ")) for kind, count in sorted(counts.items()))
-    report.payload(f"{report.verdict}: {', '.join(words)}")
+    call.report.payload(f"{call.report.verdict}: {', '.join(words)}")
     return 0
 
 
-def compile_(arguments: CompileArguments, report: Report) -> int:
-    """Writes target/compiled and prints the paths, or prints the SQL."""
+def compile_(call: Call, inline: str | None, runnable: bool) -> int:
+    """Writes target/compiled and prints the paths, or prints the SQL: that of `inline` instead of models."""
     from runner.compile.contents import ContentsOf
     from runner.compile.library import Library
     from runner.compile.nodes import compile_nodes
-    from runner.compile.runnable import functions_file, runnable
+    from runner.compile.runnable import functions_file
+    from runner.compile.runnable import runnable as runnable_sql
 
-    workspace = Workspace(arguments.project)
-    if arguments.inline:
-        report.payload(workspace.templates.expand(arguments.inline, Where(Path("--inline")))[0])
+    workspace, report = Workspace(call.project), call.report
+    if inline:
+        report.payload(workspace.templates.expand(inline, Where(Path("--inline")))[0])
         return 0
-    nodes = workspace.chosen(arguments.selection, lambda node: isinstance(node.subject, (Model, DataTest)))
+    nodes = workspace.chosen(call.selection, lambda node: isinstance(node.subject, (Model, DataTest)))
     library = Library(workspace.templates.renderer)
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, library)
     macro = workspace.templates.call
@@ -118,9 +118,9 @@ def compile_(arguments: CompileArguments, report: Report) -> int:
     contents_of = ContentsOf(workspace.project, library).node
     artifacts.write_manifest(workspace.project, workspace.graph, compiled, contents_of)
     for node in nodes:
-        if arguments.runnable:
-            report.payload(runnable(macro, workspace.graph, node.name, compiled.nodes[node.name]).rstrip())
-        elif arguments.print_sql:
+        if runnable:
+            report.payload(runnable_sql(macro, workspace.graph, node.name, compiled.nodes[node.name]).rstrip())
+        elif call.flags["quiet"]:
             report.payload(compiled.nodes[node.name].sql.rstrip())
         else:
             report.payload(str(artifacts.compiled_path(workspace.project, node)))

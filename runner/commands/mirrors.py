@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.commands.arguments import MirrorsArguments
+from runner.commands.arguments import Call
 from runner.commands.job import Job, open_to_read, parts_of
 from runner.commands.workspace import Workspace
 from runner.compile.suggested_mirrors import (
@@ -31,17 +31,16 @@ if TYPE_CHECKING:
     from runner.engine.session import Spark
 
 
-def suggest(arguments: MirrorsArguments, report: Report) -> int:
+def suggest(call: Call, action: str, source: str | None, table: str | None, apply: bool) -> int:
     """Writes a file for each table that has no mirror, and prints what the data of others has that they lack."""
-    workspace = Workspace(arguments.project)
-    sources = {source.name: source for source in workspace.project.sources}
-    if arguments.source is not None and arguments.source not in sources:
-        hint = nearest_or_all(arguments.source, sources)
-        raise RunnerError("source-unknown", f'there is no source "{arguments.source}"', hint=hint)
+    workspace, report = Workspace(call.project), call.report
+    sources = {one.name: one for one in workspace.project.sources}
+    if source is not None and source not in sources:
+        raise RunnerError("source-unknown", f'there is no source "{source}"', hint=nearest_or_all(source, sources))
     from runner.engine.errors import QueryFailed
 
     try:
-        seen = _seen(workspace, arguments, report)
+        seen = _seen(workspace, [source, table.split(".") if table else []], report)
     except QueryFailed as failure:
         report.query_failed(failure.message)
         return 1
@@ -49,8 +48,8 @@ def suggest(arguments: MirrorsArguments, report: Report) -> int:
         hint = "runner run lands messages, and runner show -s freshness_by_table shows the tables"
         raise RunnerError("mirror-nothing", "no change of such a table has landed", hint=hint)
     taken = {name.lower() for name in workspace.graph.nodes}
-    for table in seen:
-        for line in _suggested(workspace, table, sources[table.source], taken, arguments.apply):
+    for one in seen:
+        for line in _suggested(workspace, one, sources[one.source], taken, apply):
             report.payload(line)
     return 0
 
@@ -105,8 +104,8 @@ def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:
     return None
 
 
-def _seen(workspace: Workspace, arguments: MirrorsArguments, report: Report) -> list[TableSeen]:
-    """The tables that were asked for and whose changes are in the changelog."""
+def _seen(workspace: Workspace, asked: Sequence[Any], report: Report) -> list[TableSeen]:
+    """The tables whose changes are in the changelog, of the source and with the name that are asked for, if any."""
     node = workspace.graph.nodes["changelog"]
     job = Job.of(workspace, "mirrors", [node])
     with open_to_read(job, report) as spark:
@@ -116,7 +115,6 @@ def _seen(workspace: Workspace, arguments: MirrorsArguments, report: Report) -> 
                 report.warn(RunnerWarning("source-unreadable", note))
             parts.views.make(node)
             macro = workspace.templates.call
-            asked = (arguments.source, arguments.table.split(".") if arguments.table else [])
             tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, TRIED)
             for sql in (tables, columns):
                 spark.register(job.compiled.nodes[node.name].functions, job.library.called_by(sql))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.commands.arguments import MessagesArguments, ParseArguments
+from runner.commands.arguments import Call, MessagesArguments
 from runner.commands.fitting import fitting_format
 from runner.commands.job import open_spark
 from runner.commands.messages import Messages, messages_in, read_file
@@ -58,21 +58,28 @@ class Parsed:
         return f"{counted(self.landed.messages, 'message')}: {kinds}"
 
 
-def parse(arguments: ParseArguments, report: Report) -> int:
+def parse(call: Call, words: tuple[str, ...], kind: str | None, limit: int | None, output: str | None) -> int:
     """Prints the changelog rows of a file of messages: a table on a terminal, else one JSON object per row; or the case
     that they are.
     """
-    arguments, content = _with_format(arguments, report)
-    if arguments.output == "case":
-        return _print_case(arguments, content, report)
-    parsed = parse_messages(arguments.messages, report, content)
+    if len(words) > 2:
+        raise RunnerError("usage", f'unknown argument "{words[2]}"', hint="runner parse FORMAT FILE takes one file")
+    messages, report = call.messages(words[0] if len(words) == 2 else "", words[-1]), call.report
+    content = read_file(messages.file)
+    if not messages.format:
+        messages = replace(messages, format=fitting_format(messages, content, report))
+    if output == "case":
+        if kind or limit is not None:
+            raise RunnerError("usage", '"--output case" has all rows: it goes without --kind and --limit')
+        return _print_case(messages, content, report)
+    parsed = parse_messages(messages, report, content)
     for warning in parsed.warnings:
         report.warn(warning)
     for note in parsed.notes:
         report.say(note)
-    rows = [row for row in parsed.rows if not arguments.kind or row["kind"] == arguments.kind]
-    shown = rows[: arguments.limit] if arguments.limit is not None else rows
-    if arguments.output == "json" or (arguments.output is None and not report.stdout.isatty()):
+    rows = [row for row in parsed.rows if not kind or row["kind"] == kind]
+    shown = rows[:limit] if limit is not None else rows
+    if output == "json" or (output is None and not report.stdout.isatty()):
         columns = [column for column in COLUMNS if column not in RUN_COLUMNS]
         report.json_lines({column: row.get(column) for column in columns} for row in shown)
         return 0
@@ -82,20 +89,8 @@ def parse(arguments: ParseArguments, report: Report) -> int:
     return 0
 
 
-def _with_format(arguments: ParseArguments, report: Report) -> tuple[ParseArguments, bytes]:
-    """The arguments, with the format that fits the file if they name none, and the content of the file."""
-    messages = arguments.messages
-    content = read_file(messages.file)
-    if not messages.format:
-        messages = replace(messages, format=fitting_format(messages, content, report))
-    return replace(arguments, messages=messages), content
-
-
-def _print_case(arguments: ParseArguments, content: bytes, report: Report) -> int:
+def _print_case(messages: MessagesArguments, content: bytes, report: Report) -> int:
     """Prints all rows of a file as a case has them, with the settings of the source that they need."""
-    if arguments.kind or arguments.limit is not None:
-        raise RunnerError("usage", '"--output case" has all rows: it goes without --kind and --limit')
-    messages = arguments.messages
     parsed = parse_messages(messages, report, content)
     if not parsed.is_case:
         ending = "a case has one message per line: NAME.messages.jsonl, or NAME.messages.base64 for Avro"

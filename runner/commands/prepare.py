@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from runner.commands.arguments import ProjectArguments, RunArguments
+from runner.commands.arguments import Call, ProjectArguments, RunArguments
 from runner.commands.init import sample
 from runner.commands.run import run
 from runner.errors import RunnerError
@@ -18,7 +18,7 @@ CHARACTERS_OF_LOG = 500
 MEGABYTE = 1e6
 
 
-def prepare(report: Report) -> int:
+def prepare(call: Call) -> int:
     """Builds the sample project in a folder that is gone afterwards, and writes the archive of all classes that this
     has loaded. If the archive is there, that is all.
     """
@@ -31,17 +31,17 @@ def prepare(report: Report) -> int:
 
     file = archive()
     if file.exists():
-        report.say(f"is there: {file}")
+        call.report.say(f"is there: {file}")
         return 0
     file.parent.mkdir(parents=True, exist_ok=True)
     # Renamed when it is whole: another process that starts meanwhile must not read half of it.
     with TemporaryDirectory(dir=file.parent) as folder:
-        _write(Path(folder) / "classes.jsa", Path(folder) / "sample", report)
+        _write(Path(folder) / "classes.jsa", Path(folder) / "sample", call.report)
         os.replace(Path(folder) / "classes.jsa", file)
     for other in file.parent.glob("classes-*.jsa"):
         if other != file:
             other.unlink(missing_ok=True)
-    report.say(f"wrote {file} ({file.stat().st_size / MEGABYTE:.0f} MB)")
+    call.report.say(f"wrote {file} ({file.stat().st_size / MEGABYTE:.0f} MB)")
     return 0
 
 

@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from runner.commands import run
-from runner.commands.arguments import ProjectArguments, RunArguments
+from runner.commands.arguments import Call
 from runner.commands.repeat import repeated
+from runner.commands.run import COMMANDS
 from runner.commands.workspace import Workspace
 from runner.counts import counted
 from runner.errors import RunnerError
 from runner.project.state import RESULTS, read_artifact, statuses_in, unique_id, unreadable
-from runner.report import Report
 
-COMMANDS: Mapping[str, Callable[[RunArguments, Report], int]] = {
-    "run": run.run,
-    "seed": run.seed,
-    "test": run.test,
-    "build": run.build,
-}
 AGAIN = ("error", "fail", "skipped")
 
 
-def retry(project: ProjectArguments, report: Report) -> int:
+def retry(call: Call) -> int:
     """Runs the last command again, with its flags, for the nodes that failed or were skipped, and for the models that
     were built without rows of these.
     """
-    workspace = Workspace(project)
+    workspace = Workspace(call.project)
     folder = workspace.project.target_path
     command = _command(folder)
     names = _again(workspace, statuses_in(folder))
     if not names:
-        report.say("nothing to do: nothing has failed in the last run")
+        call.report.say("nothing to do: nothing has failed in the last run")
         return 0
     try:
-        arguments = repeated(read_artifact(folder, RESULTS)["args"], project, names)
+        arguments = repeated(read_artifact(folder, RESULTS)["args"], call.project, names)
     except (KeyError, TypeError):
         raise unreadable(folder / RESULTS, "it does not say how it was run") from None
-    report.say(f'"{command}" again, of {counted(len(names), "node")}')
-    return COMMANDS[command](arguments, report)
+    call.report.say(f'"{command}" again, of {counted(len(names), "node")}')
+    return COMMANDS[command](arguments, call.report)
 
 
 def _command(folder: Path) -> str:

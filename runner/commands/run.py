@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from runner.commands.arguments import TRIGGER, RunArguments
+from runner.commands.arguments import TRIGGER, Call, RunArguments
 from runner.commands.job import Job, run_locked
 from runner.commands.repeat import repeatable
 from runner.commands.workspace import NOTHING, Wanted, Workspace
@@ -64,6 +64,16 @@ def test(arguments: RunArguments, report: Report) -> int:
 def build(arguments: RunArguments, report: Report) -> int:
     """Loads seeds, lands new messages, builds models and runs tests, in order."""
     return _execute("build", arguments, report, lambda node: node.runs)
+
+
+COMMANDS: Mapping[str, Callable[[RunArguments, Report], int]] = {"run": run, "seed": seed, "test": test, "build": build}
+
+
+def execute(call: Call, **flags: Any) -> int:
+    """Runs the command of this name with the flags of the command line."""
+    if flags.get("unit_only") and flags["data_only"]:
+        raise RunnerError("usage", "argument --data: not allowed with argument --unit", hint="runner test --help")
+    return COMMANDS[call.command](RunArguments(call.project, call.selection, **flags), call.report)
 
 
 def _execute(command: str, arguments: RunArguments, report: Report, wanted: Wanted) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from runner.commands.arguments import ShowArguments
+from runner.commands.arguments import Call, Selection
 from runner.commands.job import Job, open_to_read, parts_of
 from runner.commands.run import tables_elsewhere
 from runner.commands.workspace import Workspace
@@ -13,16 +13,15 @@ from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.lineage import tables_read
 from runner.project.nodes import Model, Node, SqlText
 from runner.render import name as quoted
-from runner.report import Report
 
 
-def show(arguments: ShowArguments, report: Report) -> int:
+def show(call: Call, inline: str | None, limit: int, output: str, defer: bool) -> int:
     """Prints the first rows of a model, or those that fail a data test, from the tables as they are now."""
-    workspace = Workspace(arguments.project)
-    node = _inline(workspace, arguments.inline) if arguments.inline else _one_model(workspace, arguments)
+    workspace, report = Workspace(call.project), call.report
+    node = _inline(workspace, inline) if inline else _one_model(workspace, call.selection)
     job = Job.of(workspace, "show", [node])
-    if arguments.defer:
-        job = replace(job, elsewhere=tables_elsewhere(workspace, (), arguments.selection.state))
+    if defer:
+        job = replace(job, elsewhere=tables_elsewhere(workspace, (), call.selection.state))
     with open_to_read(job, report) as spark:
         from runner.engine.errors import QueryFailed
 
@@ -32,26 +31,26 @@ def show(arguments: ShowArguments, report: Report) -> int:
                 for note in parts.views.prepare(node.name):
                     report.warn(RunnerWarning("source-unreadable", note))
                 parts.views.make(node)
-                columns, rows = spark.rows(parts.macro("all_rows", quoted(node.relation)), arguments.limit)
+                columns, rows = spark.rows(parts.macro("all_rows", quoted(node.relation)), limit)
         except QueryFailed as failure:
             report.query_failed(f"{failure.message}{job.places.of(node, failure)}")
             return 1
-    if arguments.output == "json":
+    if output == "json":
         report.json_lines(rows)
     else:
         report.table(columns, rows)
     return 0
 
 
-def _one_model(workspace: Workspace, arguments: ShowArguments) -> Node:
-    if not arguments.selection.text:
+def _one_model(workspace: Workspace, selection: Selection) -> Node:
+    if not selection.text:
         raise RunnerError("usage", "show needs -s MODEL or --inline SQL")
-    nodes = workspace.chosen(arguments.selection, _has_rows)
+    nodes = workspace.chosen(selection, _has_rows)
     if len(nodes) > 1:
         names = ", ".join(node.name for node in nodes[:5])
         raise RunnerError("usage", f"show takes one model or test, and {len(nodes)} are selected: {names}")
     if not nodes:
-        raise RunnerError("selector-empty", f'nothing to show: "{arguments.selection.text}" selects no model or test')
+        raise RunnerError("selector-empty", f'nothing to show: "{selection.text}" selects no model or test')
     return nodes[0]
 
 

@@ -2,6 +2,9 @@
 
 A schema becomes functions from (bytes, position) to (value, position after it). They raise Malformed for bytes that are
 not such a value, and IndexError for bytes that end too early: callers must treat both as damage.
+
+It is our own because it keeps bounds, the digits of numbers and the position of damage. fastavro makes 3,000,000 items
+of five bytes, and accepts bytes that follow the value.
 """
 
 from __future__ import annotations
