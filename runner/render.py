@@ -104,7 +104,7 @@ class Renderer:
         self.environment = sandbox(names, loader=jinja2.FunctionLoader(_source))
         self.environment.instead = instead
         self.environment.offer_filters(
-            {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines}
+            {"sql_text": sql_text, "sql_inner": sql_inner, "name": name, "in_lines": in_lines, "each": self._each}
         )
         *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}
@@ -194,6 +194,10 @@ class Renderer:
     def _macro(self, macro: str) -> Callable[..., str]:
         called: Callable[..., str] = self._load(self.files[macro])[macro]
         return called
+
+    def _each(self, items: Iterable[Any], macro: str, *arguments: Any) -> list[str]:
+        """What a macro prints of each of several things."""
+        return [self._macro(macro)(one, *arguments) for one in items]
 
     def _load(self, path: Path) -> Mapping[str, Any]:
         if path not in self.loaded:

@@ -21,7 +21,7 @@ from runner.compile.suggested_mirrors import (
 from runner.errors import RunnerError, RunnerWarning, nearest_or_all
 from runner.files import read_text
 from runner.project.inputs import Source
-from runner.project.mirror import HISTORY, Mirror
+from runner.project.mirror import HISTORY, Mirror, MirrorColumn
 from runner.project.mirrors import mirror_nodes
 from runner.project.nodes import Node
 from runner.report import Report
@@ -116,8 +116,10 @@ def _seen(workspace: Workspace, arguments: MirrorsArguments, report: Report) -> 
                 report.warn(RunnerWarning("source-unreadable", note))
             parts.views.make(node)
             macro = workspace.templates.call
-            asked = (arguments.source, arguments.table.split(".") if arguments.table else [])
-            tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, TRIED)
+            source, table = arguments.source, arguments.table
+            asked = [source] if source else [], [table.split(".")] if table else []
+            tried = [MirrorColumn(kind, kind) for kind in TRIED]
+            tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, tried)
             for sql in (tables, columns):
                 spark.register(job.compiled.nodes[node.name].functions, job.library.called_by(sql))
             return list(_tables(spark, tables, columns))
