@@ -1,98 +1,137 @@
-{#- Mirrors: a table as it is in its database, made of its changes. -#}
+{#- Mirrors: a table as it is in its database, made of its changes. Where there are several ways, the mirror and its query (runner/project/mirror.py) name the
+    macro, or list what is printed. -#}
 
-{#- With a `share` less than 1 only some of all keys. -#}
-{%- macro mirror_state(mirror, share=1, found={}) -%}
--- {{ mirror.name }}: {{ tables_of(mirror) }}, each row as it is now
-{{ where_begins(mirror) }}{{ known_of(mirror, share, found) }},
+{%- macro mirror_state(query) -%}
+-- {{ query.mirror.name }}: {{ query.mirror.tables | each('table_in_words') | join(', then ') }}, each row as it is now
+{{ macro('rows_kept_' ~ query.mirror.ways.keeps)(query.mirror, rows_there(query)) }}
+{%- endmacro -%}
+
+{%- macro rows_there(query) -%}
+{{ known_of(query) }},
 
 -- The rows that are there, typed.
 typed as (
-  select newest, in_parts, told, unlisted, only_parts, {{ typed_row(mirror, 'row_key') }} as row
+  select newest, in_parts, told, unlisted, only_parts, {{ row_alone(query.mirror) }} as row
   from known
-  {%- if mirror.without_key == 'count' %}
-  lateral view explode(if(copies > 0, sequence(1, copies), array())) as copy
-  {%- else %}
-  where not newest.removes
-  {%- endif %}
+  {{ macro('there_as_' ~ query.mirror.ways.rows)() }}
 )
 
 select
-  {{ shown_state(mirror) }}
+  {{ shown_alone(query.mirror) }}
 from typed
-{{- where_ends(mirror) }}
 {%- endmacro -%}
 
-{#- `found` are the findings of these changes: the query is without what none of them needs. Until a change tells parts of a row, the newest one tells all
-    of it. -#}
-{%- macro known_of(mirror, share=1, found={}) -%}
-{%- set is_image = 'is_whole and not removes' if mirror.without_key == 'count' else 'is_whole' -%}
+{%- macro there_as_rows() -%} where not newest.removes {%- endmacro -%}
+{%- macro there_as_copies() -%} lateral view explode(if(copies > 0, sequence(1, copies), array())) as copy {%- endmacro -%}
+
+{#- Only the rows that a mirror is to have, and whether it is to have a row. -#}
+{%- macro rows_kept_all(mirror, rows) -%} {{ rows }} {%- endmacro -%}
+{%- macro rows_kept_where(mirror, rows) -%}
+select * from (
+{{ rows }}
+)
+where {{ bracketed(mirror.where) }}
+{%- endmacro -%}
+{%- macro is_kept_all(mirror) -%} coalesce(true, false) {%- endmacro -%}
+{%- macro is_kept_where(mirror) -%} coalesce({{ bracketed(mirror.where) }}, false) {%- endmacro -%}
+
+{#- Columns beside those that a step always has. -#}
+{%- macro more_columns(columns, of) -%}
+{% for column in columns %},
+    {{ macro('column_' ~ column)(of) }}
+{%- endfor %}
+{%- endmacro -%}
+
+{#- Until a change tells parts of a row, the newest one tells all of it. -#}
+{%- macro known_of(query) -%}
 with
-{{ changes_of(mirror, share, found) }},
+{{ changes_of(query) }},
 
 -- What is known of each row that was ever there.
 known as (
   select
-    {% if mirror.key %}struct({% for column in mirror.key %}row_key.{{ name(column) }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}) as {% endif %}row_key,
+    {{ macro('key_known_' ~ query.mirror.ways.key)(query.mirror) }},
     max_by(struct(place, source, changed_at, removes), place) as newest,
     min_by(place, arrived) as first_arrived,
-    min(if(numbered_in is null, changed_at, null)) as goes_back_to,
-    {%- if mirror.without_key == 'count' %}
-    sum(copies) as copies,
-    {%- endif %}
-    {%- if found and not found.has_parts and not found.statements %}
-    max_by(told, place){{ ' filter (where not removes)' if mirror.without_key == 'count' }} as told,
-    {% if mirror.lists_columns %}max_by(unlisted, place){% else %}cast(null as array<string>){% endif %} as unlisted,
-    false as only_parts,
-    false as in_parts
-    {%- else %}
-    max(place) filter (where is_whole) as newest_whole,
-    min(place) filter (where not is_whole) as first_part,
-    coalesce(
-      max(place) filter (where not is_whole) > max(place) filter (where is_whole),
-      max(place) filter (where not is_whole) is not null) as in_parts,
-    {% if mirror.lists_columns %}max_by(unlisted, place) filter (where is_whole){% else %}cast(null as array<string>){% endif %} as unlisted,
-    not bool_or(is_whole) as only_parts,
-    {%- if has_statements(found) %}
-    {{ told_and_rewritten('max_by(struct(told, later), place) filter (where ' ~ is_image ~ ')', 'max(place) filter (where ' ~ is_image ~ ')', 'collect_list(struct(place, told, later)) filter (where not is_whole)', 'any_value(effects)') }} as told
-    {%- else %}
-    known_columns(
-      max_by(told, place) filter (where {{ is_image }}),
-      max(place) filter (where {{ is_image }}),
-      collect_list(struct(place, told)) filter (where not is_whole)) as told
-    {%- endif %}
-    {%- endif %}
+    min(if(numbered_in is null, changed_at, null)) as goes_back_to
+    {{- more_columns(query.known_columns, query.mirror) }}
   from changes
-  {%- if has_statements(found) %}
-  where emptied_nth is null
-  {%- endif %}
-  group by {{ columns_of_row(mirror) }}
+  {%- for nth in query.emptied %}
+  where {{ nth }} is null
+  {%- endfor %}
+  group by {{ columns_of_row(query.mirror) }}
 )
 {%- endmacro -%}
 
-{#- Whether statements may change rows: nobody knows, or the findings say so. -#}
-{%- macro has_statements(found) -%} {{ 'yes' if not found or found.statements }} {%- endmacro -%}
+{%- macro key_known_columns(mirror) -%} struct({% for column in mirror.key %}row_key.{{ name(column) }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}) as row_key {%- endmacro -%}
+{%- macro key_known_value(mirror) -%} row_key {%- endmacro -%}
 
-{%- macro shown_state(mirror, over='') -%}
-{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place as _seq', 'newest.source as _source', 'in_parts as _in_parts', untold(mirror, over) ~ ' as _untold', unfit(mirror, over) ~ ' as _unfit']) }}
+{%- macro column_copies_known(mirror) -%} sum(copies) as copies {%- endmacro -%}
+{%- macro column_told_newest_rows(mirror) -%} max_by(told, place) as told {%- endmacro -%}
+{%- macro column_told_newest_copies(mirror) -%} max_by(told, place) filter (where not removes) as told {%- endmacro -%}
+{%- macro column_no_parts(mirror) -%}
+false as only_parts,
+    false as in_parts
+{%- endmacro -%}
+{%- macro column_parts(mirror) -%}
+max(place) filter (where is_whole) as newest_whole,
+    min(place) filter (where not is_whole) as first_part,
+    coalesce(
+      max(place) filter (where not is_whole) > max(place) filter (where is_whole),
+      max(place) filter (where not is_whole) is not null) as in_parts
+{%- endmacro -%}
+{%- macro column_only_parts(mirror) -%} not bool_or(is_whole) as only_parts {%- endmacro -%}
+{%- macro column_unlisted_newest(mirror) -%} max_by(unlisted, place) as unlisted {%- endmacro -%}
+{%- macro column_unlisted_whole(mirror) -%} max_by(unlisted, place) filter (where is_whole) as unlisted {%- endmacro -%}
+{%- macro column_unlisted_never(mirror) -%} cast(null as array<string>) as unlisted {%- endmacro -%}
+
+{#- What is known of a row after the changes that tell all of it and parts of it. -#}
+{%- macro column_told_in_parts(mirror) -%}
+{%- set is_image -%} {{ macro('is_image_of_' ~ mirror.ways.rows)() }} {%- endset -%}
+known_columns(
+      max_by(told, place) filter (where {{ is_image }}),
+      max(place) filter (where {{ is_image }}),
+      collect_list(struct(place, told)) filter (where not is_whole)) as told
 {%- endmacro -%}
 
-{#- The columns that the table has and of which nobody knows what the row has. -#}
-{%- macro untold(mirror, over='') -%}
-{%- set unlisted -%} if(only_parts, {{ other_columns(mirror) }}, {{ without_added('unlisted', mirror) }}) {%- endset -%}
-untold_columns({% if over %}if({{ over }}, coalesce(own_row._untold, array()), {{ unlisted }}){% else %}{{ unlisted }}{% endif %}, told)
+{#- The same, and after statements that changed its columns. -#}
+{%- macro column_told_and_rewritten(mirror) -%}
+{%- set is_image -%} {{ macro('is_image_of_' ~ mirror.ways.rows)() }} {%- endset -%}
+aggregate(
+      array_sort(
+        filter(collect_list(struct(place, told, later)) filter (where not is_whole), p -> coalesce(p.place > max(place) filter (where {{ is_image }}), true)),
+        (a, b) -> case when a.place < b.place then -1 when a.place > b.place then 1 else 0 end),
+      coalesce(max_by(struct(told, later), place) filter (where {{ is_image }}), struct(cast(map() as map<string,string>) as told, cast(array() as array<int>) as later)),
+      (known, p) -> struct(map_concat({{ rewritten('known.told', 'array_except(known.later, p.later)', 'any_value(effects)') }}, p.told) as told, p.later as later),
+      known -> {{ rewritten('known.told', 'known.later', 'any_value(effects)') }}) as told
 {%- endmacro -%}
 
-{#- Without the columns that rows have a default of that were there before them. -#}
-{%- macro without_added(columns, mirror) -%}
-{%- set added = mirror.columns | rejectattr('added_with', 'none') | map(attribute='name') | list -%}
-{%- if added -%} array_except({{ columns }}, array({{ added | map('sql_text') | join(', ') }})) {%- else -%} {{ columns }} {%- endif -%}
+{%- macro is_image_of_rows() -%} is_whole {%- endmacro -%}
+{%- macro is_image_of_copies() -%} is_whole and not removes {%- endmacro -%}
+
+{%- macro shown_state(mirror, untold, unfit) -%}
+{{ columns_shown(mirror, ['newest.changed_at as _changed_at', 'newest.place as _seq', 'newest.source as _source', 'in_parts as _in_parts', untold ~ ' as _untold', unfit ~ ' as _unfit']) }}
 {%- endmacro -%}
+{%- macro shown_alone(mirror) -%}
+{%- set untold -%} untold_columns({{ columns_unlisted(mirror) }}, told) {%- endset -%}
+{{ shown_state(mirror, untold, unfit_alone(mirror)) }}
+{%- endmacro -%}
+{#- Laid over a row: columns that are not told are those of `own_row`, where `over` is true. -#}
+{%- macro shown_over(mirror, over) -%}
+{%- set untold -%} untold_columns(if({{ over }}, coalesce(own_row._untold, array()), {{ columns_unlisted(mirror) }}), told) {%- endset -%}
+{{ shown_state(mirror, untold, unfit_over(mirror, over)) }}
+{%- endmacro -%}
+
+{#- The columns that the table has and of which nobody knows what the row has, without those that rows have a default of that were there before them. -#}
+{%- macro columns_unlisted(mirror) -%} if(only_parts, {{ other_columns(mirror) }}, {{ macro('unlisted_but_' ~ mirror.ways.defaults)(mirror) }}) {%- endmacro -%}
+{%- macro unlisted_but_none(mirror) -%} unlisted {%- endmacro -%}
+{%- macro unlisted_but_added(mirror) -%} array_except(unlisted, array({{ mirror.columns | rejectattr('added_with', 'none') | map(attribute='name') | map('sql_text') | join(', ') }})) {%- endmacro -%}
 
 {#- The defaults of columns, each as the first message with the column names it: rows that were there before have that one, whatever comes later. There is
     none of a column that comes when another one goes, which may be the same with a new name, and none that is empty, which may stand for an expression. -#}
 {%- macro defaults_told(mirror) -%}
 with
-{{ told_of(mirror, with_lists=true) }},
+{{ told_with(mirror, ['defaults', 'listed'] + mirror.sent_columns[1:]) }},
 
 -- What columns the table has had, which changes seldom.
 lists as (
@@ -118,13 +157,12 @@ order by column
 
 {#- The columns that a row may be without: not those of the key, and not those of which a default is known. -#}
 {%- macro other_columns(mirror) -%}
-cast(array({% for column in mirror.columns if column.name not in mirror.key and not column.has_default %}{{ text(column.name) }}{{ ', ' if not loop.last }}{% endfor %}) as array<string>)
+cast(array({{ mirror.columns | rejectattr('is_key') | rejectattr('has_default') | map(attribute='name') | map('sql_text') | join(', ') }}) as array<string>)
 {%- endmacro -%}
 
 {#- What must be looked at before a mirror is built: one row with the columns that it does not have, whatever the case of their letters, how many changes do
-    not tell the key, whether some tell only parts of a row, in which log they are numbered, if all are in one, and by how many numbers. Of new changes, which a table `is_to_take_in`,
-    also how many tell the key, and the first and the last value of each of its columns. -#}
-{%- macro mirror_findings(mirror, is_to_take_in=false) -%}
+    not tell the key, whether some tell only parts of a row, in which log they are numbered, if all are in one, and by how many numbers. -#}
+{%- macro mirror_findings(mirror, shown='', counted='') -%}
 {%- set known = (mirror.columns | map(attribute='name') | list) + (mirror.left_out | list) -%}
 with
 {{ told_of(mirror) }},
@@ -139,42 +177,51 @@ select
   tells_parts,
   if(without_numbers = 0 and first_log = last_log, first_log, null) as numbered_in,
   numbers
-  {%- if is_to_take_in %},
+  {{- shown }}
+from (
+  select
+    array_sort(array_distinct(flatten(collect_set(map_keys(coalesce(after, before)))))) as columns,
+    {{ macro('number_rejected_' ~ mirror.ways.rejects)(mirror) }} as without_key,
+    coalesce(bool_or(not ({{ tells_whole_row() }})), false) as tells_parts,
+    count_if(numbered_in is null) as without_numbers, min(numbered_in) as first_log, max(numbered_in) as last_log, max(size(seq.position)) as numbers
+    {{- counted }}
+  from keyed
+)
+{%- endmacro -%}
+
+{#- The same of new changes, which a table is to take in; also how many tell the key, and the first and the last value of each of its columns. -#}
+{%- macro increment_findings(mirror) -%}
+{%- set shown -%}
+,
   with_key
   {%- for column in mirror.key %},
   cast(first_{{ loop.index0 }} as string) as first_{{ loop.index0 }},
   cast(last_{{ loop.index0 }} as string) as last_{{ loop.index0 }}
   {%- endfor %}
-  {%- endif %}
-from (
-  select
-    array_sort(array_distinct(flatten(collect_set(map_keys(coalesce(after, before)))))) as columns,
-    {% if rejects_all(mirror) %}count(*){% elif mirror.key %}count_if(not ({{ tells_key(mirror) }})){% else %}0{% endif %} as without_key,
-    coalesce(bool_or(not ({{ tells_whole_row() }})), false) as tells_parts,
-    count_if(numbered_in is null) as without_numbers, min(numbered_in) as first_log, max(numbered_in) as last_log, max(size(seq.position)) as numbers
-    {%- if is_to_take_in %},
+{%- endset -%}
+{%- set counted -%}
+,
     count_if({{ tells_key(mirror) }} or {{ tells_key(mirror, 'key_before') }}) as with_key
     {%- for column in mirror.key %},
     least(min(key_before.{{ name(column) }}), min(key_after.{{ name(column) }})) as first_{{ loop.index0 }},
     greatest(max(key_before.{{ name(column) }}), max(key_after.{{ name(column) }})) as last_{{ loop.index0 }}
     {%- endfor %}
-    {%- endif %}
-  from keyed
-)
+{%- endset -%}
+{{ mirror_findings(mirror, shown, counted) }}
 {%- endmacro -%}
 
+{%- macro number_rejected_unkeyed(mirror) -%} count_if(not ({{ tells_key(mirror) }})) {%- endmacro -%}
+{%- macro number_rejected_none(mirror) -%} 0 {%- endmacro -%}
+{%- macro number_rejected_all(mirror) -%} count(*) {%- endmacro -%}
+
 {#- The statements that may have changed what rows tables have, or what is in them. -#}
-{%- macro statements_told(models) -%}
-{%- for model in models %}
+{%- macro statements_told(models) -%} {{ models | each('statements_of_model') | join('\nunion all\n') }} {%- endmacro -%}
+{%- macro statements_of_model(model) -%}
 select
   source, batch, op, statement, tenant, db_name, schema_name, table_name, meta, seq.generation, transform(seq.position, n -> cast(n as string)) as position,
-  {{ numbered_in() }} as numbered_in, unix_micros({{ written_at() }}) as sent_at, {{ log_of_origin() }} as log, seq.arrival, unix_micros({{ known_time() }}) as at, unix_micros(event_time) as happened_at
+  {{ numbered_in('named') }} as numbered_in, unix_micros({{ written_at() }}) as sent_at, {{ log_of_origin() }} as log, seq.arrival, unix_micros({{ known_time() }}) as at, unix_micros(event_time) as happened_at
 from {{ name(model) }}
 where kind = 'ddl' and op in ('create', 'alter', 'drop', 'truncate', 'rename', 'other')
-{%- if not loop.last %}
-union all
-{%- endif %}
-{%- endfor %}
 {%- endmacro -%}
 
 {#- Loads of the table after the first one, each of which ends what was before it, as statements. -#}
@@ -191,36 +238,27 @@ group by rank, source, seq.generation
 {%- endmacro -%}
 
 {#- The tables with a name of which something was told, two of them at most. -#}
-{%- macro tables_named(table) -%}
-select distinct {{ table_of_row() }} as names from {{ name(table.source.model) }} where kind = 'row' and {{ is_of_table(table.name) }} limit 2
+{%- macro tables_named(model, called) -%}
+select distinct {{ table_of_row() }} as names from {{ name(model) }} where kind = 'row' and {{ is_of_table(called) }} limit 2
 {%- endmacro -%}
 
-{#- What statements did to the table of a mirror, in their order: a view. -#}
-{%- macro statement_effects(effects) -%}
-{%- for one in effects %}
+{#- What statements did to the table of a mirror, in their order, each with its number; and the statements that cannot be followed. -#}
+{%- macro statement_effects(effects) -%} {{ effects | each('statement_effect') | join('\nunion all\n') }} {%- endmacro -%}
+{%- macro statement_effect(effect) -%}
+{%- set nth, one = effect -%}
 select
-  {{ loop.index }} as nth, {{ one.rank }} as rank, {{ one.called }} as called, {{ one.earlier }} as earlier, {{ one.generation }} as generation, {{ numbers(one.position) }} as position, {{ given_text(one.numbered_in) }} as numbered_in,
+  {{ nth }} as nth, {{ one.rank }} as rank, {{ one.called }} as called, {{ one.earlier }} as earlier, {{ one.generation }} as generation, {{ numbers(one.position) }} as position, {{ given_text(one.numbered_in) }} as numbered_in,
   {{ given_instant(one.sent_at) }} as sent_at, {{ given_text(one.log) }} as log, cast(array({{ one.arrival | join(', ') }}) as array<bigint>) as arrival, {{ given_instant(one.at) }} as at, {{ given_instant(one.happened_at) }} as happened_at,
-  {{ 'true' if one.empties else 'false' }} as empties, {{ given_map(one.told) }} as told, {{ given_map(one.renamed) }} as renamed
-{%- if not loop.last %}
-union all
-{%- endif %}
-{%- else %}
+  {{ one.empties | lower }} as empties, {{ given_map(one.told) }} as told, {{ given_map(one.renamed) }} as renamed
+{%- endmacro -%}
+{%- macro no_effects() -%}
 {{ no_rows({'nth': 'int', 'rank': 'int', 'called': 'int', 'earlier': 'int', 'generation': 'int', 'position': 'array<decimal(38,0)>', 'numbered_in': 'string', 'sent_at': 'timestamp', 'log': 'string', 'arrival': 'array<bigint>', 'at': 'timestamp', 'happened_at': 'timestamp', 'empties': 'boolean', 'told': 'map<string,string>', 'renamed': 'map<string,string>'}) }}
-{%- endfor %}
 {%- endmacro -%}
-
-{#- The statements about the table of a mirror that cannot be followed: a view. -#}
-{%- macro lost_statements(lost) -%}
-{%- for one in lost %}
+{%- macro lost_statements(lost) -%} {{ lost | each('lost_statement') | join('\nunion all\n') }} {%- endmacro -%}
+{%- macro lost_statement(one) -%}
 select {{ text(one.source) }} as source, {{ one.batch }} as batch, {{ text(one.statement) }} as statement, {{ text(one.why) }} as why, {{ given_instant(one.at) }} as at
-{%- if not loop.last %}
-union all
-{%- endif %}
-{%- else %}
-{{ no_rows({'source': 'string', 'batch': 'bigint', 'statement': 'string', 'why': 'string', 'at': 'timestamp'}) }}
-{%- endfor %}
 {%- endmacro -%}
+{%- macro none_lost() -%} {{ no_rows({'source': 'string', 'batch': 'bigint', 'statement': 'string', 'why': 'string', 'at': 'timestamp'}) }} {%- endmacro -%}
 {%- macro numbers(position) -%} cast(array({{ position | join(', ') }}) as array<decimal(38,0)>) {%- endmacro -%}
 {%- macro given_text(value) -%} {{ 'cast(null as string)' if value is none else text(value) }} {%- endmacro -%}
 {%- macro given_instant(value) -%} {{ 'cast(null as timestamp)' if value is none else 'timestamp_micros(' ~ value ~ ')' }} {%- endmacro -%}
@@ -231,11 +269,10 @@ cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(v
 {#- What has messages in one order: a partition of a topic, or a file. -#}
 {%- macro log_of_origin() -%} coalesce(concat(origin.topic, '/', origin.partition), origin.file) {%- endmacro -%}
 {%- macro written_at() -%} coalesce(produced_at, origin.timestamp) {%- endmacro -%}
-{#- In which log the numbers of a message count; null if it has none. -#}
-{%- macro numbered_in(format={}) -%} if(size(seq.position) = 0, null, {{ "coalesce(meta['log'], '')" if not format or 'log' in format.meta else "''" }}) {%- endmacro -%}
-
-{#- Whether no change has a row, since nobody knows which. -#}
-{%- macro rejects_all(mirror) -%} {{ 'yes' if not mirror.key and mirror.without_key == 'reject' }} {%- endmacro -%}
+{#- In which log the numbers of a message count, which messages name or not; null if it has none. -#}
+{%- macro numbered_in(log) -%} if(size(seq.position) = 0, null, {{ macro('log_' ~ log)() }}) {%- endmacro -%}
+{%- macro log_named() -%} coalesce(meta['log'], '') {%- endmacro -%}
+{%- macro log_unnamed() -%} '' {%- endmacro -%}
 
 {%- macro tells_key(mirror, row_key='key_after') -%}
 {% for column in mirror.key %}{{ row_key }}.{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
@@ -245,104 +282,250 @@ cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(v
 {%- macro tells_whole_row() -%} op <> 'update' or after_image = 'full' or moved {%- endmacro -%}
 
 {#- For a comment, which ends with its line. -#}
-{%- macro tables_of(mirror) -%}
-{% for table in mirror.tables %}{{ table.name | join('.') | replace('\n', ' ') | replace('\r', ' ') }} of source {{ table.source.name }}{{ ', then ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
+{%- macro table_in_words(table) -%} {{ table.name | join('.') | replace('\n', ' ') | replace('\r', ' ') }} of source {{ table.source.name }} {%- endmacro -%}
 
 {#- The rows of the changelog that are of the table. -#}
-{%- macro told_of(mirror, with_lists=false) -%}
+{%- macro told_of(mirror) -%} {{ told_with(mirror, mirror.sent_columns) }} {%- endmacro -%}
+{%- macro told_with(mirror, columns) -%}
 -- The changes of the table, with the names that its columns have here.
 sent as (
-  select rank, source, batch, op, seq, numbered_in, sent_at, log{{ ', called, called_since, called_until' if mirror.was_renamed }}, event_time, produced_at, valid_from, after_image,
-    {% if mirror.tells_defaults %}named_as(from_json(meta['defaults'], 'map<string,string>'), names) as defaults,
-    {% endif -%}
-    {% if with_lists %}array_sort(map_keys(named_as(types, names))) as listed,
-    {% endif -%}
-    {% if mirror.lists_columns %}array_except({{ other_columns(mirror) }}, map_keys(named_as(types, names))) as unlisted,
-    {% endif -%}
+  select rank, source, batch, op, seq, numbered_in, sent_at, log{{ also(mirror.called_columns) }}, event_time, produced_at, valid_from, after_image
+    {{- more_columns(columns, mirror) }},
     transform(changed, c -> coalesce(names[lower(c)], c)) as changed,
-    {% for image in ['key', 'old_key', 'before', 'after'] %}named_as({{ with_meta(mirror, image) }}, names) as {{ image }}{{ ', ' if not loop.last }}{% endfor %}
+    {% for image, meta in mirror.images.items() %}named_as({{ macro('image_' ~ meta)(image, mirror.meta_names) }}, names) as {{ image }}{{ ', ' if not loop.last }}{% endfor %}
   from (
-    {%- for table in mirror.tables %}
-    {%- set rank = loop.index0 %}
-    {%- set is_last_table = loop.last %}
-    {%- for called in table.called %}
-    select {{ rank }} as rank, *, {{ numbered_in(table.source.format) }} as numbered_in, {{ written_at() }} as sent_at, {{ log_of_origin() }} as log, {{ known_time() }} as valid_from,
-      map({{ names_of(mirror) }}) as names
-      {%- if table.names %}, {{ loop.index0 }} as called, {{ called.since }} as called_since, {{ called.until }} as called_until{% elif mirror.was_renamed %}, 0 as called, 0 as called_since, 0 as called_until{% endif %}
-    from {{ rows_of_table(table) }}
-    where kind = 'row' and {{ is_of_table(called.name) }}
-      and not (op = 'update' and after_image = 'none')
-    {%- if not (loop.last and is_last_table) %}
-    union all
-    {%- endif %}
-    {%- endfor %}
-    {%- endfor %}
+    {{ mirror.called | each('rows_called', mirror) | join('\n    union all\n    ') }}
   )
 )
 {%- endmacro -%}
 
-{#- An image with what `meta` has: before a change that gives a row another id, the old one. -#}
-{%- macro with_meta(mirror, image) -%}
-{%- if mirror.meta_names -%}
-map_concat({{ image }}, map({% for name in mirror.meta_names %}{{ text('meta.' ~ name) }}, {% if image in ('before', 'old_key') %}coalesce(meta[{{ text('old_' ~ name) }}], meta[{{ text(name) }}]){% else %}meta[{{ text(name) }}]{% endif %}{{ ', ' if not loop.last }}{% endfor %}))
-{%- else -%} {{ image }}
-{%- endif -%}
+{%- macro rows_called(one, mirror) -%}
+{%- set rank, table, number, called = one -%}
+select {{ rank }} as rank, *, {{ numbered_in(table.ways.log) }} as numbered_in, {{ written_at() }} as sent_at, {{ log_of_origin() }} as log, {{ known_time() }} as valid_from,
+      map({{ mirror.sent_names | each('name_sent') | in_lines(8) }}) as names
+      {{- macro('name_of_' ~ mirror.ways.names)(number, called) }}
+    from {{ macro('rows_read_' ~ table.ways.reads)(table) }}
+    where kind = 'row' and {{ is_of_table(called) }}
+      and not (op = 'update' and after_image = 'none')
 {%- endmacro -%}
 
+{%- macro name_of_one_name(number, called) -%} {%- endmacro -%}
+{%- macro name_of_several_names(number, called) -%} , {{ number }} as called, {{ called.since }} as called_since, {{ called.until }} as called_until {%- endmacro -%}
+
+{#- A name under which a column may be sent, in small letters, with the name that it stands for. -#}
+{%- macro name_sent(names) -%} {{ names | map('sql_text') | join(', ') }} {%- endmacro -%}
+{%- macro also(columns) -%} {% for column in columns %}, {{ column }}{% endfor %} {%- endmacro -%}
+
+{#- The changelog that has the changes of a table, with halves of updates joined, or the view of those that are to be read. -#}
+{%- macro rows_read_as_landed(table) -%} {{ name(table.relation) }} {%- endmacro -%}
+{%- macro rows_read_with_halves_joined(table) -%} ({{ view_changelog([table.source]) | indent(4) }}) {%- endmacro -%}
+
+{%- macro column_defaults(mirror) -%} named_as(from_json(meta['defaults'], 'map<string,string>'), names) as defaults {%- endmacro -%}
+{%- macro column_listed(mirror) -%} array_sort(map_keys(named_as(types, names))) as listed {%- endmacro -%}
+{%- macro column_unlisted(mirror) -%} array_except({{ other_columns(mirror) }}, map_keys(named_as(types, names))) as unlisted {%- endmacro -%}
+
+{#- An image, with what `meta` has: before a change that gives a row another id, the old one. -#}
+{%- macro image_alone(image, names) -%} {{ image }} {%- endmacro -%}
+{%- macro image_with_new(image, names) -%} map_concat({{ image }}, map({{ names | each('meta_new') | join(', ') }})) {%- endmacro -%}
+{%- macro image_with_old(image, names) -%} map_concat({{ image }}, map({{ names | each('meta_old') | join(', ') }})) {%- endmacro -%}
+{%- macro meta_new(name) -%} {{ text('meta.' ~ name) }}, meta[{{ text(name) }}] {%- endmacro -%}
+{%- macro meta_old(name) -%} {{ text('meta.' ~ name) }}, coalesce(meta[{{ text('old_' ~ name) }}], meta[{{ text(name) }}]) {%- endmacro -%}
+
+{#- The identity of the row after a change and before it, and whether they differ. -#}
 {%- macro keyed_of(mirror) -%}
--- The row that each change is of.{{ ' A change of the key is of two rows.' if mirror.without_key != 'append' }}
+-- {{ mirror.keyed_comment }}
 keyed as (
-  select *, {{ row_keys(mirror) }}
+  select *, {{ macro('keys_by_' ~ mirror.ways.by)(mirror) }}
   from sent
 )
 {%- endmacro -%}
+{%- macro keys_by_key(mirror) -%}
+struct({% for column in mirror.key_columns %}{{ typed(sent_key_after(column.name), column) }} as {{ name(column.name) }}{{ ', ' if not loop.last }}{% endfor %}) as key_after,
+    struct({% for column in mirror.key_columns %}coalesce({{ typed(sent_key_before(column.name), column) }}, key_after.{{ name(column.name) }}) as {{ name(column.name) }}{{ ', ' if not loop.last }}{% endfor %}) as key_before,
+    op = 'update' and key_before <> key_after as moved
+{%- endmacro -%}
+{%- macro keys_by_row(mirror) -%}
+struct(key_text({{ declared_part(mirror, 'if(op = \'delete\', before, after)') }}) as row) as key_after,
+    struct(key_text({{ declared_part(mirror, 'before') }}) as row) as key_before,
+    op = 'update' and coalesce(key_before <> key_after, false) as moved
+{%- endmacro -%}
+{%- macro keys_by_change(mirror) -%} struct(rank, seq) as key_after, key_after as key_before, false as moved {%- endmacro -%}
+{%- macro keys_by_nothing(mirror) -%} {{ keys_by_change(mirror) }} {%- endmacro -%}
 
-{%- macro changes_of(mirror, share=1, found={}) -%}
-{{ told_of(mirror) }},
+{%- macro declared_part(mirror, image) -%}
+map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name') | map('sql_text') | join(', ') }}))
+{%- endmacro -%}
 
-{{ keyed_of(mirror) }},
+{#- The text of a column of the key after a change, and before it. -#}
+{%- macro sent_key_after(column) -%} coalesce(key[{{ text(column) }}], if(op = 'delete', before, after)[{{ text(column) }}], before[{{ text(column) }}]) {%- endmacro -%}
+{%- macro sent_key_before(column) -%} coalesce(old_key[{{ text(column) }}], before[{{ text(column) }}]) {%- endmacro -%}
 
+{#- The best that is known of when a change was made. -#}
+{%- macro known_time() -%} coalesce(event_time, produced_at, origin.timestamp) {%- endmacro -%}
+
+{#- By a name of the table, of which the first parts may be missing. -#}
+{%- macro is_of_table(called) -%} table_name = {{ text(called.name[-1]) }}{{ macro('of_table_' ~ called.depth)(called.name[:-1]) }} {%- endmacro -%}
+{%- macro of_table_anywhere(parts) -%} {%- endmacro -%}
+{%- macro of_table_in_one(parts) %} and coalesce(schema_name, db_name) = {{ text(parts[0]) }} {%- endmacro -%}
+{%- macro of_table_in_several(parts) %} and slice(array_compact(array(tenant, db_name, schema_name)), -{{ parts | length }}, {{ parts | length }}) = array({{ parts | map('sql_text') | join(', ') }}) {%- endmacro -%}
+
+{#- The changes, each with its place and with the statements after it. -#}
+{%- macro changes_of(query) -%}
+{{ told_of(query.mirror) }},
+
+{{ keyed_of(query.mirror) }},
+{{ query.steps | each('step_of', query) | join(',\n') }}
+{%- endmacro -%}
+{%- macro step_of(step, query) -%} {{ macro('step_' ~ step.name)(step, query) }} {%- endmacro -%}
+
+{%- macro step_told_changes(step, query) %}
 -- What each change does to a row: it removes it, or tells all of its columns, or some.
 told_changes as (
   select
     source, op, event_time as changed_at, valid_from, removes,
     if(removes, key_before, key_after) as row_key,
-    removes or {{ tells_whole_row() }} as is_whole,
-    {%- if mirror.without_key == 'count' %}
-    case when removes then -1 when op = 'update' and not moved then 0 else 1 end as copies,
-    {%- endif %}
-    {%- if mirror.lists_columns %}
-    -- Also of a row that is told as new without all its columns: what was not logged when its key changed. The empty name marks it.
-    if(after_image in ('partial', 'key') and not removes and (op <> 'update' or moved),
-      array_union(array_append(coalesce(unlisted, array()), ''), array_except({{ other_columns(mirror) }}, map_keys(if(moved, map_concat(coalesce(before, map()), after), after)))),
-      unlisted) as unlisted,
-    {%- endif %}
+    removes or {{ tells_whole_row() }} as is_whole
+    {{- more_columns(step.columns, query.mirror) }},
     case
       when removes then map()
       when moved then map_concat(coalesce(before, map()), after)
       when after_image = 'patch' then told_columns(after, changed)
       else coalesce(after, map()) end as told,
-    rank, seq.generation, seq.phase, load_text({{ '1000 * rank - called' if mirror.was_renamed else 'rank' }}, seq.generation, seq.phase) as load, numbered_in, seq.position,
-    sent_at, produced_at, log, seq.arrival, seq.row as row_index{{ ', called, called_since, called_until' if mirror.was_renamed }}
+    rank, seq.generation, seq.phase, load_text({{ macro('rank_of_' ~ query.mirror.ways.names)() }}, seq.generation, seq.phase) as load, numbered_in, seq.position,
+    sent_at, produced_at, log, seq.arrival, seq.row as row_index{{ also(query.mirror.called_columns) }}
   from keyed
   lateral view explode(case when moved then array(true, false) when op = 'delete' then array(true) else array(false) end) as removes
-  where {{ has_key(mirror) }}
-  {%- if mirror.key and share != 1 %}
+  where {{ macro('has_row_by_' ~ query.mirror.ways.by)(query.mirror) }}
+  {%- for share in query.shares %}
     and {{ is_sampled('if(removes, key_before, key_after)', share) }}
-  {%- endif %}
-),
+  {%- endfor %}
+)
+{%- endmacro -%}
 
-{{ ordered_changes(mirror, 'told_changes', found) }}
-{%- if has_statements(found) %},
+{%- macro column_copies(mirror) -%} case when removes then -1 when op = 'update' and not moved then 0 else 1 end as copies {%- endmacro -%}
+{%- macro column_still_unlisted(mirror) -%}
+-- Also of a row that is told as new without all its columns: what was not logged when its key changed. The empty name marks it.
+    if(after_image in ('partial', 'key') and not removes and (op <> 'update' or moved),
+      array_union(array_append(coalesce(unlisted, array()), ''), array_except({{ other_columns(mirror) }}, map_keys(if(moved, map_concat(coalesce(before, map()), after), after)))),
+      unlisted) as unlisted
+{%- endmacro -%}
 
+{%- macro rank_of_one_name() -%} rank {%- endmacro -%}
+{%- macro rank_of_several_names() -%} 1000 * rank - called {%- endmacro -%}
+
+{%- macro has_row_by_key(mirror) -%}
+{% for column in mirror.key %}if(removes, key_before, key_after).{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
+{%- endmacro -%}
+{%- macro has_row_by_row(mirror) -%} if(removes, key_before, key_after).{{ name('row') }} is not null {%- endmacro -%}
+{%- macro has_row_by_change(mirror) -%} op <> 'delete' {%- endmacro -%}
+{%- macro has_row_by_nothing(mirror) -%} false {%- endmacro -%}
+
+{#- Whether a key is among those that are looked at today. -#}
+{%- macro is_sampled(key, share) -%} pmod(xxhash64({{ key }}, current_date()), 1000000) < {{ share }} * 1000000 {%- endmacro -%}
+
+{#- The order of the changes of each row (docs/changelog.md): what was told last wins. Each has a `place`, which sorts as they follow each other, and `arrived`,
+    which sorts as they came.
+
+    Where all changes are numbered in one log the numbers alone say it. Else the changes of a row, as they came, are cut into stretches where the log that
+    numbers them changes; changes without numbers are stretches of their own. What came before is told again if it is the same change, and is left out. -#}
+{%- macro step_ordered_by_numbers(step, query) %}
+-- In the order of their numbers.
+{{ ordered('0', step, query) }}
+  from (select *, arrival_text(sent_at, arrival, row_index, log) as arrived from {{ step.reads }})
+)
+{%- endmacro -%}
+
+{%- macro step_came(step, query) -%}
+{%- set row = columns_of_row(query.mirror) %}
+-- As they came: within a log in its order, between logs by when they were sent.
+came as (
+  select *, arrival_text(told_at, arrival, row_index, log) as arrived, op = 'snapshot' and numbered_in is null and produced_at is not null as is_load_of_time
+  from (
+    select *, max(sent_at) over (partition by {{ row }}, load, log order by arrival, row_index rows between unbounded preceding and current row) as told_at
+    from (select * from {{ step.reads }} distribute by {{ row }})
+  )
+)
+{%- endmacro -%}
+
+{%- macro step_told_once(step, query) -%}
+{%- set row = columns_of_row(query.mirror) %}
+-- Without those that are told again: numbers show it, or a time that goes back, or of a loaded row when it was sent.
+told_once as (
+  select * from (
+    select *,
+      row_number() over (
+        partition by {{ row }}, load, xxhash64(numbered_in, position, changed_at, op, removes, map_keys(told), array_join(map_values(told), '\u0001', '\u0002'){{ also(step.columns) }}, if(is_load_of_time, produced_at, null))
+        order by arrived) as times_told,
+      changed_at < max(changed_at) over (partition by {{ row }}, load order by arrived rows between unbounded preceding and 1 preceding) as goes_back
+    from {{ step.reads }}
+  )
+  where times_told = 1 or not coalesce(numbered_in is not null or is_load_of_time or goes_back, false)
+)
+{%- endmacro -%}
+
+{%- macro step_named(step, query) -%}
+-- A change whose log is not named is numbered in the one before it.
+named as (
+  select * except (numbered_in),
+    if(numbered_in is null, null, coalesce(nullif(numbered_in, ''), last_value(nullif(numbered_in, ''), true) over (partition by {{ columns_of_row(query.mirror) }}, load order by arrived rows between unbounded preceding and current row), '')) as numbered_in
+  from {{ step.reads }}
+)
+{%- endmacro -%}
+
+{%- macro step_stretched(step, query) -%}
+{%- set row = columns_of_row(query.mirror) -%}
+-- Numbers are compared only where all changes between two are numbered in the same log.
+stretched as (
+  select *, cast(sum(if(is_cut, 1, 0)) over (partition by {{ row }}, load order by arrived rows between unbounded preceding and current row) as int) as stretch
+  from (
+    select *, lag(1) over so_far is not null and not numbered_in <=> lag(numbered_in) over so_far as is_cut
+    from {{ step.reads }}
+    window so_far as (partition by {{ row }}, load order by arrived)
+  )
+)
+{%- endmacro -%}
+
+{%- macro step_ordered_as_told(step, query) -%}
+{{ ordered('0', step, query) }}
+  from {{ step.reads }}
+)
+{%- endmacro -%}
+{%- macro step_ordered_in_stretches(step, query) %}
+{{ ordered('stretch', step, query) }}
+  from {{ step.reads }}
+)
+{%- endmacro -%}
+
+{%- macro ordered(stretch, step, query) -%}
+ordered as (
+  select *, place_text(load, {{ stretch }}, numbered_in, position, op = 'snapshot', arrived) as place
+    {{- more_columns(step.columns, query.mirror) }}
+{%- endmacro -%}
+
+{#- Where the stretches of a row begin: `told_at` is when what is in them was sent. -#}
+{%- macro column_told_at(mirror) -%} sent_at as told_at {%- endmacro -%}
+{%- macro column_one_stretch(mirror) -%} 0 as stretch, cast(array() as array<struct<told_at timestamp, arrival array<bigint>, log string>>) as begins {%- endmacro -%}
+{%- macro column_stretches(mirror) -%}
+collect_list(if(is_cut, struct(told_at, arrival, log), null)) over (partition by {{ columns_of_row(mirror) }}, load) as begins
+{%- endmacro -%}
+
+{%- macro step_effects(step, query) %}
 -- What statements did to the table after each change, in their order.
 effects as (
   select array_sort(
     collect_list(struct(nth, rank, called, earlier, generation, position, numbered_in, sent_at, log, arrival, at, happened_at, empties, told, renamed)),
     (a, b) -> a.nth - b.nth) as effects
-  from {{ name(mirror.name ~ '__statements') }}
-),
+  from {{ name(query.mirror.name ~ '__statements') }}
+)
+{%- endmacro -%}
+
+{%- macro step_changes(step, query) -%}
+changes as (
+  select *, cast(array() as array<int>) as later from ordered
+)
+{%- endmacro -%}
+
+{%- macro step_changes_and_statements(step, query) -%}
 changes as (
   select * except (emptied, later), emptied.at as emptied_at,
     -- Those that it lived to see.
@@ -350,107 +533,26 @@ changes as (
   from (
     select *, get(filter(effects, e -> e.empties and array_contains(later, e.nth)), 0) as emptied
     from (
-      select *, effects_after(effects, rank, {{ 'called' if mirror.was_renamed else '0' }}, generation, phase, numbered_in, position, stretch, begins, struct(told_at, arrival, log), changed_at) as later
-      from ordered cross join effects
+      select *, effects_after(effects, rank, {{ macro('called_by_' ~ query.mirror.ways.names)() }}, generation, phase, numbered_in, position, stretch, begins, struct(told_at, arrival, log), changed_at) as later
+      from ordered cross join {{ step.reads }}
     )
-    {%- if mirror.was_renamed %}
-    where (called_since = 0 or not array_contains(later, called_since)) and (called_until = 0 or array_contains(later, called_until))
-    {%- endif %}
+    {{- macro('changes_of_' ~ query.mirror.ways.names)() }}
   )
 )
-{%- else %},
-changes as (
-  select *, cast(array() as array<int>) as later from ordered
-)
-{%- endif %}
 {%- endmacro -%}
 
-{#- The order of the changes of each row (docs/changelog.md): what was told last wins. Each has a `place`, which sorts as they follow each other, and `arrived`,
-    which sorts as they came.
-
-    Where all changes are numbered in one log the numbers alone say it. Else the changes of a row, as they came, are cut into stretches where the log that
-    numbers them changes; changes without numbers are stretches of their own. What came before is told again if it is the same change, and is left out. -#}
-{%- macro ordered_changes(mirror, changes, found) -%}
-{%- set row = columns_of_row(mirror) -%}
-{%- set formats = mirror.tables | map(attribute='source.format') | list -%}
-{%- set may_be_numbered = formats | selectattr('seq') | list -%}
-{%- set names_logs = [] -%}
-{%- for format in formats if 'log' in format.meta -%} {%- do names_logs.append(format) -%} {%- endfor -%}
-{%- if found.numbered_in is defined and found.numbered_in is not none -%}
--- In the order of their numbers.
-ordered as (
-  select *, place_text(load, 0, numbered_in, position, op = 'snapshot', arrived) as place
-    {%- if has_statements(found) %},
-    sent_at as told_at, 0 as stretch, cast(array() as array<struct<told_at timestamp, arrival array<bigint>, log string>>) as begins
-    {%- endif %}
-  from (select *, arrival_text(sent_at, arrival, row_index, log) as arrived from {{ changes }})
-)
-{%- else -%}
--- As they came: within a log in its order, between logs by when they were sent.
-came as (
-  select *, arrival_text(told_at, arrival, row_index, log) as arrived, op = 'snapshot' and numbered_in is null and produced_at is not null as is_load_of_time
-  from (
-    select *, max(sent_at) over (partition by {{ row }}, load, log order by arrival, row_index rows between unbounded preceding and current row) as told_at
-    from (select * from {{ changes }} distribute by {{ row }})
-  )
-),
-
--- Without those that are told again: numbers show it, or a time that goes back, or of a loaded row when it was sent.
-told_once as (
-  select * from (
-    select *,
-      row_number() over (
-        partition by {{ row }}, load, xxhash64(numbered_in, position, changed_at, op, removes, map_keys(told), array_join(map_values(told), '\u0001', '\u0002'){{ ', row_index' if not mirror.key }}, if(is_load_of_time, produced_at, null))
-        order by arrived) as times_told,
-      changed_at < max(changed_at) over (partition by {{ row }}, load order by arrived rows between unbounded preceding and 1 preceding) as goes_back
-    from came
-  )
-  where times_told = 1 or not coalesce(numbered_in is not null or is_load_of_time or goes_back, false)
-),
-
-{%- if names_logs %}
--- A change whose log is not named is numbered in the one before it.
-named as (
-  select * except (numbered_in),
-    if(numbered_in is null, null, coalesce(nullif(numbered_in, ''), last_value(nullif(numbered_in, ''), true) over (partition by {{ row }}, load order by arrived rows between unbounded preceding and current row), '')) as numbered_in
-  from told_once
-),
-
-{% endif %}
-{%- if may_be_numbered %}
--- Numbers are compared only where all changes between two are numbered in the same log.
-stretched as (
-  select *, cast(sum(if(is_cut, 1, 0)) over (partition by {{ row }}, load order by arrived rows between unbounded preceding and current row) as int) as stretch
-  from (
-    select *, lag(1) over so_far is not null and not numbered_in <=> lag(numbered_in) over so_far as is_cut
-    from {{ 'named' if names_logs else 'told_once' }}
-    window so_far as (partition by {{ row }}, load order by arrived)
-  )
-),
-{% endif %}
-ordered as (
-  select *, place_text(load, {{ 'stretch' if may_be_numbered else '0' }}, numbered_in, position, op = 'snapshot', arrived) as place
-    {%- if has_statements(found) %},
-    {{ 'collect_list(if(is_cut, struct(told_at, arrival, log), null)) over (partition by ' ~ row ~ ', load)' if may_be_numbered else '0 as stretch, cast(array() as array<struct<told_at timestamp, arrival array<bigint>, log string>>)' }} as begins
-    {%- endif %}
-  from {{ 'stretched' if may_be_numbered else 'told_once' }}
-)
-{%- endif %}
+{%- macro called_by_one_name() -%} 0 {%- endmacro -%}
+{%- macro called_by_several_names() -%} called {%- endmacro -%}
+{#- Those of another table that has the name before or afterwards are none of them. -#}
+{%- macro changes_of_one_name() -%} {%- endmacro -%}
+{%- macro changes_of_several_names() %}
+    where (called_since = 0 or not array_contains(later, called_since)) and (called_until = 0 or array_contains(later, called_until))
 {%- endmacro -%}
 
 {#- What tells a row from others: a key of several columns sorts slowly as one value. -#}
-{%- macro columns_of_row(mirror) -%} {{ key_columns_of(mirror, 'row_key') if mirror.key else 'row_key' }} {%- endmacro -%}
-
-{#- What is known of a row after the changes that tell all of it and parts of it, and after statements that changed its columns. -#}
-{%- macro told_and_rewritten(whole, since, parts, effects) -%}
-aggregate(
-      array_sort(
-        filter({{ parts }}, p -> coalesce(p.place > {{ since }}, true)),
-        (a, b) -> case when a.place < b.place then -1 when a.place > b.place then 1 else 0 end),
-      coalesce({{ whole }}, struct(cast(map() as map<string,string>) as told, cast(array() as array<int>) as later)),
-      (known, p) -> struct(map_concat({{ rewritten('known.told', 'array_except(known.later, p.later)', effects) }}, p.told) as told, p.later as later),
-      known -> {{ rewritten('known.told', 'known.later', effects) }})
-{%- endmacro -%}
+{%- macro columns_of_row(mirror) -%} {{ macro('row_by_' ~ mirror.ways.key)(mirror) }} {%- endmacro -%}
+{%- macro row_by_columns(mirror) -%} {{ key_columns_of(mirror, 'row_key') }} {%- endmacro -%}
+{%- macro row_by_value(mirror) -%} row_key {%- endmacro -%}
 
 {#- An image after some of the statements: columns have other names, or other values. -#}
 {%- macro rewritten(image, nths, effects) -%}
@@ -458,209 +560,152 @@ aggregate(filter({{ effects }}, e -> array_contains({{ nths }}, e.nth) and not e
         map_from_entries(transform(filter(map_entries(image), c -> not map_contains_key(e.told, c.key)), c -> struct(coalesce(e.renamed[c.key], c.key) as key, c.value as value))), e.told))
 {%- endmacro -%}
 
-{#- Around a mirror's query: only the rows that it is to have. -#}
-{%- macro where_begins(mirror) -%}{% if mirror.where %}select * from (
-{% endif %}{%- endmacro -%}
-{%- macro where_ends(mirror) -%}
-{%- if mirror.where %}
-)
-where {{ bracketed(mirror.where) }}
-{%- endif %}
-{%- endmacro -%}
-
-{#- The changelog that has the changes of a table, with halves of updates joined, or the view of those that are to be read. -#}
-{%- macro rows_of_table(table) -%}
-{%- if table.rows -%} {{ name(table.rows) }}
-{%- elif table.source.format.has_halves -%}
-({{ view_changelog([table.source]) | indent(4) }})
-{%- else -%} {{ name(table.source.model) }}
-{%- endif -%}
-{%- endmacro -%}
-
-{#- The best that is known of when a change was made. -#}
-{%- macro known_time() -%} coalesce(event_time, produced_at, origin.timestamp) {%- endmacro -%}
-
-{%- macro is_of_table(parts) -%}
-table_name = {{ text(parts[-1]) }}
-{%- if parts | length == 2 %} and coalesce(schema_name, db_name) = {{ text(parts[0]) }}
-{%- elif parts | length > 2 %} and slice(array_compact(array(tenant, db_name, schema_name)), -{{ parts | length - 1 }}, {{ parts | length - 1 }}) = array({{ parts[:-1] | map('sql_text') | join(', ') }})
-{%- endif -%}
-{%- endmacro -%}
-
-{#- The names under which columns may be sent, in small letters, each with the name that it stands for. -#}
-{%- macro names_of(mirror) -%}
-{%- set parts = [] -%}
-{%- for column in mirror.columns -%}
-{%- for sent in [column.name] + (column.sent_as | list) -%} {%- do parts.append(text(sent | lower) ~ ', ' ~ text(column.name)) -%} {%- endfor -%}
-{%- endfor -%}
-{{ parts | in_lines(8) }}
-{%- endmacro -%}
-
-{%- macro type_of(mirror, column) -%} {{- (mirror.columns | selectattr('name', 'equalto', column) | first).type -}} {%- endmacro -%}
-
-{#- The text of a column of the key after a change, and before it. -#}
-{%- macro sent_key_after(column) -%} coalesce(key[{{ text(column) }}], if(op = 'delete', before, after)[{{ text(column) }}], before[{{ text(column) }}]) {%- endmacro -%}
-{%- macro sent_key_before(column) -%} coalesce(old_key[{{ text(column) }}], before[{{ text(column) }}]) {%- endmacro -%}
-
-{#- The identity of the row after a change and before it, and whether they differ. -#}
-{%- macro row_keys(mirror) -%}
-{%- if mirror.key -%}
-struct({% for column in mirror.key %}{{ typed(sent_key_after(column), type_of(mirror, column)) }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}) as key_after,
-    struct({% for column in mirror.key %}coalesce({{ typed(sent_key_before(column), type_of(mirror, column)) }}, key_after.{{ name(column) }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}) as key_before,
-    op = 'update' and key_before <> key_after as moved
-{%- elif mirror.without_key in ('whole_row', 'count') -%}
-struct(key_text({{ declared_part(mirror, 'if(op = \'delete\', before, after)') }}) as row) as key_after,
-    struct(key_text({{ declared_part(mirror, 'before') }}) as row) as key_before,
-    op = 'update' and coalesce(key_before <> key_after, false) as moved
-{%- else -%}
-struct(rank, seq) as key_after, key_after as key_before, false as moved
-{%- endif -%}
-{%- endmacro -%}
-
-{%- macro declared_part(mirror, image) -%}
-map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name') | map('sql_text') | join(', ') }}))
-{%- endmacro -%}
-
-{%- macro has_key(mirror) -%}
-{%- if mirror.without_key == 'append' -%} op <> 'delete'
-{%- elif rejects_all(mirror) -%} false
-{%- else -%}
-{% for column in (mirror.key or ['row']) %}if(removes, key_before, key_after).{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
-{%- endif -%}
-{%- endmacro -%}
-
-{#- Whether a key is among those that are looked at today. -#}
-{%- macro is_sampled(key, share) -%} pmod(xxhash64({{ key }}, current_date()), 1000000) < {{ share }} * 1000000 {%- endmacro -%}
-
-{#- The columns of the table, typed, in one column: their names may be those of other columns of a step. `over` is the condition under which columns that are
-    not told are those of `own_row`. -#}
-{%- macro typed_row(mirror, key, over='') -%}
-{%- set parts = [] -%}
-{%- for column in mirror.columns -%}
-{%- set value = key ~ '.' ~ name(column.name) if column.name in mirror.key else typed(told_value(column), column.type) -%}
-{%- set value = 'if(' ~ over ~ ' and not map_contains_key(told, ' ~ text(column.name) ~ '), own_row.' ~ name(column.name) ~ ', ' ~ value ~ ')' if over and column.name not in mirror.key else value -%}
-{%- do parts.append(value ~ ' as ' ~ name(column.name)) -%}
-{%- endfor -%}
+{#- The columns of the table, typed, in one column: their names may be those of other columns of a step. -#}
+{%- macro row_alone(mirror, over='') -%}
 struct(
-    {{ parts | in_lines(4) }})
+    {{ mirror.columns | each('column_alone') | in_lines(4) }})
+{%- endmacro -%}
+{#- Laid over a row: columns that are not told are those of `own_row`, where `over` is true. -#}
+{%- macro row_over(mirror, over) -%}
+struct(
+    {{ mirror.columns | each('column_over', over) | in_lines(4) }})
+{%- endmacro -%}
+{%- macro column_alone(column) -%} {{ macro('value_in_' ~ column.ways.place)(column) }} as {{ name(column.name) }} {%- endmacro -%}
+{%- macro column_over(column, over) -%} {{ macro('value_over_' ~ column.ways.place)(column, over) }} as {{ name(column.name) }} {%- endmacro -%}
+{%- macro value_in_key(column) -%} row_key.{{ name(column.name) }} {%- endmacro -%}
+{%- macro value_in_row(column) -%}
+{%- set sent -%} {{ macro('told_or_' ~ column.ways.untold)(column) }} {%- endset -%}
+{{ typed(sent, column) }}
+{%- endmacro -%}
+{%- macro value_over_key(column, over) -%} {{ value_in_key(column) }} {%- endmacro -%}
+{%- macro value_over_row(column, over) -%}
+if({{ over }} and not map_contains_key(told, {{ text(column.name) }}), own_row.{{ name(column.name) }}, {{ value_in_row(column) }})
 {%- endmacro -%}
 
-{#- The text that is known of a column. -#}
-{%- macro told_value(column) -%}
-{%- set told -%} told[{{ text(column.name) }}] {%- endset -%}
-{%- if column.added_with is not none and not column.has_default -%} if(map_contains_key(told, {{ text(column.name) }}) or not coalesce(array_contains(unlisted, {{ text(column.name) }}), false), {{ told }}, {{ text(column.added_with) }})
-{%- elif column.default is not none -%} if(map_contains_key(told, {{ text(column.name) }}), {{ told }}, {{ text(column.default) }}) {%- else -%} {{ told }} {%- endif -%}
+{#- The text that is known of a column, or what rows have without it. -#}
+{%- macro told_or_null(column) -%} told[{{ text(column.name) }}] {%- endmacro -%}
+{%- macro told_or_default(column) -%} if(map_contains_key(told, {{ text(column.name) }}), told[{{ text(column.name) }}], {{ text(column.default) }}) {%- endmacro -%}
+{%- macro told_or_added(column) -%}
+if(map_contains_key(told, {{ text(column.name) }}) or not coalesce(array_contains(unlisted, {{ text(column.name) }}), false), told[{{ text(column.name) }}], {{ text(column.added_with) }})
 {%- endmacro -%}
 
 {#- The columns of a mirror: those of the table, then those that all mirrors have. -#}
-{%- macro columns_shown(mirror, others) -%}
-{%- set parts = [] -%}
-{%- for column in mirror.columns -%} {%- do parts.append('row.' ~ name(column.name)) -%} {%- endfor -%}
-{{ (parts + others) | in_lines(2) }}
-{%- endmacro -%}
+{%- macro columns_shown(mirror, others) -%} {{ ((mirror.columns | each('shown_column')) + others) | in_lines(2) }} {%- endmacro -%}
+{%- macro shown_column(column) -%} row.{{ name(column.name) }} {%- endmacro -%}
 
-{#- The values that are not in the typed columns though they were told; with `over`, also those of `own_row`. -#}
-{%- macro unfit(mirror, over='') -%}
-{%- if over -%} if({{ over }}, unfit_then(own_row._unfit, told, {{ unfit(mirror) }}), {{ unfit(mirror) }})
-{%- else -%} {{ unfit_of_told(mirror) }}
-{%- endif -%}
-{%- endmacro -%}
-
-{%- macro unfit_of_told(mirror) -%}
-{%- set parts = [] -%}
-{%- for column in mirror.columns if column.type != 'string' and column.name not in mirror.key -%}
-{%- do parts.append('if(row.' ~ name(column.name) ~ ' is null, ' ~ text(column.name) ~ ', null)') -%}
-{%- endfor -%}
-{%- if parts -%}
+{#- The values that are not in the typed columns though they were told; laid over a row, also those of `own_row`. -#}
+{%- macro unfit_alone(mirror, over='') -%} {{ macro('unfit_of_' ~ mirror.ways.types)(mirror) }} {%- endmacro -%}
+{%- macro unfit_over(mirror, over) -%} if({{ over }}, unfit_then(own_row._unfit, told, {{ unfit_alone(mirror) }}), {{ unfit_alone(mirror) }}) {%- endmacro -%}
+{%- macro unfit_of_texts(mirror) -%} cast(null as map<string,string>) {%- endmacro -%}
+{%- macro unfit_of_values(mirror) -%}
 unfit_columns(told, array(
-    {{ parts | in_lines(4) }}))
-{%- else -%} cast(null as map<string,string>)
-{%- endif -%}
+    {{ mirror.columns | rejectattr('is_key') | rejectattr('type', 'equalto', 'string') | each('unfit_column') | in_lines(4) }}))
 {%- endmacro -%}
+{%- macro unfit_column(column) -%} if(row.{{ name(column.name) }} is null, {{ text(column.name) }}, null) {%- endmacro -%}
 
-{#- A text as a value of a type; null if it does not fit. -#}
-{%- macro typed(value, type) -%}
-{%- if type == 'string' -%} {{ value }}
-{%- elif type in ('double', 'float', 'date', 'timestamp', 'timestamp_ntz', 'binary') -%} as_{{ type }}({{ value }})
-{%- elif type.startswith('decimal') -%} {{ typed_decimal(value, type, type.split(',')[1][:-1]) }}
-{%- else -%} try_cast({{ value }} as {{ type }})
-{%- endif -%}
-{%- endmacro -%}
-
+{#- A text as a value of a column; null if it does not fit. -#}
+{%- macro typed(value, column) -%} {{ macro('typed_as_' ~ column.ways.type)(value, column.type) }} {%- endmacro -%}
+{%- macro typed_as_sent(value, type) -%} {{ value }} {%- endmacro -%}
+{%- macro typed_as_function(value, type) -%} as_{{ type }}({{ value }}) {%- endmacro -%}
+{%- macro typed_as_cast(value, type) -%} try_cast({{ value }} as {{ type }}) {%- endmacro -%}
 {#- Not a cast alone, which rounds. -#}
-{%- macro typed_decimal(value, type, scale) -%}
-if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ scale }}}0*)?$', try_cast({{ value }} as {{ type }}), null)
+{%- macro typed_as_decimal(value, type) -%}
+if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ type.split(',')[1][:-1] }}}0*)?$', try_cast({{ value }} as {{ type }}), null)
 {%- endmacro -%}
 
 {#- A mirror that takes in new changes. Beside its table is one of the rows that are gone, or that `where` leaves out: their keys, and up to which place they
     are known. A row that comes back stays there: what the mirror has of it counts. -#}
 
 {#- Each row that was ever there, as all changes make it. -#}
-{%- macro state_whole(mirror, found) -%}
-{{ known_of(mirror, found=found) }}
+{%- macro state_whole(query) -%}
+{{ known_of(query) }}
 
-{{ with_fate(mirror, 'known') }}
+{{ fate_alone(query.mirror, 'known', '') }}
 {%- endmacro -%}
 
-{%- macro state_beside(mirror, whole) -%}
-select {{ key_columns_of(mirror, '_row_key') }}, _seq as _known_until, _changed_at as _known_at, _in_parts from {{ name(whole) }} where _is_gone
+{%- macro state_beside(query, whole) -%}
+select {{ key_columns_of(query.mirror, '_row_key') }}, _seq as _known_until, _changed_at as _known_at, _in_parts from {{ name(whole) }} where _is_gone
 {%- endmacro -%}
 
-{%- macro state_rows(mirror, whole) -%}
-select {{ mirror.state_columns | map('name') | join(', ') }} from {{ name(whole) }} where not _is_gone
-{%- endmacro -%}
+{%- macro rows_not_gone(query, whole) -%} select {{ query.columns | map('name') | join(', ') }} from {{ name(whole) }} where not _is_gone {%- endmacro -%}
 
 {#- The rows that new changes tell of, typed, each with what is to be done with it: `take` it as they say, since they tell all of it and come after what is
     known; lay the columns that they tell `over` it; or look at all of its changes `again`, since they tell columns of a row that is gone, or nobody knows
-    without them what comes first. Those that come before what is known are not there. `new` is the mirror as it reads only the new changes.
+    without them what comes first. Those that come before what is known are not there. `new` is the query of the new changes alone. -#}
+{%- macro state_decided(new, table, gone) -%} {{ macro('decided_by_' ~ new.ways.decides)(new, table, gone) }} {%- endmacro -%}
 
-    While all changes are numbered in one log, and none has told parts of a row, the rows of the table need not be looked up: the newest change counts, which
-    the merge sees. -#}
-{%- macro state_decided(mirror, new, table, gone, found) -%}
-{%- set looks_up = found.has_parts or found.numbered_in is none -%}
-{{ known_of(new, found=found) }},
-
-looked_up as (
-  select one.* except (newest), gone._known_until as gone_until
-    {%- if looks_up %},
-    if(own._source is null, null, struct(own.*)) as own_row,
-    coalesce(own._seq, gone._known_until) as known_until,
-    coalesce(own._in_parts, gone._in_parts, false) as known_in_parts,
-    is_in_doubt(one.first_arrived, one.newest.place, one.goes_back_to, coalesce(own._seq, gone._known_until), if(own._source is null, gone._known_at, own._changed_at)) as is_in_doubt,
-    struct({{ place_after('one.newest.place', 'one.first_arrived') }} as place, one.newest.source, one.newest.changed_at, one.newest.removes) as newest
-    {%- else %},
-    one.newest
-    {%- endif %}
-  from known as one
-  {%- if looks_up %}
-  left join {{ table }} as own on {{ key_matches(mirror, 'own', found, 'one.row_key') }}
-  {%- endif %}
-  left join (
-    select {{ key_columns_of(mirror, 'gone') }}, max(_known_until) as _known_until, max_by(_in_parts, _known_until) as _in_parts, max_by(_known_at, _known_until) as _known_at
-    from {{ gone }} as gone
-    where {{ in_bounds(mirror, 'gone', found) }}
-    group by {{ key_columns_of(mirror, 'gone') }}
-  ) as gone on {{ key_matches(mirror, 'gone', found, 'one.row_key') }}
-),
-decided as (
-  select *,
-    {% if found.has_parts -%}
-    case
+{#- Where changes may tell parts of a row. -#}
+{%- macro decided_by_parts(new, table, gone) -%}
+{%- set decision -%}
+case
       when is_in_doubt then 'again'
       when known_until is null and newest_whole is not null then 'take'
       when {{ place_after('newest_whole', 'first_arrived', 'known_until') }} > known_until then 'take'
       when own_row is not null and newest_whole is null and {{ place_after('first_part', 'first_arrived', 'known_until') }} > known_until then 'over'
       when newest.place <= known_until and not known_in_parts then 'leave'
       else 'again' end
-    {%- elif looks_up -%}
-    case when is_in_doubt then 'again' when newest.place <= known_until then 'leave' else 'take' end
-    {%- else -%}
-    if(newest.place < gone_until, 'leave', 'take')
-    {%- endif %} as decision
+{%- endset -%}
+{{ looked_up(new, table, gone) }}
+{{ decided(decision) }}
+
+{{ with_fate(new.mirror, not_left(), 'decision as _decision, ', row_over(new.mirror, "decision = 'over'"), shown_over(new.mirror, "decision = 'over'")) }}
+{%- endmacro -%}
+
+{#- Where they tell all of it. -#}
+{%- macro decided_by_places(new, table, gone) -%}
+{{ looked_up(new, table, gone) }}
+{{ decided("case when is_in_doubt then 'again' when newest.place <= known_until then 'leave' else 'take' end") }}
+
+{{ fate_alone(new.mirror, not_left(), 'decision as _decision, ') }}
+{%- endmacro -%}
+
+{#- Where all changes are also numbered in one log, the rows of the table need not be looked up: the newest change counts, which the merge sees. -#}
+{%- macro decided_by_numbers(new, table, gone) -%}
+{{ beside_known(new, gone, 'one.newest', '') }}
+{{ decided("if(newest.place < gone_until, 'leave', 'take')") }}
+
+{{ fate_alone(new.mirror, not_left(), 'decision as _decision, ') }}
+{%- endmacro -%}
+
+{%- macro not_left() -%} (select * from decided where decision <> 'leave') {%- endmacro -%}
+
+{%- macro decided(decision) -%}
+decided as (
+  select *,
+    {{ decision }} as decision
   from looked_up
 )
+{%- endmacro -%}
 
-{{ with_fate(mirror, "(select * from decided where decision <> 'leave')", "decision = 'over'" if found.has_parts else '', 'decision') }}
+{%- macro looked_up(new, table, gone) -%}
+{%- set columns -%}
+if(own._source is null, null, struct(own.*)) as own_row,
+    coalesce(own._seq, gone._known_until) as known_until,
+    coalesce(own._in_parts, gone._in_parts, false) as known_in_parts,
+    is_in_doubt(one.first_arrived, one.newest.place, one.goes_back_to, coalesce(own._seq, gone._known_until), if(own._source is null, gone._known_at, own._changed_at)) as is_in_doubt,
+    struct({{ place_after('one.newest.place', 'one.first_arrived') }} as place, one.newest.source, one.newest.changed_at, one.newest.removes) as newest
+{%- endset -%}
+{%- set own %}
+  left join {{ table }} as own on {{ key_matches(new, 'own', 'one.row_key') }}
+{%- endset -%}
+{{ beside_known(new, gone, columns, own) }}
+{%- endmacro -%}
+
+{%- macro beside_known(new, gone, columns, own) -%}
+{{ known_of(new) }},
+
+looked_up as (
+  select one.* except (newest), gone._known_until as gone_until,
+    {{ columns }}
+  from known as one
+  {{- own }}
+  left join (
+    select {{ key_columns_of(new.mirror, 'gone') }}, max(_known_until) as _known_until, max_by(_in_parts, _known_until) as _in_parts, max_by(_known_at, _known_until) as _known_at
+    from {{ gone }} as gone
+    where {{ in_bounds(new, 'gone') }}
+    group by {{ key_columns_of(new.mirror, 'gone') }}
+  ) as gone on {{ key_matches(new, 'gone', 'one.row_key') }}
+),
 {%- endmacro -%}
 
 {#- The place of a new change, whose stretches are counted from the first of them, among all changes. -#}
@@ -672,74 +717,73 @@ select count(*) as changed, count_if(_decision = 'again') as again, count_if(_is
 {%- endmacro -%}
 
 {#- The rows that change, typed, where some must be looked at again. -#}
-{%- macro state_changed(mirror, decided, found) -%}
-{{ known_of(mirror, found=found) }}
+{%- macro state_changed(query, decided) -%}
+{%- set again -%}
+(select known.* from known left semi join {{ name(decided) }} as one on known.row_key = one._row_key and one._decision = 'again')
+{%- endset -%}
+{{ known_of(query) }}
 
 select * from {{ name(decided) }} where _decision <> 'again'
 union all
 select * from (
-  {{ with_fate(mirror, '(select known.* from known left semi join ' ~ name(decided) ~ " as one on known.row_key = one._row_key and one._decision = 'again')", '', "'again'") | indent(2) }}
+  {{ fate_alone(query.mirror, again, "'again' as _decision, ") | indent(2) }}
 )
 {%- endmacro -%}
 
-{#- Rows with all columns of the mirror, and whether it is not to have them. With `over`, columns that a change does not tell are those of its row. -#}
-{%- macro with_fate(mirror, rows, over='', decision='') -%}
+{#- Rows with all columns of the mirror, and whether it is not to have them. -#}
+{%- macro fate_alone(mirror, rows, decision) -%} {{ with_fate(mirror, rows, decision, row_alone(mirror), shown_alone(mirror)) }} {%- endmacro -%}
+{%- macro with_fate(mirror, rows, decision, row, shown) -%}
 select *, _newest.removes or not {{ is_kept(mirror) }} as _is_gone
 from (
-  select {{ decision ~ ' as _decision, ' if decision }}row_key as _row_key, newest as _newest, {{ shown_state(mirror, over) }}
-  from (select *, {{ typed_row(mirror, 'row_key', over) }} as row from {{ rows }})
+  select {{ decision }}row_key as _row_key, newest as _newest, {{ shown }}
+  from (select *, {{ row }} as row from {{ rows }})
 )
 {%- endmacro -%}
 
-{#- Whether the mirror is to have a row. -#}
-{%- macro is_kept(mirror) -%} coalesce({{ bracketed(mirror.where) if mirror.where else 'true' }}, false) {%- endmacro -%}
+{%- macro is_kept(mirror) -%} {{ macro('is_kept_' ~ mirror.ways.keeps)(mirror) }} {%- endmacro -%}
 
 {%- macro key_columns_of(mirror, row) -%}
 {% for column in mirror.key %}{{ row }}.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
 {%- endmacro -%}
 
 {#- With the first and the last value of each column as literals, which keep files from being read that can have none of these rows. -#}
-{%- macro key_matches(mirror, row, bounds, key) -%}
-{% for column in mirror.key %}{{ row }}.{{ name(column) }} = {{ key }}.{{ name(column) }} and {% endfor %}{{ in_bounds(mirror, row, bounds) }}
+{%- macro key_matches(query, row, key) -%}
+{% for column in query.mirror.key %}{{ row }}.{{ name(column) }} = {{ key }}.{{ name(column) }} and {% endfor %}{{ in_bounds(query, row) }}
 {%- endmacro -%}
 
-{%- macro in_bounds(mirror, row, bounds) -%}
+{%- macro in_bounds(query, row) -%}
 true
-{%- for column in mirror.key %}
-{%- if type_of(mirror, column) != 'binary' %} and {{ row }}.{{ name(column) }} between {{ bound(mirror, column, bounds['first_' ~ loop.index0]) }} and {{ bound(mirror, column, bounds['last_' ~ loop.index0]) }}{% endif %}
-{%- endfor -%}
+{%- for column, first, last in query.bounds %} and {{ row }}.{{ name(column.name) }} between {{ bound(column, first) }} and {{ bound(column, last) }}{% endfor -%}
 {%- endmacro -%}
 
-{%- macro bound(mirror, column, value) -%} cast({{ text(value) }} as {{ type_of(mirror, column) }}) {%- endmacro -%}
+{%- macro bound(column, value) -%} cast({{ text(value) }} as {{ column.type }}) {%- endmacro -%}
 
 {#- Of a key that is there already the newest place counts. -#}
-{%- macro state_beside_written(mirror, gone, changed, bounds) -%}
-insert into {{ gone }} ({{ mirror.key | map('name') | join(', ') }}, _known_until, _known_at, _in_parts)
-select {{ key_columns_of(mirror, '_row_key') }}, _seq, _changed_at, _in_parts from {{ name(changed) }} where _is_gone
+{%- macro state_beside_written(query, gone, changed) -%}
+insert into {{ gone }} ({{ query.mirror.key | map('name') | join(', ') }}, _known_until, _known_at, _in_parts)
+select {{ key_columns_of(query.mirror, '_row_key') }}, _seq, _changed_at, _in_parts from {{ name(changed) }} where _is_gone
 {%- endmacro -%}
 
-{%- macro state_merged(mirror, table, changed, bounds) -%}
-{%- set columns = mirror.state_columns -%}
+{%- macro state_merged(query, table, changed) -%}
 {%- set is_not_older = 'new._seq >= own._seq' -%}
 merge into {{ table }} as own using {{ name(changed) }} as new
-on {{ key_matches(mirror, 'own', bounds, 'new._row_key') }}
+on {{ key_matches(query, 'own', 'new._row_key') }}
 when matched and new._is_gone and {{ is_not_older }} then delete
-when matched and {{ is_not_older }} then update set {% for column in columns %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
+when matched and {{ is_not_older }} then update set {% for column in query.columns %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
 
-when not matched and not new._is_gone then insert ({{ columns | map('name') | join(', ') }})
-  values ({% for column in columns %}new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
+when not matched and not new._is_gone then insert ({{ query.columns | map('name') | join(', ') }})
+  values ({% for column in query.columns %}new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro -%}
 
-{#- Of a source and a table, if they are given; the first parts of the table's name may be missing. -#}
-{%- macro changes_seen(source, table) -%}
+{#- Of some sources and tables; the first parts of a table's name may be missing. -#}
+{%- macro changes_seen(sources, tables) -%}
 true
-{%- if source %} and source = {{ text(source) }}{% endif %}
-{%- if table %} and table_name = {{ text(table[-1]) }} and slice({{ table_of_row() }}, -{{ table | length }}, {{ table | length }}) = array({{ table | map('sql_text') | join(', ') }})
-{%- endif -%}
+{%- for source in sources %} and source = {{ text(source) }}{% endfor %}
+{%- for table in tables %} and table_name = {{ text(table[-1]) }} and slice({{ table_of_row() }}, -{{ table | length }}, {{ table | length }}) = array({{ table | map('sql_text') | join(', ') }}){% endfor %}
 {%- endmacro -%}
 
 {#- The tables of which changes have landed: their keys, and how much changes tell. -#}
-{%- macro tables_seen(changelog, source, table) -%}
+{%- macro tables_seen(changelog, sources, tables) -%}
 select
   source, {{ table_of_row() }} as names,
   count(*) as changes,
@@ -748,25 +792,25 @@ select
   count_if(op = 'update' and after_image in ('partial', 'key', 'patch')) as partial,
   max_by(map_keys(key), struct(batch, seq)) filter (where key is not null) as key_columns
 from {{ name(changelog) }}
-where {{ changes_seen(source, table) }}
+where {{ changes_seen(sources, tables) }}
 group by all
 order by all
 {%- endmacro -%}
 
 {#- The columns in the images of these tables: their types, and how many values do not fit those of SQL. The newest whole row of a message that names types
     has all columns but those that are told later. -#}
-{%- macro columns_seen(changelog, source, table, tried) -%}
+{%- macro columns_seen(changelog, sources, tables, tried) -%}
 with whole as (
   select source, {{ table_of_row() }} as names, max(struct(batch, seq)) as newest_whole
   from {{ name(changelog) }}
-  where types is not null and (after_image = 'full' or op = 'delete' and before_image = 'full') and {{ changes_seen(source, table) }}
+  where types is not null and (after_image = 'full' or op = 'delete' and before_image = 'full') and {{ changes_seen(sources, tables) }}
   group by all
 )
 select
   source, names, column,
   max_by(type, place) filter (where type is not null) as type,
   {%- for type in tried %}
-  count_if(value is not null and {{ typed('value', type) }} is null) as unfit_{{ type }},
+  count_if(value is not null and {{ typed('value', type) }} is null) as unfit_{{ type.name }},
   {%- endfor %}
   count_if(value not rlike '^[+-]?[0-9]+([.][0-9]*)?$') as no_numbers,
   max(length(regexp_extract(value, '^[+-]?0*([0-9]*)', 1))) as integer_digits,
@@ -779,7 +823,7 @@ from (
   lateral view posexplode(map_entries(coalesce(after, before))) as nth, entry
   lateral view explode(array(entry.key)) as column
   lateral view explode(array(entry.value)) as value
-  where {{ changes_seen(source, table) }}
+  where {{ changes_seen(sources, tables) }}
 ) left join whole using (source, names)
 group by all
 order by source, names, nth

@@ -107,9 +107,12 @@ select * from {{ model }} where not coalesce({{ bracketed(expression) }}, false)
 
 {#- The values that do not fit the types of their columns: those of a mirror's rows, which are null there, and those of keys, whose changes are not there. -#}
 {%- macro test_fits(model, mirror) -%}
-{%- set keys = mirror.key | map('name') | list -%}
-select {% for column in keys %}{{ column }}, {% endfor %}unfit_column, unfit_value from {{ model }} lateral view explode(_unfit) as unfit_column, unfit_value
-{%- if rejects_all(mirror) %}
+select {% for column in mirror.key %}{{ name(column) }}, {% endfor %}unfit_column, unfit_value from {{ model }} lateral view explode(_unfit) as unfit_column, unfit_value
+{{- macro('unfit_keys_' ~ mirror.ways.rejects)(mirror) }}
+{%- endmacro -%}
+
+{%- macro unfit_keys_none(mirror) -%} {%- endmacro -%}
+{%- macro unfit_keys_all(mirror) %}
 union all
 select 'no key', 'of ' || count(*) || ' changes' from (
   with
@@ -117,9 +120,10 @@ select 'no key', 'of ' || count(*) || ' changes' from (
   select * from sent
 )
 having count(*) > 0
-{%- elif keys %}
+{%- endmacro -%}
+{%- macro unfit_keys_unkeyed(mirror) %}
 union all
-select {% for column in keys %}key_after.{{ column }}, {% endfor %}part.column, part.value
+select {% for column in mirror.key %}key_after.{{ name(column) }}, {% endfor %}part.column, part.value
 from (
   with
   {{ told_of(mirror) | indent(2) }},
@@ -131,7 +135,6 @@ lateral view explode(filter(array(
   {%- for column in mirror.key %}
   struct({{ text(column) }} as column, {{ sent_key_after(column) }} as value, key_after.{{ name(column) }} is null as is_unfit){{ ',' if not loop.last }}
   {%- endfor %}), one -> one.is_unfit)) as part
-{%- endif %}
 {%- endmacro -%}
 
 {#- What a mirror may be wrong in, since it cannot be known: statements that cannot be followed, with the number of rows that were told before them, and columns
@@ -153,31 +156,24 @@ order by all
 {#- The rows of a mirror that its changes do not make, and those that they make and it does not have. Of a mirror with a key, `share` is the part of all keys
     that are compared: others on each day. -#}
 {%- macro test_mirrored(model, query, share=1) -%}
-{%- set mirror = query.mirror -%}
-{%- set columns = columns_compared(query) -%}
+{%- set columns = (query.compared | map('name') | join(', ')) ~ ', array_sort(map_entries(_unfit)) as _unfit' -%}
 with
-{%- for parent in mirror.models %}
+{%- for parent in query.mirror.models %}
 {{ name(parent) }} as (select * from {{ name(read_rows_view(query.model, parent)) }}),
 {%- endfor %}
 _expected as (
   select {{ columns }} from (
-    {{ (mirror_history(mirror, share) if query.shows == 'history' else mirror_state(mirror, share)) | indent(4) }}
+    {{ macro('mirror_' ~ query.shows)(query) | indent(4) }}
   )
 ),
 _found as (
   select {{ columns }} from {{ model }}
-  {%- if mirror.key and share != 1 %} where {{ is_sampled('struct(' ~ (mirror.key | map('name') | join(', ')) ~ ')', share) }}{% endif %}
+  {%- for share in query.shares %} where {{ is_sampled('struct(' ~ (query.mirror.key | map('name') | join(', ')) ~ ')', share) }}{% endfor %}
 )
 select 'not in the mirror' as difference, * from (select * from _expected except all select * from _found)
 union all
 select 'only in the mirror', * from (select * from _found except all select * from _expected)
-order by {% for column in mirror.columns if column.name in mirror.key %}{{ name(column.name) }}, {% endfor %}difference
-{%- endmacro -%}
-
-{#- The columns of a mirror, in a form in which rows can be compared. -#}
-{%- macro columns_compared(query) -%}
-{%- set own = ['valid_from', 'valid_to', 'is_current', 'op'] if query.shows == 'history' else ['_in_parts', '_untold'] -%}
-{{ ((query.mirror.columns | map(attribute='name') | list) + own + ['_changed_at', '_source']) | map('name') | join(', ') }}, array_sort(map_entries(_unfit)) as _unfit
+order by {% for column in query.mirror.columns if column.is_key %}{{ name(column.name) }}, {% endfor %}difference
 {%- endmacro -%}
 
 {#- Messages read = messages landed. The view `<source>_read_again` has the places that were read, with a new count of their messages; `<source>_gone`

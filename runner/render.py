@@ -129,6 +129,7 @@ class Renderer:
             "name": name,
             "in_lines": in_lines,
             "in_columns": in_columns,
+            "each": self._each,
         }
         *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}
@@ -213,6 +214,10 @@ class Renderer:
     def _macro(self, macro: str) -> Callable[..., str]:
         called: Callable[..., str] = self._load(self.files[macro])[macro]
         return called
+
+    def _each(self, items: Iterable[Any], macro: str, *arguments: Any) -> list[str]:
+        """What a macro prints of each of several things."""
+        return [self._macro(macro)(one, *arguments) for one in items]
 
     def _load(self, path: Path) -> Mapping[str, Any]:
         if path not in self.loaded:

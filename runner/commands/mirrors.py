@@ -21,7 +21,7 @@ from runner.compile.suggested_mirrors import (
 from runner.errors import RunnerError, RunnerWarning, nearest_or_all
 from runner.files import read_text
 from runner.project.inputs import Source
-from runner.project.mirror import HISTORY, Mirror
+from runner.project.mirror import HISTORY, Mirror, MirrorColumn
 from runner.project.mirrors import mirror_nodes
 from runner.project.nodes import Node
 from runner.report import Report
@@ -40,7 +40,7 @@ def suggest(call: Call, action: str, source: str | None, table: str | None, appl
     from runner.engine.errors import QueryFailed
 
     try:
-        seen = _seen(workspace, [source, table.split(".") if table else []], report)
+        seen = _seen(workspace, [[source] if source else [], [table.split(".")] if table else []], report)
     except QueryFailed as failure:
         report.query_failed(failure.message)
         return 1
@@ -115,7 +115,8 @@ def _seen(workspace: Workspace, asked: Sequence[Any], report: Report) -> list[Ta
                 report.warn(RunnerWarning("source-unreadable", note))
             parts.views.make(node)
             macro = workspace.templates.call
-            tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, TRIED)
+            tried = [MirrorColumn(kind, kind) for kind in TRIED]
+            tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, tried)
             for sql in (tables, columns):
                 spark.register(job.compiled.nodes[node.name].functions, job.library.called_by(sql))
             return list(_tables(spark, tables, columns))

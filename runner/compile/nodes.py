@@ -89,8 +89,8 @@ class Compiler:
                 return self._source(source)
             case SourcesView(name=name, sources=sources):
                 return CompiledNode(folded(self.templates.call(f"view_{name}", sources)))
-            case MirrorQuery(mirror=mirror, shows=shows):
-                return CompiledNode(folded(self.templates.call(f"mirror_{shows}", mirror)))
+            case MirrorQuery(shows=shows) as query:
+                return CompiledNode(folded(self.templates.call(f"mirror_{shows}", query)))
             case SqlText(text=text):
                 return CompiledNode(text)
             case SeedFile() as file:

@@ -17,7 +17,7 @@ WORD = re.compile(r"""(?P<text>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"
 VARIABLE = re.compile(r"""(?<![\w.])var\s*\(\s*(?:'([^']*)'|"([^"]*)")?""")
 DEFINED = re.compile(r"\{%[-+]?\s*(macro|test)\s+(\w+)(.*?)\{%[-+]?\s*end\1\b.*?%\}", re.DOTALL)
 # What calls the macro whose name it is given.
-BY_NAME = "macro"
+BY_NAME = {"macro", "each"}
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class MacroCalls:
             code = re.sub(rf"(?<![\w.]){re.escape(self.renderer.namespace)}\.", "", code)
         words = [(found["name"], (found["text"] or "")[1:-1]) for found in WORD.finditer(code)]
         named = {name for name, _ in words if name in self.renderer.files}
-        if any(name == BY_NAME for name, _ in words):
+        if any(name in BY_NAME for name, _ in words):
             named |= {macro for _, text in words if text for macro in self._called_by_name(text)}
         read = [one or other for one, other in VARIABLE.findall(code)]
         return Named(frozenset(named), frozenset(read) if all(read) else None)

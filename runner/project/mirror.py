@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from runner.project.inputs import Source
 from runner.storage.data import Layout
@@ -13,14 +14,12 @@ HISTORY = "_history"
 META = "meta."
 
 
-def lost_view(mirror: str) -> str:
-    """The view of the statements about the table of a mirror that cannot be followed."""
-    return f"{mirror}__lost"
+class Step(NamedTuple):
+    """A step of a query, printed by the macro `step_<name>`; `columns` are those beside the ones that it always has."""
 
-
-def statements_view(mirror: str) -> str:
-    """The view of what statements did to the table of a mirror."""
-    return f"{mirror}__statements"
+    name: str
+    reads: str
+    columns: list[str]
 
 
 class Called(NamedTuple):
@@ -31,6 +30,11 @@ class Called(NamedTuple):
     name: tuple[str, ...]
     since: int = 0
     until: int = 0
+
+    @property
+    def depth(self) -> str:
+        """What it names besides the table, for the macros `of_table_<depth>`."""
+        return ("anywhere", "in_one", "in_several")[min(len(self.name), 3) - 1]
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,35 @@ class MirroredTable:
     def called(self) -> tuple[Called, ...]:
         return self.names or (Called(self.name),)
 
+    @property
+    def relation(self) -> str:
+        """The table or view with its changes."""
+        return self.rows or self.source.model
+
+    @property
+    def ways(self) -> Mapping[str, str]:
+        """Where macros have several ways to print, the one of this table, which ends their names."""
+        spec = self.source.format
+        return {
+            "reads": "with_halves_joined" if spec.has_halves and not self.rows else "as_landed",
+            "log": "named" if "log" in spec.meta else "unnamed",
+        }
+
+
+# How texts become values of a type (`typed_as_<way>`); of other types by a cast.
+TYPED_AS = {
+    "string": "sent",
+    "decimal": "decimal",
+    **dict.fromkeys(("double", "float", "date", "timestamp", "timestamp_ntz", "binary"), "function"),
+}
+
 
 @dataclass(frozen=True)
 class MirrorColumn:
     """A column of a mirror. `sent_as` are other names under which messages send it; `meta.NAME` is what `meta` of the
     changelog has at a name. `default` is what rows have of which no change tells the column, if it `has_default`;
     `added_with` what messages name as its default, for rows that were there before it.
+    `is_key`: whether it is one of the key's.
     """
 
     name: str
@@ -63,6 +90,17 @@ class MirrorColumn:
     has_default: bool = False
     default: str | None = None
     added_with: str | None = None
+    is_key: bool = False
+
+    @property
+    def ways(self) -> Mapping[str, str]:
+        """Where macros have several ways to print, the one of this column, which ends their names."""
+        is_added = self.added_with is not None and not self.has_default
+        return {
+            "place": "key" if self.is_key else "row",
+            "untold": "added" if is_added else "null" if self.default is None else "default",
+            "type": TYPED_AS.get(self.type.partition("(")[0], "cast"),
+        }
 
 
 @dataclass(frozen=True)
@@ -88,20 +126,62 @@ class Mirror:
     acknowledged: int | None = None
 
     @property
+    def ways(self) -> Mapping[str, str]:
+        """Where macros have several ways to print, the one of this mirror, which ends their names. What tells rows
+        apart is the key, or all of a row; else each change is of a row of its own, or nobody knows of which.
+        """
+        return {
+            "key": "columns" if self.key else "value",
+            "by": "key" if self.key else {"append": "change", "reject": "nothing"}.get(self.without_key, "row"),
+            "rejects": "unkeyed" if self.key else "all" if self.without_key == "reject" else "none",
+            "rows": "copies" if self.without_key == "count" else "rows",
+            "keeps": "where" if self.where else "all",
+            "names": "several_names" if self.was_renamed else "one_name",
+            "types": "values" if any(not one.is_key and one.type != "string" for one in self.columns) else "texts",
+            "defaults": "none" if all(one.added_with is None for one in self.columns) else "added",
+        }
+
+    @property
     def meta_names(self) -> tuple[str, ...]:
         """The names in `meta` under which columns are sent."""
         sent = (name for column in self.columns for name in column.sent_as)
         return tuple(name.removeprefix(META) for name in sent if name.startswith(META))
 
     @property
-    def tells_defaults(self) -> bool:
-        """Whether a message may name the defaults of its table's columns."""
-        return any(table.source.format.types and table.source.format.types.default for table in self.tables)
+    def images(self) -> Mapping[str, str]:
+        """The images of a change, and which values of `meta` are laid into them."""
+        new, old = ("with_new", "with_old") if self.meta_names else ("alone", "alone")
+        return {"key": new, "old_key": old, "before": old, "after": new}
 
     @property
-    def lists_columns(self) -> bool:
-        """Whether a message may name all columns that its table has."""
-        return any(table.source.format.types and table.source.format.types.at for table in self.tables)
+    def sent_names(self) -> list[tuple[str, str]]:
+        """The names under which columns may be sent, in small letters, each with the name that it stands for."""
+        return [(sent.lower(), one.name) for one in self.columns for sent in (one.name, *one.sent_as)]
+
+    @property
+    def called(self) -> list[tuple[int, MirroredTable, int, Called]]:
+        """All names that its tables had, with the numbers of both."""
+        return [(rank, table, *one) for rank, table in enumerate(self.tables) for one in enumerate(table.called)]
+
+    @property
+    def called_columns(self) -> list[str]:
+        """The columns that say by which name a change was told, if there were several."""
+        return ["called", "called_since", "called_until"] * self.was_renamed
+
+    @property
+    def key_columns(self) -> list[MirrorColumn]:
+        return [column for key in self.key for column in self.columns if column.name == key]
+
+    @property
+    def keyed_comment(self) -> str:
+        both = " A change of the key is of two rows." if self.ways["by"] != "change" else ""
+        return f"The row that each change is of.{both}"
+
+    @property
+    def sent_columns(self) -> list[str]:
+        """What is read of columns, if a message may name their defaults, or all that its table has."""
+        types = [table.source.format.types for table in self.tables if table.source.format.types]
+        return ["defaults"] * any(one.default for one in types) + ["unlisted"] * any(one.at for one in types)
 
     @property
     def takes_increments(self) -> bool:
@@ -117,41 +197,38 @@ class Mirror:
         return any(table.names for table in self.tables)
 
     @property
-    def drift(self) -> str:
-        """What is done with columns that it does not have."""
-        return f"{self.on_drift} {json.dumps(sorted(self.left_out))}"
-
-    @property
-    def state_columns(self) -> tuple[str, ...]:
-        """The columns of the table that has its rows as they are."""
-        own = ("_changed_at", "_seq", "_source", "_in_parts", "_untold", "_unfit")
-        return (*(column.name for column in self.columns), *own)
-
-    @property
-    def history_columns(self) -> tuple[str, ...]:
-        """The columns of the table that has its versions."""
-        own = ("valid_from", "valid_to", "is_current", "op", "_changed_at", "_seq", "_source", "_unfit")
-        return (*(column.name for column in self.columns), *own)
-
-    @property
     def models(self) -> tuple[str, ...]:
         """The models that land its changes."""
         return tuple(dict.fromkeys(table.source.model for table in self.tables))
 
 
-# What the names of the tables beside mirrors end with.
+# What the names of the tables beside mirrors end with, and the columns that mirrors have themselves.
 BESIDE = {"state": "__gone", "history": "__known"}
+OWN_COLUMNS = {
+    "state": ("_changed_at", "_seq", "_source", "_in_parts", "_untold", "_unfit"),
+    "history": ("valid_from", "valid_to", "is_current", "op", "_changed_at", "_seq", "_source", "_unfit"),
+}
 
 
 @dataclass(frozen=True)
 class MirrorQuery:
-    """The rows of a mirror, printed by the macro `mirror_<shows>`: its `state` or its `history`. `layout` is how their
+    """
+    The rows of a mirror, printed by the macro `mirror_<shows>`: its `state` or its `history`. `layout` is how their
     table is kept.
+
+    What follows is what is known of the changes that it reads: whether statements may have changed rows, whether
+    changes may tell parts of a row, the log in which all are numbered, and between which values the key's columns are.
+    With a `share` less than 1 it is of some of all keys.
     """
 
     mirror: Mirror
     shows: str
     layout: Layout = field(default_factory=Layout)
+    has_statements: bool = True
+    has_parts: bool = True
+    numbered_in: str | None = None
+    bounds: tuple[tuple[MirrorColumn, str, str], ...] = ()
+    share: Any = 1
 
     @property
     def model(self) -> str:
@@ -166,4 +243,59 @@ class MirrorQuery:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of its table."""
-        return self.mirror.history_columns if self.shows == "history" else self.mirror.state_columns
+        return (*(column.name for column in self.mirror.columns), *OWN_COLUMNS[self.shows])
+
+    @property
+    def compared(self) -> list[str]:
+        """The columns by which rows are compared."""
+        own = ("valid_from", "valid_to", "is_current", "op") if self.shows == "history" else ("_in_parts", "_untold")
+        return [*(column.name for column in self.mirror.columns), *own, "_changed_at", "_source"]
+
+    @property
+    def shares(self) -> list[Any]:
+        """The share of all keys that it is of, if it is not all."""
+        return [self.share] if self.mirror.key and self.share != 1 else []
+
+    @property
+    def ways(self) -> Mapping[str, str]:
+        """Where macros have several ways to print, that of this query: after what rows may change, and what tells of a
+        new change whether it comes after what is known.
+        """
+        decides = "parts" if self.has_parts else "places" if self.numbered_in is None else "numbers"
+        return {"after": "statements" if self.has_statements else "changes", "decides": decides}
+
+    @property
+    def emptied(self) -> list[str]:
+        """The column with the number of the statement that emptied the table after a change, if there may be one."""
+        return ["emptied_nth"] * self.has_statements
+
+    @property
+    def known_columns(self) -> list[str]:
+        """What is known of a row beside its newest change. Until a change tells parts of one, the newest tells all."""
+        rows, unlisted = self.mirror.ways["rows"], "unlisted" in self.mirror.sent_columns
+        copies = ["copies_known"] * (rows == "copies")
+        if not self.has_parts and not self.has_statements:
+            return [*copies, f"told_newest_{rows}", "unlisted_newest" if unlisted else "unlisted_never", "no_parts"]
+        told = "told_and_rewritten" if self.has_statements else "told_in_parts"
+        return [*copies, "parts", "unlisted_whole" if unlisted else "unlisted_never", "only_parts", told]
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps from the changes, each with its row's key, to their order, and to the statements after each."""
+        mirror, formats = self.mirror, [table.source.format for table in self.mirror.tables]
+        is_numbered, names_logs = any(one.seq for one in formats), any("log" in one.meta for one in formats)
+        names, begins = ["came", "told_once", "ordered_as_told"], ["one_stretch"]
+        if self.numbered_in is not None:
+            names, begins = ["ordered_by_numbers"], ["told_at", "one_stretch"]
+        elif is_numbered:
+            names = ["came", "told_once", *["named"] * names_logs, "stretched", "ordered_in_stretches"]
+            begins = ["stretches"]
+        copies, unlisted = mirror.ways["rows"] == "copies", "unlisted" in mirror.sent_columns
+        columns = {
+            "told_changes": ["copies"] * copies + ["still_unlisted"] * unlisted,
+            "told_once": ["row_index"] * (not mirror.key),
+            names[-1]: begins * self.has_statements,
+        }
+        last = ["effects", "changes_and_statements"] if self.has_statements else ["changes"]
+        steps = pairwise(["keyed", "told_changes", *names, *last])
+        return [Step(name, reads, columns.get(name, [])) for reads, name in steps]

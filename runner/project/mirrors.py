@@ -196,7 +196,7 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
         yaml["name"].text(),
         tables,
         key,
-        columns,
+        tuple(replace(column, is_key=column.name in key) for column in columns),
         chosen["without_key"],
         chosen["on_truncate"],
         chosen["on_drift"],

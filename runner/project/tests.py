@@ -62,7 +62,7 @@ class Tests:
         self._check_sql(kind, named, entry)
         query = self._recounted(kind, node, entry)
         if query:
-            named["query"] = query
+            named["query"] = replace(query, share=named.get("share", 1))
         reading = self.templates.read_test(kind, node.name, named)
         config = self._config(call, reading.config, entry)
         own = node.label.replace(".", "_") if node.resource_type == "source" else node.name

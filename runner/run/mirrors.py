@@ -85,32 +85,35 @@ class Mirrors:
             return self._built(query, until, (), progress)
         self.reading.show_new_rows(name, query.mirror.models, since, until)
         new = replace(query.mirror, tables=tuple(_with_rows(name, one) for one in query.mirror.tables))
-        found = _row(self.tables, "mirror_findings", new, True)
+        found = _row(self.tables, "increment_findings", new)
         found_mirror, notes = _after_findings(new, query.shows, found)
         if found_mirror is not new or not defaults_told(self.tables, new).keys() <= known.keys():
             self._check_whole(query)
             return self._built(query, until, (), progress)
         with progress.writing(until):
             if found["with_key"]:
-                found |= {**self._remembered(query, found, statements.effects), "statements": bool(statements.effects)}
-                Increment(self.tables, query, new, found, lambda: self._check_whole(query)).apply()
+                query = self._remembered(query, found, statements.effects)
+                Increment(self.tables, query, new, lambda: self._check_whole(query)).apply()
         return self.tables.count(name), (*notes, *statements.notes) if query.shows == "state" else ()
 
     def _is_new(self, mirror: Mirror, effect: Effect, since: Positions) -> bool:
         (model,) = {table.source.model for table in mirror.tables if table.source.name == effect.source}
         return effect.batch > since.get(model, NOTHING).batch
 
-    def _remembered(self, query: MirrorQuery, found: Mapping[str, Any], effects: Sequence[Effect]) -> dict[str, Any]:
-        """Whether changes of the table have told parts of a row, those that it is to take in among them, and in which
-        log all of them are numbered.
-        """
+    def _remembered(self, query: MirrorQuery, found: Mapping[str, Any], effects: Sequence[Effect]) -> MirrorQuery:
+        """The query, with what is known of all changes of the table, those that it is to take in among them."""
         had = Mark.read(self.tables.mark(query.model))
         numbered_in = had.numbered_in if had.numbered_in == _numbered_in(found, effects) else None
         now = Mark(had.made_by, had.told_parts or found["tells_parts"], numbered_in, had.defaults)
         if now != had:
             # Before the table: a run that dies in between must not hide it.
             self.tables.write_mark(query.model, now.text())
-        return {"has_parts": now.told_parts, "numbered_in": _looked_for(query, now.numbered_in)}
+        bounds = tuple(
+            (column, found[f"first_{number}"], found[f"last_{number}"])
+            for number, column in enumerate(query.mirror.key_columns)
+            if column.type != "binary"
+        )
+        return replace(_knowing(query, effects, now.told_parts, now.numbered_in), bounds=bounds)
 
     def _check_whole(self, query: MirrorQuery) -> None:
         """Raises QueryFailed if changes that made a table are no longer there."""
@@ -140,26 +143,24 @@ class Mirrors:
 
     def _built(self, query: MirrorQuery, until: Positions, notes: tuple[str, ...], progress: Progress) -> Built:
         """Builds the table from all changes and, where it is to take in new ones, that which is beside it."""
-        name, (mirror, more, found) = query.model, self._looked_at(query)
+        name, made_by, (query, more, defaults) = query.model, self._made_by(query), self._looked_at(query)
         with progress.writing(until):
             if self._takes_increments(query):
-                count = self._written_with_beside(query, mirror, found)
-                mark = Mark(self._made_by(query), found["has_parts"], found["numbered_in"], found["defaults"])
-                self.tables.write_mark(name, mark.text())
+                count = self._written_with_beside(query)
+                self.tables.write_mark(name, Mark(made_by, query.has_parts, query.numbered_in, defaults).text())
             else:
-                sql = self.tables.macro(f"mirror_{query.shows}", mirror, 1, found)
-                count = self.tables.replace(name, sql, query.layout)
+                count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", query), query.layout)
         self.tables.refreshes.done(name)
         return count, (*notes, *(more if query.shows == "state" else ()))
 
-    def _written_with_beside(self, query: MirrorQuery, mirror: Mirror, found: Mapping[str, Any]) -> int:
+    def _written_with_beside(self, query: MirrorQuery) -> int:
         name, macro, shows = query.model, self.tables.macro, query.shows
         rows = f"{name}__whole"
         # A table without a mark is built again.
         self.tables.write_mark(name, "")
-        with self.tables.spark.computed_view(rows, macro(f"{shows}_whole", mirror, found)):
-            self.tables.storage.replace(query.beside, macro(f"{shows}_beside", mirror, rows), is_changed_often=True)
-            return self.tables.replace(name, macro(f"{shows}_rows", mirror, rows), query.layout, is_changed_often=True)
+        with self.tables.spark.computed_view(rows, macro(f"{shows}_whole", query)):
+            self.tables.storage.replace(query.beside, macro(f"{shows}_beside", query, rows), is_changed_often=True)
+            return self.tables.replace(name, macro("rows_not_gone", query, rows), query.layout, is_changed_often=True)
 
     def _takes_increments(self, query: MirrorQuery) -> bool:
         return self.tables.storage.changes_rows and query.mirror.takes_increments
@@ -167,43 +168,41 @@ class Mirrors:
     def _made_by(self, query: MirrorQuery) -> str:
         """What a table is made by. Its SQL says nothing of columns that were added to it."""
         order = f"\n{query.layout.order}" if query.layout.order else ""
-        meaning = f"{self.compiled.nodes[query.model].meaning}\n{query.mirror.drift}{order}"
+        drift = f"{query.mirror.on_drift} {json.dumps(sorted(query.mirror.left_out))}"
+        meaning = f"{self.compiled.nodes[query.model].meaning}\n{drift}{order}"
         return hashlib.sha256(meaning.encode()).hexdigest()
 
-    def _looked_at(self, query: MirrorQuery) -> tuple[Mirror, tuple[str, ...], dict[str, Any]]:
-        """The mirror, with columns that were added to it, notes on what it is without, and what is found in all its
-        changes; raises QueryFailed.
+    def _looked_at(self, query: MirrorQuery) -> tuple[MirrorQuery, tuple[str, ...], dict[str, str]]:
+        """The query, with what is known of all changes and with columns that were added to its mirror; notes on what it
+        is without, and the defaults that messages name; raises QueryFailed.
         """
         statements = self.statements.show(query.mirror)
         defaults = defaults_told(self.tables, statements.mirror)
-        statements = replace(statements, mirror=with_defaults(statements.mirror, defaults))
-        has_statements = {"statements": bool(statements.effects), "defaults": defaults}
+        mirror = with_defaults(statements.mirror, defaults)
         # The notes are those of its rows as they are; looking for them reads all changes.
         if query.shows == "history" and query.mirror.on_drift == "warn":
-            return statements.mirror, (), {"has_parts": True, "numbered_in": None, **has_statements}
-        found = _row(self.tables, "mirror_findings", statements.mirror)
-        mirror, notes = _after_findings(statements.mirror, query.shows, found)
-        numbered_in = _looked_for(query, _numbered_in(found, statements.effects))
-        found |= {"has_parts": found["tells_parts"], "numbered_in": numbered_in}
-        return mirror, (*notes, *statements.notes), {**found, **has_statements}
+            return _knowing(replace(query, mirror=mirror), statements.effects), (), defaults
+        found = _row(self.tables, "mirror_findings", mirror)
+        mirror, notes = _after_findings(mirror, query.shows, found)
+        numbered_in = _numbered_in(found, statements.effects)
+        query = _knowing(replace(query, mirror=mirror), statements.effects, found["tells_parts"], numbered_in)
+        return query, (*notes, *statements.notes), defaults
 
 
 @dataclass(frozen=True)
 class Increment:
-    """New changes of a mirror. `new` is the mirror as it reads only these, and `found` says what is in them. What they
-    say of each row is merged, again if a run dies in between: it is the same the second time. `check_whole` raises
-    QueryFailed if old ones are missing.
+    """New changes of a mirror. `new` is the mirror as it reads only these. What they say of each row is merged, again
+    if a run dies in between: it is the same the second time. `check_whole` raises QueryFailed if old ones are missing.
     """
 
     tables: Tables
     query: MirrorQuery
     new: Mirror
-    found: Mapping[str, Any]
     check_whole: Callable[[], None]
 
     def apply(self) -> None:
         own = map(self.tables.storage.table, (self.query.model, self.query.beside))
-        with self._computed("decided", self.query.mirror, self.new, *own, self.found) as decided:
+        with self._computed("decided", replace(self.query, mirror=self.new), *own) as decided:
             self._merge(decided)
 
     def _merge(self, decided: str) -> None:
@@ -220,14 +219,12 @@ class Increment:
     def _changed(self, decided: str, looks_again: bool) -> AbstractContextManager[str]:
         """A view of the rows that change."""
         if self.query.shows == "history":
-            return self._computed("changed", self.query.mirror, decided, looks_again, self.found)
-        return (
-            self._computed("changed", self.query.mirror, decided, self.found) if looks_again else nullcontext(decided)
-        )
+            return self._computed("changed", self.query, decided, [decided] if looks_again else [])
+        return self._computed("changed", self.query, decided) if looks_again else nullcontext(decided)
 
     def _write(self, step: str, table: str, changed: str) -> None:
         macro, storage = f"{self.query.shows}_{step}", self.tables.storage
-        self.tables.spark.do(self.tables.macro(macro, self.query.mirror, storage.table(table), changed, self.found))
+        self.tables.spark.do(self.tables.macro(macro, self.query, storage.table(table), changed))
 
     @contextmanager
     def _computed(self, step: str, *arguments: Any) -> Iterator[str]:
@@ -239,7 +236,7 @@ class Increment:
 
 def defaults_told(tables: Tables, mirror: Mirror) -> dict[str, str]:
     """The defaults that messages name of the columns of a mirror."""
-    if not mirror.tells_defaults:
+    if "defaults" not in mirror.sent_columns:
         return {}
     return {row["column"]: row["value"] for row in tables.spark.rows(tables.macro("defaults_told", mirror))[1]}
 
@@ -257,9 +254,14 @@ def _numbered_in(found: Mapping[str, Any], effects: Iterable[Effect]) -> str | N
     return found["numbered_in"] if are_alike else None
 
 
-def _looked_for(query: MirrorQuery, numbered_in: str | None) -> str | None:
-    """Numbers alone give the newest change of a row; a history has to know too which are told again."""
-    return numbered_in if query.shows == "state" else None
+def _knowing(
+    query: MirrorQuery, effects: Sequence[Effect], has_parts: bool = True, numbered_in: str | None = None
+) -> MirrorQuery:
+    """The query with what is known of its changes. Numbers alone give the newest change of a row; a history has to know
+    too which are told again.
+    """
+    log = numbered_in if query.shows == "state" else None
+    return replace(query, has_statements=bool(effects), has_parts=has_parts, numbered_in=log)
 
 
 def _row(tables: Tables, macro: str, *arguments: Any) -> dict[str, Any]:

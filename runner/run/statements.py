@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.engine.tables import Tables
 from runner.project.ddl import Action, Unreadable, actions
-from runner.project.mirror import Called, Mirror, MirroredTable, lost_view, statements_view
+from runner.project.mirror import Called, Mirror, MirroredTable
 
 Row = Mapping[str, Any]
 
@@ -89,14 +89,19 @@ class Statements:
         if any(table.source.generation for table in mirror.tables):
             told = [*told, *self._rows("loads_told", mirror)]
         statements = followed(mirror, told, self._tables_named)
-        self.tables.view(statements_view(mirror.name), self.tables.macro("statement_effects", statements.effects))
-        self.tables.view(lost_view(mirror.name), self.tables.macro("lost_statements", statements.lost))
+        self._view(statements)
         return statements
 
     def show_none(self, mirror: Mirror) -> None:
         """Creates the views as they are if there were none."""
-        self.tables.view(statements_view(mirror.name), self.tables.macro("statement_effects", ()))
-        self.tables.view(lost_view(mirror.name), self.tables.macro("lost_statements", ()))
+        self._view(Followed((), mirror, ()))
+
+    def _view(self, told: Followed) -> None:
+        macro, effects = self.tables.macro, list(enumerate(told.effects, 1))
+        sql = macro("statement_effects", effects) if effects else macro("no_effects")
+        self.tables.view(f"{told.mirror.name}__statements", sql)
+        sql = macro("lost_statements", told.lost) if told.lost else macro("none_lost")
+        self.tables.view(f"{told.mirror.name}__lost", sql)
 
     def _told(self, mirror: Mirror) -> list[Row]:
         seen = tuple((model, self.tables.position(model)) for model in mirror.models)
@@ -106,7 +111,7 @@ class Statements:
 
     def _tables_named(self, table: MirroredTable) -> int:
         """Of how many tables with this name something was told; at most two are counted."""
-        return len(self._rows("tables_named", table))
+        return len(self._rows("tables_named", table.source.model, Called(table.name)))
 
     def _rows(self, macro: str, *arguments: Any) -> list[Row]:
         return list(self.tables.spark.rows(self.tables.macro(macro, *arguments))[1])

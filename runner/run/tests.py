@@ -98,7 +98,7 @@ class TestRuns:
     def _again(self, test: DataTest, mirror: Mirror) -> str:
         """The query of a test that makes a mirror again, of a table that had other names or columns too."""
         query = replace(test.arguments["query"], mirror=mirror)
-        return self.macro("test_mirrored", quoted(self._relation(test.model)), query, test.arguments.get("share", 1))
+        return self.macro("test_mirrored", quoted(self._relation(test.model)), query)
 
     def _has_passed(self, name: str) -> bool:
         """Whether a query has told of a test, together with others, that no row fails."""
