@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from runner.compile.compiled import compiled_path
 from runner.files import read_text, write_whole
 from runner.project.freshness import ANY_AGE, Freshness
 from runner.project.graph import Graph
@@ -37,17 +38,6 @@ STATUSES_OF_AGES = {"fail": "error"}
 BEGINNING = datetime(1, 1, 1, tzinfo=timezone.utc)
 
 
-def compiled_path(project: Project, node: Node) -> Path:
-    folder = "tests" if node.is_test else "models"
-    return project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
-
-
-def sql_path(project: Project, node: Node, is_increment: bool) -> Path:
-    """The file for the SQL of a node; for that which an incremental model runs once its table exists."""
-    path = compiled_path(project, node)
-    return path.with_suffix(".increment.sql") if is_increment else path
-
-
 def functions_path(project: Project) -> Path:
     """The file of the functions that compiled SQL calls."""
     return project.target_path / "compiled" / project.name / "functions.sql"
@@ -64,7 +54,7 @@ def write_compiled(project: Project, graph: Graph, compiled: Compiled, functions
     for name, one in compiled.nodes.items():
         _write(project, compiled_path(project, graph.nodes[name]), one.sql)
         if one.increment:
-            _write(project, sql_path(project, graph.nodes[name], True), one.increment)
+            _write(project, compiled_path(project, graph.nodes[name], True), one.increment)
 
 
 def write_manifest(project: Project, graph: Graph, compiled: Compiled, contents_of: Callable[[Node], Contents]) -> None:

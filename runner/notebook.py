@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from runner.commands.arguments import ProjectArguments, Selection
-from runner.commands.workspace import Workspace
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
 from runner.functions.signatures import PYTHON_FUNCTIONS
+from runner.run.workspace import ProjectArguments, Selection, Workspace
 
 
 def register(spark: Any, *models: str, project_dir: str | Path | None = None) -> None:

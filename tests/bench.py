@@ -28,10 +28,10 @@ import pyarrow.parquet
 from tests.bench_messages import avro_schema, write_format
 
 if TYPE_CHECKING:
-    from runner.commands.job import Job
     from runner.compile.compiled import CompiledNode
     from runner.engine.session import Spark
     from runner.project.inputs import Source
+    from runner.run.run import Run
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "target" / "bench"
@@ -73,38 +73,38 @@ def measure(format_name: str, figure: str) -> list:
     from runner.engine.session import Spark
 
     write_inputs([format_name])
-    job = bench_job(WORK, [format_name])
-    (source,) = [source for source in job.workspace.project.sources if source.name == format_name]
-    with Spark(job.workspace.project.target, WORK / "spark.log", job.library) as spark:
+    run = bench_run(WORK, [format_name])
+    (source,) = [source for source in run.project.sources if source.name == format_name]
+    with Spark(run.project.target, WORK / "spark.log", run.library) as spark:
         match figure:
             case "cold":
-                return [_seconds(lambda: _land(spark, job, source)) for _ in range(COLD_ROUNDS)]
+                return [_seconds(lambda: _land(spark, run, source)) for _ in range(COLD_ROUNDS)]
             case "cold_bare":
-                _open(spark, job, source)
-                bare = _bare(job, source)
+                _open(spark, run, source)
+                bare = _bare(run, source)
                 return [_seconds(lambda: _noop(spark, bare)) for _ in range(COLD_ROUNDS)]
             case "planning":
-                return _planning(spark, job, source)
+                return _planning(spark, run, source)
             case _:
-                return _against_baseline(spark, job, source, figure)
+                return _against_baseline(spark, run, source, figure)
 
 
-def _against_baseline(spark: Spark, job: Job, source: Source, figure: str) -> list[tuple[float, float]]:
-    compiled, view = _open(spark, job, source), f"{source.name}_messages"
-    actions = {"sql": lambda: _noop(spark, compiled.sql), "run": lambda: _land(spark, job, source)}
+def _against_baseline(spark: Spark, run: Run, source: Source, figure: str) -> list[tuple[float, float]]:
+    compiled, view = _open(spark, run, source), f"{source.name}_messages"
+    actions = {"sql": lambda: _noop(spark, compiled.sql), "run": lambda: _land(spark, run, source)}
     if compiled.functions:
         decode = f"select {compiled.functions[0].name}(raw, own_schema) as record from {view}"
         actions |= {"decode": lambda: _noop(spark, decode)}
         baseline = _fastavro(source.name)
     else:
-        bare = _bare(job, source)
+        bare = _bare(run, source)
         baseline = lambda: _seconds(lambda: _noop(spark, bare))  # noqa: E731
     return [(baseline(), _seconds(actions[figure])) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
 
 
-def _planning(spark: Spark, job: Job, source: Source) -> list[float]:
+def _planning(spark: Spark, run: Run, source: Source) -> list[float]:
     """Seconds of analysing and of planning the query of a source, in a JVM that has run it."""
-    compiled = _open(spark, job, source)
+    compiled = _open(spark, run, source)
     for _ in range(WARM_UP):
         _noop(spark, compiled.sql)
     return list(analysed_and_planned(spark, compiled.sql, PLANNING_ROUNDS * ROUNDS))
@@ -122,13 +122,13 @@ def analysed_and_planned(spark: Spark, sql: str, rounds: int = ROUNDS) -> tuple[
     return min(analysis), min(planning)
 
 
-def _open(spark: Spark, job: Job, source: Source) -> CompiledNode:
+def _open(spark: Spark, run: Run, source: Source) -> CompiledNode:
     """The compiled model of a source, in a session that has its messages and the functions that it calls."""
     from runner.compile.query import reads
     from runner.engine.messages import source_view
 
-    compiled = job.compiled.nodes[source.model]
-    expressions = reads(job.workspace.templates.call, source.messages)
+    compiled = run.compiled.nodes[source.model]
+    expressions = reads(run.macro, source.messages)
     source_view(spark, source.messages, expressions, f"{source.name}_messages")
     spark.register(compiled.functions, compiled.sql_functions)
     return compiled
@@ -147,27 +147,26 @@ def _fastavro(format_name: str) -> Callable[[], float]:
     return lambda: 8 * _seconds(read)
 
 
-def bench_job(folder: Path, sources: Iterable[str], target: str | None = None, full_refresh: bool = True) -> Job:
+def bench_run(folder: Path, sources: Iterable[str], target: str | None = None, full_refresh: bool = True) -> Run:
     """The landing of some sources of a project, compiled."""
-    return job_of(folder, [f"{source}_to_changelog" for source in sources], target, full_refresh)
+    return run_of(folder, [f"{source}_to_changelog" for source in sources], target, full_refresh)
 
 
-def job_of(folder: Path, nodes: Iterable[str], target: str | None = None, full_refresh: bool = False) -> Job:
+def run_of(folder: Path, nodes: Iterable[str], target: str | None = None, full_refresh: bool = False) -> Run:
     """Some nodes of a project, compiled."""
-    from runner.commands.arguments import ProjectArguments
-    from runner.commands.job import Job
-    from runner.commands.workspace import Workspace
+    from runner.run.run import Run, Settings
+    from runner.run.workspace import ProjectArguments, Workspace
 
     workspace = Workspace(ProjectArguments(folder, target))
-    return Job.of(workspace, "bench", [workspace.graph.nodes[name] for name in nodes], full_refresh)
+    return Run(workspace, "bench", [workspace.graph.nodes[name] for name in nodes], Settings(full_refresh), "bench")
 
 
-def _bare(job: Job, source: Source) -> str:
+def _bare(run: Run, source: Source) -> str:
     """A query that only parses: with one schema, of all that the compiled SQL reads of a message."""
     from runner.compile.json import json_reading
 
     fields = json_reading(source.format).fields
-    schema = job.workspace.templates.call("field_type", fields, 0)
+    schema = run.macro("field_type", fields, 0)
     return f"select from_json(raw, '{schema}') as m from {source.name}_messages"
 
 
@@ -175,11 +174,12 @@ def _noop(spark: Spark, sql: str) -> None:
     spark.query(sql).write.format("noop").mode("overwrite").save()
 
 
-def _land(spark: Spark, job: Job, source: Source) -> None:
+def _land(spark: Spark, run: Run, source: Source) -> None:
     """The whole landing: stream, checkpoint, Parquet files by kind and day."""
-    from runner.commands.job import parts_of
-
-    landing = parts_of(job, spark, "bench").landing
+    again = Run(run.workspace, run.command, run.nodes, run.settings, run.run_id)
+    again.compiled = run.compiled
+    again.begin(spark)
+    landing = again.landing
     landed, _ = landing.land(source)
     assert landed.messages
     landing.read_source(source)

@@ -23,7 +23,7 @@ from typing import Any
 from runner.storage.delta import Delta
 from runner.storage.iceberg import Iceberg
 from runner.storage.table_format import TableFormat
-from tests.bench import WORK, job_of, measured_by
+from tests.bench import WORK, measured_by, run_of
 from tests.bench_scale import jvm, seconds_of
 from tests.engines import jars
 
@@ -91,7 +91,7 @@ class Lake:
 
     def build(self, *names: str) -> float:
         """The seconds of a run of these models."""
-        return seconds_of(job_of(self.folder, list(names)))
+        return seconds_of(run_of(self.folder, list(names)))
 
 
 def increments(lake: Lake, rows: int) -> dict[str, float]:
@@ -190,8 +190,8 @@ def _session(lake: Lake) -> Iterator[Any]:
     """A session of the target, for statements that the runner has nothing to do with."""
     from runner.engine.session import Spark
 
-    job = job_of(lake.folder, [])
-    with Spark(job.workspace.project.target, lake.folder / "spark.log", job.library) as spark:
+    run = run_of(lake.folder, [])
+    with Spark(run.project.target, lake.folder / "spark.log", run.library) as spark:
         yield spark.session
 
 

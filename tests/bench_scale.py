@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, bench_job, measured_by
+from tests.bench import MEGABYTES, ROOT, ROUNDS, WORK, bench_run, measured_by
 from tests.bench_messages import canal_messages, write_messages
 from tests.engines import Broker, jars
 
 if TYPE_CHECKING:
-    from runner.commands.job import Job
+    from runner.run.run import Run
 
 FIGURES = ("ten_times", "kafka", "sources", "huge")
 TABLES = 200
@@ -158,7 +158,7 @@ class jvm:
         from runner.engine.session import Spark
         from tests.spark_fixtures import every_storage
 
-        target = bench_job(self.project, []).workspace.project.target
+        target = bench_run(self.project, []).project.target
         self.spark = Spark(replace(target, spark={**target.spark, **every_storage()}), self.project / "spark.log")
         return self.spark.session
 
@@ -168,24 +168,24 @@ class jvm:
 
 def _land(project: Path, target: str, names: Iterable[str], full_refresh: bool = True, threads: int = 1) -> float:
     """The seconds of landing sources, in a session of their own."""
-    return seconds_of(bench_job(project, names, target, full_refresh), threads)
+    return seconds_of(bench_run(project, names, target, full_refresh), threads)
 
 
-def seconds_of(job: Job, threads: int = 1) -> float:
+def seconds_of(run: Run, threads: int = 1) -> float:
     """The seconds of running nodes, in a session of their own."""
-    from runner.commands.job import parts_of
-    from runner.commands.run import execute_nodes
     from runner.engine.session import Spark
     from runner.report import Report
+    from runner.run.execute import Execution
+    from runner.run.schedule import Schedule
 
-    project = job.workspace.project
-    with Spark(project.target, project.root / "spark.log", job.library) as spark:
-        parts = parts_of(job, spark, "bench")
+    project = run.project
+    with Spark(project.target, project.root / "spark.log", run.library) as spark:
+        run.begin(spark)
         began = time.perf_counter()
-        results = execute_nodes(job, parts, Report(quiet=True), threads)
+        results = Schedule(run.order, Execution(run).run, Report(quiet=True), run.signals, threads).run()
         seconds = time.perf_counter() - began
     assert {result.status for result in results} <= {"success", "warn"}, results
-    assert not job.full_refresh or all(any(result.rows.values()) for result in results), results
+    assert not run.settings.full_refresh or all(any(result.rows.values()) for result in results), results
     return seconds
 
 

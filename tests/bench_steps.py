@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.bench import MEGABYTES, PROJECT, ROUNDS, WORK, analysed_and_planned, bench_job
+from tests.bench import MEGABYTES, PROJECT, ROUNDS, WORK, analysed_and_planned, bench_run
 from tests.bench_messages import write_format
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def main(format_name: str) -> None:
     WORK.mkdir(parents=True)
     write_format(WORK, format_name, MEGABYTES)
     write_project(format_name)
-    job = bench_job(WORK, [format_name])
-    compiled, project = job.compiled.nodes[f"{format_name}_to_changelog"], job.workspace.project
+    run = bench_run(WORK, [format_name])
+    compiled, project = run.compiled.nodes[f"{format_name}_to_changelog"], run.project
     (source,) = [source for source in project.sources if source.name == format_name]
-    view, expressions = f"{format_name}_messages", reads(job.workspace.templates.call, source.messages)
-    with Spark(project.target, WORK / "spark.log", job.library) as spark:
+    view, expressions = f"{format_name}_messages", reads(run.macro, source.messages)
+    with Spark(project.target, WORK / "spark.log", run.library) as spark:
         source_view(spark, source.messages, expressions, view)
         spark.register(compiled.functions, compiled.sql_functions)
         steps = [Step("(scan)", f"select * from `{view}`"), *(Step(*one) for one in steps_of(compiled.sql))]

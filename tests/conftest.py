@@ -103,7 +103,7 @@ def lean() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("runner.project.project.project_folders", with_ours)
-        patch.setattr("runner.commands.workspace.project_folders", with_ours)
+        patch.setattr("runner.run.workspace.project_folders", with_ours)
         yield
 
 

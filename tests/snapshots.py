@@ -7,10 +7,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from runner.commands.arguments import ProjectArguments, Selection
-from runner.commands.workspace import Workspace
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
+from runner.run.workspace import ProjectArguments, Selection, Workspace
 
 FOLDER = Path(__file__).parent / "compiled"
 PAGE = FOLDER.parent.parent / "docs/formats.md"

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from runner.commands.arguments import ProjectArguments
-from runner.commands.workspace import Workspace
 from runner.compile.library import Library
 from runner.project.table_settings import layout_of
+from runner.run.workspace import ProjectArguments, Workspace
 from tests.spark_fixtures import hadoop_catalog
 
 if TYPE_CHECKING:

@@ -73,15 +73,13 @@ def test_the_node_keeps_its_name(project: Callable[..., Path], runner: Callable[
 
 
 def test_columns_come_from_the_nodes(project: Callable[..., Path]) -> None:
-    from runner.commands.arguments import ProjectArguments
-    from runner.commands.job import Job
-    from runner.commands.workspace import Workspace
+    from runner.run.run import Run
+    from runner.run.workspace import ProjectArguments, Workspace
 
     project(FILES)
     workspace = Workspace(ProjectArguments())
-    columns = columns_of_models(
-        workspace.graph, Job.of(workspace, "docs", list(workspace.graph.nodes.values())).compiled
-    )
+    compiled = Run(workspace, "docs", list(workspace.graph.nodes.values())).compiled
+    columns = columns_of_models(workspace.graph, compiled)
     assert columns["lands"]["from"] == {"land": [["staged", "id"]], "name": [["staged", "name"]]}
     assert columns["staged"]["from"]["id"] == [["countries", "id"]]
 

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from runner import artifacts
-from runner.commands.arguments import ProjectArguments
-from runner.commands.workspace import Workspace
 from runner.compile.compiled import Compiled
 from runner.project.state import landed_in, statuses_in, target_in
 from runner.run.results import Result
+from runner.run.workspace import ProjectArguments, Workspace
 from tests.landed import Project
 
 FILES = {

@@ -13,9 +13,8 @@ import pytest
 
 from runner import cli
 from runner.cli import main
-from runner.commands.arguments import ProjectArguments, Selection
 from runner.commands.flags import Command
-from runner.commands.workspace import Workspace
+from runner.run.workspace import ProjectArguments, Selection, Workspace
 
 MODELS = {
     "models/staging/stg_orders.sql": "{{ config(tags='nightly') }}\nselect * from {{ ref('changelog') }}",

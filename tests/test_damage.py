@@ -233,7 +233,7 @@ def test_a_broken_file_of_a_project(
     def no_spark(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("runner.commands.job.open_spark", no_spark)
+    monkeypatch.setattr("runner.commands.session.open_spark", no_spark)
     wrong: list[str] = []
     for names, way in broken_projects():
         for path in list(tmp_path.iterdir()):

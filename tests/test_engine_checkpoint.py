@@ -11,8 +11,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from runner.commands.arguments import ProjectArguments
-from runner.commands.workspace import Workspace
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
 from runner.engine.checkpoint import Checkpoint, Fingerprint
@@ -20,6 +18,7 @@ from runner.engine.files import LocalFiles
 from runner.engine.offsets import TopicsNow
 from runner.files import Damaged
 from runner.run.landing import Landing
+from runner.run.workspace import ProjectArguments, Workspace
 
 
 def log(folder: Path, name: str, *entries: tuple[str, int]) -> None:
@@ -217,6 +216,6 @@ def said_of_shop(folder: Path) -> list[str]:
     compiled = compile_nodes([node], workspace.templates, workspace.formats, library)
     checkpoint = Checkpoint(LocalFiles(), str(folder / "checkpoint"))
     checkpoint.files.write(f"{checkpoint.folder}/metadata", "{}")
-    landing = Landing(compiled, Mock(), Mock(checkpoint=lambda _: checkpoint), Mock(), "run")
+    landing = Landing(Mock(compiled=compiled, tables=Mock(checkpoint=lambda _: checkpoint)))
     assert node.model and node.model.source
     return list(landing._notes(node.model.source, compiled.nodes[node.name].meaning))

@@ -146,7 +146,7 @@ def test_a_bug_of_ours_keeps_its_traceback_and_says_so(project, runner, monkeypa
     def broken(*arguments: object) -> None:
         raise KeyError("deep inside")
 
-    monkeypatch.setattr("runner.commands.workspace.read_project", broken)
+    monkeypatch.setattr("runner.run.workspace.read_project", broken)
     project()
     ran = runner("ls")
     assert ran.code == 1 and "Traceback" in ran.err and "this is a bug in the runner" in ran.err

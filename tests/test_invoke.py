@@ -146,12 +146,12 @@ def with_path() -> dict[str, str]:
 INTERRUPTED = """
 import signal
 from runner import invoke
-import runner.commands.job as job
+import runner.commands.session as session
 
 def opened(*words):
     signal.raise_signal(signal.SIGINT)
 
-job.open_spark = opened
+session.open_spark = opened
 try:
     invoke(["run", "-s", "good"])
 except KeyboardInterrupt:

@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "compile": {"base", "functions", "spec", "project", "compile"},
     "infer": {"base", "functions", "spec", "compile", "infer"},
     "engine": {"base", "functions", "storage", "project", "engine"},
-    "run": {"base", "functions", "project", "compile", "engine", "run"},
+    "run": {"base", "functions", "spec", "project", "compile", "engine", "run"},
     "artifacts": {"base", "project", "compile", "run"},
     "site": {"base", "functions", "project", "spec", "compile", "infer", "site"},
     "report": {"base", "project", "run"},

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.commands import debug, job, parse
+from runner.commands import debug, parse, session
 from runner.errors import RunnerError
 from runner.run import little
 from runner.run.little import Amount
@@ -88,7 +88,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     for name, limit in LIMITS.items():
         monkeypatch.setattr(little, name, limit)
-    for module in (job, debug, parse):
+    for module in (session, debug, parse):
         monkeypatch.setattr(module, "open_spark", not_there)
     return seen
 

@@ -12,7 +12,8 @@ import pytest
 from runner.project.graph import Graph
 from runner.project.nodes import DataTest, Model, Node, SourcesView, SqlText, UnitTest
 from runner.run.results import Interrupted, Result
-from runner.run.schedule import Schedule
+from runner.run.schedule import Order, Schedule
+from runner.run.signals import StopSignals
 
 #     a -> b -> d -> e
 #     a -> c -> d        f
@@ -61,8 +62,10 @@ def results(
     graph: Graph, do: Callable[[Node], Result] = succeed, chosen: Iterable[str] = (), **options: Any
 ) -> dict[str, Result]:
     """Name -> result, in the order in which the nodes ended."""
-    heard, cancel = options.pop("heard", Heard()), options.pop("cancel", lambda: None)
-    ran = Schedule(graph, list(chosen) or graph.nodes, do, cancel, heard, **options).run()
+    heard, signals = options.pop("heard", Heard()), StopSignals()
+    signals.cancel = options.pop("cancel", signals.cancel)
+    order = Order(graph, list(chosen) or graph.nodes, options.pop("queries", {}))
+    ran = Schedule(order, do, heard, options.pop("signals", signals), **options).run()
     return {result.name: result for result in ran}
 
 
@@ -241,15 +244,15 @@ class Stopped:
     """
 
     def __init__(self, signals: int, cancel_works: bool) -> None:
-        self.signals, self.is_over, self.cancelled = signals, threading.Event(), 0
+        self.sent, self.is_over, self.cancelled = signals, threading.Event(), 0
         self.cancel_works = cancel_works
-        options = {"threads": 2, "stops": lambda: self.count}
-        self.schedule = Schedule(models(DIAMOND), DIAMOND, self.do, self.cancel, Heard(), **options)
+        given: Any = self
+        self.schedule = Schedule(Order(models(DIAMOND), DIAMOND), self.do, Heard(), given, threads=2)
 
     @property
     def count(self) -> int:
         """Signals come when b and c run, and f has ended."""
-        return self.signals if {"b", "c"} <= {node.name for node, *_ in self.schedule.running.values()} else 0
+        return self.sent if {"b", "c"} <= {node.name for node, *_ in self.schedule.running.values()} else 0
 
     def do(self, node: Node) -> Result:
         if node.name in "bc":

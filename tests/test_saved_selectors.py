@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from runner.commands.arguments import ProjectArguments, Selection
-from runner.commands.workspace import Workspace
+from runner.run.workspace import ProjectArguments, Selection, Workspace
 from tests import pages
 
 # changelog -> a -> b -> c, with d beside them.

@@ -180,9 +180,8 @@ def test_public_values_are_in_sql_and_messages(secret_project, runner) -> None:
 
 def test_what_a_result_says_is_redacted_in_events_and_files(secret_project, capsys: pytest.CaptureFixture[str]) -> None:
     from runner import artifacts
-    from runner.commands.arguments import ProjectArguments
-    from runner.commands.workspace import Workspace
     from runner.compile.compiled import Compiled
+    from runner.run.workspace import ProjectArguments, Workspace
 
     folder = secret_project(**{"models__m.sql": "select 1 as a"})
     workspace = Workspace(ProjectArguments())

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from runner.commands import retry
-from runner.commands.arguments import RunArguments, Selection
+from runner.commands.arguments import RunArguments
+from runner.run.workspace import Selection
 from tests.landed import Project
 from tests.pages import table
 

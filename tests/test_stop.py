@@ -86,7 +86,7 @@ def test_a_signal_before_anything_runs_is_in_the_results_too(
         signal.raise_signal(signal.SIGTERM)
 
     folder = project(FILES)
-    monkeypatch.setattr("runner.commands.job.open_spark", started)
+    monkeypatch.setattr("runner.commands.session.open_spark", started)
     assert runner("run")[0] == 130
     found = json.loads((folder / "target/run_results.json").read_text())["results"]
     assert {one["status"] for one in found} == {"skipped"} and len(found) == 8
@@ -97,7 +97,7 @@ def test_the_second_signal_ends_it_at_once_and_hasty_ones_do_no_harm() -> None:
     ended: list[int] = []
     before = signal.getsignal(signal.SIGTERM)
     with StopSignals() as signals:
-        signals.count_only(lambda: ended.append(signals.count))
+        signals.count_only(lambda: None, lambda: ended.append(signals.count))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGINT):
             signal.raise_signal(number)
         assert signals.count == 4 and ended == [2]

@@ -9,13 +9,15 @@ from dataclasses import replace
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 from runner.engine.errors import QueryFailed, query_errors
 from runner.project.nodes import Model, Node, SqlText
 from runner.run.continuous import Continuous, Stream
-from runner.run.following import Follower, Following, following
+from runner.run.following import Follower, Following
 from runner.run.landing import Landing
 from runner.run.results import Result
+from runner.run.signals import StopSignals
 
 
 def batch(number: int) -> Any:
@@ -117,8 +119,8 @@ def test_a_stream_that_fails_is_started_again_after_longer_and_longer_pauses() -
     landing: Any = SimpleNamespace(start=start, explained=lambda _: nullcontext())
     nothing = lambda *_: None  # noqa: E731
     watcher: Any = SimpleNamespace(opened=nothing, started=nothing, finished=nothing, say=nothing)
-    alone = following(NOTHING, [], 2)
-    watched = Continuous(NOTHING, landing, NOTHING, lambda *_: "", alone, watcher, "1 second")
+    run = Mock(landing=landing, nodes=[], signals=StopSignals())
+    watched = Continuous(run, watcher, "1 second")
     watched.total, pauses = 1, []
     watched._start(NODE, SOURCE, 1)
     while watched.paused:
@@ -138,12 +140,11 @@ def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
 
     def result(signals: int) -> Result:
         tables: Any = SimpleNamespace(naming_damage=lambda _: query_errors())
-        landing = Landing(compiled=NOTHING, spark=NOTHING, tables=tables, reads=dict, run_id="")
+        run = Mock(tables=tables, nodes=[], signals=StopSignals())
+        run.landing = Landing(run)
         watcher: Any = SimpleNamespace(finished=lambda *_: None)
-        alone = following(NOTHING, [], 2)
-        watched = Continuous(
-            NOTHING, landing, NOTHING, lambda *_: "", alone, watcher, "1 second", running=[stream_of(Gone())]
-        )
+        watched = Continuous(run, watcher, "1 second")
+        watched.running = [stream_of(Gone())]
         watched.total, watched.signals.count = 1, signals
         watched._look()
         assert not watched.running

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.commands.arguments import ProjectArguments
-from runner.commands.workspace import Workspace
-from runner.compile import together
+from runner.compile import nodes
+from runner.run.workspace import ProjectArguments, Workspace
 from tests.landed import Project, files_of
 
 FILES = files_of("tested")
@@ -98,7 +97,7 @@ OWN = """
 def groups(root: Path) -> list[list[str]]:
     """The tests that go together."""
     workspace = Workspace(ProjectArguments(project_dir=root))
-    found = together.queries_together(workspace.graph.nodes.values(), workspace.templates)
+    found = nodes.queries_together(workspace.graph.nodes.values(), workspace.templates)
     return sorted((sorted(name for name in found if found[name] == sql) for sql in set(found.values())), key=len)
 
 
@@ -108,7 +107,7 @@ def test_which_go_together(project: Callable[..., Path], monkeypatch: pytest.Mon
     of_all |= {"accepted_values_orders_buyer", "fresh_orders_id", "fresh_orders_paid_at", "of_this_century"}
     root = project(FILES)
     assert groups(root) == [["all_small_of_ann", "none_of_ann"], sorted(of_all)]
-    monkeypatch.setattr(together, "MOST", 8)
+    monkeypatch.setattr(nodes, "MOST", 8)
     # Of 17, one is left that would be alone.
     assert [len(names) for names in groups(root)] == [2, 8, 8]
 

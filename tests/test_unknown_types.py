@@ -10,7 +10,7 @@ import pytest
 
 from runner.compile.unknown_types import UnknownType, unknown_types
 from runner.project.inputs import TableSettings
-from runner.run.unknown_types import FEW_ROWS
+from runner.run.models import FEW_ROWS
 from runner.spec.formats import FormatFolders
 from tests.conftest import Ran
 from tests.small_format import SMALL
@@ -80,7 +80,7 @@ def test_a_run_notes_the_unknown_types_of_what_it_has_landed(
     folder = project({"project.yml": SOURCES, "formats/typed.yml": spec})
     (folder / "in").mkdir()
     for number, (messages, few_rows) in enumerate([(first, FEW_ROWS), (first[2:], FEW_ROWS), (first, 0)]):
-        monkeypatch.setattr("runner.run.unknown_types.FEW_ROWS", few_rows)
+        monkeypatch.setattr("runner.run.models.FEW_ROWS", few_rows)
         (folder / f"in/{number}.jsonl").write_bytes(b"".join(messages))
         ran = runner("run", "-s", "shop_to_changelog")
         assert ran.code == 0 and ran.err.count("no table of types") == ran.err.count(NOTE) == (messages is first)

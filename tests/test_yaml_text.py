@@ -13,9 +13,8 @@ import pytest
 import yaml as pyyaml
 
 import runner.yaml_text
-from runner.commands.arguments import ProjectArguments
-from runner.commands.workspace import Workspace
 from runner.errors import RunnerError, RunnerErrors, errors_in
+from runner.run.workspace import ProjectArguments, Workspace
 from runner.spec.formats import FormatFolders
 from runner.yaml_events import DEEPEST, LARGEST, MOST_REPEATED
 from runner.yaml_text import Yaml, read_yaml

@@ -10,39 +10,11 @@ from typing import Any, TextIO
 
 from runner.errors import RunnerError
 from runner.report import Report
+from runner.run.workspace import ProjectArguments, Selection
 from runner.secrets import Secrets
 
 # The default time from batch to batch of a continuous run.
 TRIGGER = "10s"
-
-
-@dataclass(frozen=True)
-class ProjectArguments:
-    """Which project, and how to read it. If `project_dir` is None, it is looked for from the current folder upwards.
-    What it reads of secrets is added to `secrets`.
-    """
-
-    project_dir: Path | None = None
-    target: str | None = None
-    variables: Mapping[str, Any] = field(default_factory=dict)
-    target_path: Path | None = None
-    secrets: Secrets = field(default_factory=Secrets)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Selectors of nodes: without any, all nodes are selected. `state` is the target folder of an earlier run, with
-    which they compare; `selector` is the name of a saved selector, in place of the others.
-    """
-
-    select: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    state: Path | None = None
-    selector: str | None = None
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.select) or self.selector or ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +25,7 @@ class RunArguments:
     """
 
     project: ProjectArguments
-    selection: Selection = Selection()
+    selection: Selection = field(default_factory=Selection)
     threads: int = 4
     fail_fast: bool = False
     full_refresh: bool = False

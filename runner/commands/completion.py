@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 import click
 from click.shell_completion import CompletionItem, ShellComplete
 
-from runner.commands.arguments import Call, ProjectArguments
-from runner.commands.workspace import Workspace, folders_of, root_of
+from runner.commands.arguments import Call
 from runner.errors import RunnerError, RunnerErrors
 from runner.project.nodes import Node
 from runner.project.select import COMPARED
+from runner.run.workspace import ProjectArguments, Workspace, folders_of, root_of
 from runner.spec.formats import FormatFolders
 from runner.yaml_text import read_yaml
 

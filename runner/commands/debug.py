@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.commands.arguments import Call, ProjectArguments
+from runner.commands.arguments import Call
 from runner.commands.installed import packages
-from runner.commands.job import open_spark, spark_log
-from runner.commands.workspace import Workspace, read_project_of
+from runner.commands.session import open_spark, spark_log
 from runner.counts import counted, grouped
 from runner.errors import RunnerError, RunnerErrors, errors_in
 from runner.files import is_uri
 from runner.project.inputs import Source, Target
 from runner.project.nodes import Project
 from runner.report import Report
+from runner.run.workspace import ProjectArguments, Workspace, read_project_of
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runner.commands.arguments import Call
-from runner.commands.workspace import Workspace
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
 from runner.errors import RunnerWarning
 from runner.files import write_whole
 from runner.project.nodes import DataTest, Model, Node, SourcesView
 from runner.report import Report
+from runner.run.workspace import Workspace
 from runner.site.gather import Tables, site_data, site_path
 from runner.site.page import page
 
 if TYPE_CHECKING:
-    from runner.run.parts import Parts
+    from runner.run.run import Run
 
 OVER_TIME = "landed_over_time"
 NOT_READ = "not read: the page was made with --no-tables"
@@ -41,8 +41,9 @@ def generate(call: Call, action: str, no_tables: bool) -> int:
 
 def _read(workspace: Workspace, report: Report) -> Tables:
     """What the tables of sources say; what cannot be read is a warning, and said on the page."""
-    from runner.commands.job import Job, open_to_read, parts_of
+    from runner.commands.session import session_to_read
     from runner.engine.errors import QueryFailed
+    from runner.run.run import Run
 
     sources = workspace.project.sources
     over_time = Node(
@@ -51,11 +52,9 @@ def _read(workspace: Workspace, report: Report) -> Tables:
     graph = workspace.graph
     workspace.graph = replace(graph, nodes={**graph.nodes, OVER_TIME: over_time})
     try:
-        job = Job.of(workspace, "docs", [graph.nodes["freshness"], over_time])
-        with open_to_read(job, report) as spark:
-            parts = parts_of(job, spark)
-            with report.during("reading what has landed"):
-                freshness, numbers = (_rows(parts, node, report) for node in job.nodes)
+        run = Run(workspace, "docs", [graph.nodes["freshness"], over_time])
+        with session_to_read(run, report), report.during("reading what has landed"):
+            freshness, numbers = (_rows(run, node, report) for node in run.nodes)
     except QueryFailed as failure:
         report.warn(RunnerWarning("source-unreadable", failure.message))
         return Tables(problem=failure.message)
@@ -64,7 +63,7 @@ def _read(workspace: Workspace, report: Report) -> Tables:
     return Tables(freshness, numbers)
 
 
-def _rows(parts: Parts, node: Node, report: Report) -> list[dict[str, object]]:
-    for note in parts.views.prepare(node.name):
+def _rows(run: Run, node: Node, report: Report) -> list[dict[str, object]]:
+    for note in run.views.prepare(node.name):
         report.warn(RunnerWarning("source-unreadable", note))
-    return parts.spark.rows(parts.compiled.nodes[node.name].sql)[1]
+    return run.spark.rows(run.compiled.nodes[node.name].sql)[1]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from runner.commands.arguments import MessagesArguments
 from runner.commands.messages import messages_in
-from runner.commands.workspace import folders_of
 from runner.errors import RunnerError
 from runner.infer.candidates import fits_of
 from runner.infer.fits import Fit, best
 from runner.infer.samples import spread
 from runner.report import Report
+from runner.run.workspace import folders_of
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import Schemas, schemas_at
 

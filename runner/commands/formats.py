@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from runner.commands.arguments import Call, ProjectArguments
-from runner.commands.workspace import folders_of, format_renderer
+from runner.commands.arguments import Call
 from runner.compile.compiled import Print
 from runner.compile.query import compile_format
 from runner.counts import counted
 from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.grid import json_text
+from runner.run.workspace import ProjectArguments, folders_of, format_renderer
 from runner.spec.formats import FormatFolders
 from runner.spec.json_schema import spec_schema
 from runner.yaml_text import Yaml

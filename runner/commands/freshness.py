@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from runner import artifacts
 from runner.commands.arguments import Call
-from runner.commands.job import Job, open_to_read, parts_of
-from runner.commands.workspace import NOTHING, Workspace
+from runner.commands.session import session_to_read
 from runner.project.inputs import ForeignTable, Source
 from runner.project.nodes import Node
+from runner.run.run import Run
+from runner.run.workspace import NOTHING, Workspace
 
 if TYPE_CHECKING:
     from runner.run.results import Result
@@ -22,16 +23,15 @@ def freshness(call: Call, action: str) -> int:
     if not nodes:
         call.report.say(NOTHING)
         return 0
-    job = Job.of(workspace, "source freshness", [_landing(workspace, node) for node in nodes])
-    with open_to_read(job, call.report) as spark:
-        from runner.run.ages import SourceAges
-        from runner.run.execute import timed
+    run = Run(workspace, "source freshness", [_landing(workspace, node) for node in nodes])
+    with session_to_read(run, call.report):
+        from runner.run.execute import Execution
+        from runner.run.freshness import SourceAges
 
-        parts = parts_of(job, spark)
-        ages = SourceAges(workspace.graph, spark, parts.views, workspace.templates.call)
+        ages, execution = SourceAges(run), Execution(run)
         results: list[Result] = []
         for number, node in enumerate(nodes, start=1):
-            results.append(timed(node, ages.measure, job.places.of))
+            results.append(execution.timed(node, ages.measure))
             call.report.finished(node, results[-1], number, len(nodes))
     artifacts.write_ages(workspace.project, workspace.graph, results, ages.found)
     call.report.done(results)

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.commands.arguments import MessagesArguments, ProjectArguments
+from runner.commands.arguments import MessagesArguments
 from runner.commands.editors import editor_line, write_schemas
 from runner.commands.fitting import Look, look_at
 from runner.commands.messages import Messages, read_file
 from runner.commands.parse import parse_with
-from runner.commands.workspace import folders_of, root_of
 from runner.counts import counted
 from runner.errors import RunnerError, from_here
 from runner.files import write_whole
@@ -24,6 +23,7 @@ from runner.infer.samples import ABSENT, Document, documents_of, is_flat_row
 from runner.project.project import find_project
 from runner.report import Report
 from runner.run.results import most_frequent
+from runner.run.workspace import ProjectArguments, folders_of, root_of
 from runner.spec.formats import FormatFolders, read_type_table
 from runner.spec.schemas import Schemas, schemas_at
 from runner.spec.words import TypeTable

@@ -15,11 +15,11 @@ import yaml
 from runner import artifacts
 from runner.commands.arguments import Call, MessagesArguments
 from runner.commands.editors import editor_line, write_schemas
-from runner.commands.workspace import read_project_of
 from runner.errors import RunnerError, Where, did_you_mean
 from runner.files import is_uri
 from runner.patterns import escaped, matching, unescaped
 from runner.project.project import built_in_folder
+from runner.run.workspace import read_project_of
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import schemas_at, with_schemas
 from runner.yaml_text import Yaml

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from runner import artifacts
 from runner.commands.arguments import Call
-from runner.commands.workspace import Workspace, format_renderer, read_project_of, saved_selectors
 from runner.counts import counted
 from runner.errors import Problems, Where
 from runner.grid import json_text
@@ -16,6 +15,7 @@ from runner.project.nodes import DECLARED, TESTS, Case, DataTest, Model, Node
 from runner.project.parse import Nodes, parse, read_properties, read_templates
 from runner.project.templates import Templates
 from runner.project.unread import unread
+from runner.run.workspace import Workspace, format_renderer, read_project_of, saved_selectors
 from runner.spec.formats import FormatFolders
 
 
@@ -100,6 +100,7 @@ def check(call: Call) -> int:
 
 def compile_(call: Call, inline: str | None, runnable: bool) -> int:
     """Writes target/compiled and prints the paths, or prints the SQL: that of `inline` instead of models."""
+    from runner.compile.compiled import compiled_path
     from runner.compile.contents import ContentsOf
     from runner.compile.library import Library
     from runner.compile.nodes import compile_nodes
@@ -123,5 +124,5 @@ def compile_(call: Call, inline: str | None, runnable: bool) -> int:
         elif call.flags["quiet"]:
             report.payload(compiled.nodes[node.name].sql.rstrip())
         else:
-            report.payload(str(artifacts.compiled_path(workspace.project, node)))
+            report.payload(str(compiled_path(workspace.project, node)))
     return 0

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from runner.commands.arguments import Call
-from runner.commands.job import Job, run_locked
-from runner.commands.workspace import NOTHING, Workspace
+from runner.commands.session import session
 from runner.errors import RunnerError
 from runner.project.graph import Graph
+from runner.project.nodes import Node
 from runner.run.results import Result
+from runner.run.run import Run
+from runner.run.schedule import Order, Schedule
+from runner.run.workspace import NOTHING, Workspace
 
 if TYPE_CHECKING:
-    from runner.run.parts import Parts
+    from runner.engine.maintenance import Maintenance
+    from runner.run.execute import Execution
 
 
 def maintain(call: Call, keep_days: int | None, history_days: int) -> int:
@@ -26,22 +31,29 @@ def maintain(call: Call, keep_days: int | None, history_days: int) -> int:
     if not nodes:
         call.report.say(NOTHING)
         return 0
-    job = Job.of(workspace, "maintain", nodes)
+    run = Run(workspace, "maintain", nodes)
+    with session(run, call.report):
+        from runner.engine.maintenance import Maintenance
+        from runner.run.execute import Execution
 
-    def work(parts: Parts) -> list[Result]:
-        from runner.run.execute import maintained
-        from runner.run.schedule import Schedule
-
-        maintenance = parts.maintenance(keep_days, history_days)
+        execution = Execution(run)
+        maintenance = Maintenance(run.tables, partial(_readers, run.graph), keep_days, history_days)
         # Of tables that are maintained none depends on another.
-        graph = Graph({node.name: replace(node, parents=()) for node in nodes})
-        return Schedule(
-            graph,
-            graph.nodes,
-            lambda node: maintained(node, maintenance, job.places.of),
-            parts.spark.cancel,
-            call.report,
-            stops=lambda: parts.signals.count,
-        ).run()
+        order = Order(Graph({node.name: replace(node, parents=()) for node in nodes}), [node.name for node in nodes])
+        do = partial(_maintained, execution, maintenance)
+        run.results = Schedule(order, do, call.report, run.signals).run()
+    return run.exit_code
 
-    return run_locked(job, call.report, work)
+
+def _maintained(execution: Execution, maintenance: Maintenance, node: Node) -> Result:
+    def maintain(node: Node) -> Result:
+        notes = maintenance.maintain(node.relation, bool(node.model and node.model.source))
+        return Result(node.name, "model", "success", notes=notes)
+
+    return execution.timed(node, maintain)
+
+
+def _readers(graph: Graph, changelog: str) -> list[Node]:
+    """The models whose tables remember how far they have read a changelog."""
+    nodes = (graph.nodes[name] for name in sorted(graph.downstream({changelog})))
+    return [node for node in nodes if node.model and (node.model.new_rows or node.model.mirror)]

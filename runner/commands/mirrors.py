@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.commands.arguments import Call
-from runner.commands.job import Job, open_to_read, parts_of
-from runner.commands.workspace import Workspace
+from runner.commands.session import session_to_read
 from runner.compile.suggested_mirrors import (
     TRIED,
     ColumnSeen,
@@ -25,6 +24,8 @@ from runner.project.mirror import HISTORY, Mirror, MirrorColumn
 from runner.project.mirrors import mirror_nodes
 from runner.project.nodes import Node
 from runner.report import Report
+from runner.run.run import Run
+from runner.run.workspace import Workspace
 from runner.yaml_text import yaml_of
 
 if TYPE_CHECKING:
@@ -107,18 +108,18 @@ def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:
 def _seen(workspace: Workspace, asked: Sequence[Any], report: Report) -> list[TableSeen]:
     """The tables whose changes are in the changelog, of the source and with the name that are asked for, if any."""
     node = workspace.graph.nodes["changelog"]
-    job = Job.of(workspace, "mirrors", [node])
-    with open_to_read(job, report) as spark:
+    run = Run(workspace, "mirrors", [node])
+    with session_to_read(run, report):
         with report.during("looking at what has landed"):
-            parts = parts_of(job, spark)
-            for note in parts.views.prepare(node.name):
+            spark = run.spark
+            for note in run.views.prepare(node.name):
                 report.warn(RunnerWarning("source-unreadable", note))
-            parts.views.make(node)
+            run.views.make(node)
             macro = workspace.templates.call
             tried = [MirrorColumn(kind, kind) for kind in TRIED]
             tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, tried)
             for sql in (tables, columns):
-                spark.register(job.compiled.nodes[node.name].functions, job.library.called_by(sql))
+                spark.register(run.compiled.nodes[node.name].functions, run.library.called_by(sql))
             return list(_tables(spark, tables, columns))
 
 

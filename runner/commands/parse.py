@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from runner.commands.arguments import Call, MessagesArguments
 from runner.commands.fitting import fitting_format
-from runner.commands.job import open_spark
 from runner.commands.messages import Messages, messages_in, read_file
-from runner.commands.workspace import folders_of, format_renderer
+from runner.commands.session import open_spark
 from runner.compile.compiled import FormatQuery, Print
 from runner.compile.library import Library
 from runner.compile.query import compile_format
@@ -27,6 +26,7 @@ from runner.report import Report
 from runner.run.case_files import case_text
 from runner.run.results import most_frequent
 from runner.run.silences import silences
+from runner.run.workspace import folders_of, format_renderer
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import schemas_at, with_schemas
 from runner.spec.words import Format

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from runner.commands.arguments import Call, ProjectArguments, RunArguments
+from runner.commands.arguments import Call, RunArguments
 from runner.commands.init import sample
 from runner.commands.run import run
 from runner.errors import RunnerError
 from runner.report import Report
+from runner.run.workspace import ProjectArguments
 
 SECONDS_TO_WRITE = 300.0
 CHARACTERS_OF_LOG = 500

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner.commands.arguments import ProjectArguments, RunArguments, Selection
+from runner.commands.arguments import RunArguments
+from runner.run.workspace import ProjectArguments, Selection
 
 # Arguments that are kept as they are.
 PLAIN = ("threads", "fail_fast", "full_refresh", "unit_only", "data_only", "empty", "defer")

@@ -8,10 +8,10 @@ from pathlib import Path
 from runner.commands.arguments import Call
 from runner.commands.repeat import repeated
 from runner.commands.run import COMMANDS
-from runner.commands.workspace import Workspace
 from runner.counts import counted
 from runner.errors import RunnerError
 from runner.project.state import RESULTS, read_artifact, statuses_in, unique_id, unreadable
+from runner.run.workspace import Workspace
 
 AGAIN = ("error", "fail", "skipped")
 

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runner.commands.arguments import TRIGGER, Call, RunArguments
-from runner.commands.job import Job, run_locked
 from runner.commands.repeat import repeatable
-from runner.commands.workspace import NOTHING, Wanted, Workspace
-from runner.compile.together import queries_together
+from runner.commands.session import session
 from runner.errors import RunnerError
 from runner.project.inputs import Elsewhere
 from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
 from runner.project.state import given_state, target_in
 from runner.project.unread import unread
 from runner.report import Report
-from runner.run.results import Result
-
-if TYPE_CHECKING:
-    from runner.run.parts import Parts
+from runner.run.run import Run, Settings
+from runner.run.schedule import Schedule
+from runner.run.workspace import NOTHING, Wanted, Workspace
 
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
@@ -85,14 +81,15 @@ def _execute(command: str, arguments: RunArguments, report: Report, wanted: Want
     if not nodes:
         report.say(NOTHING)
         return 0
-    job = _job(workspace, command, nodes, arguments)
-    if job.elsewhere:
-        report.say(f'what is neither selected nor here is read at "{job.elsewhere.target.path}"')
+    run = Run(workspace, command, nodes, _settings(workspace, nodes, arguments))
+    if run.settings.deferred:
+        report.say(f'what is neither selected nor here is read at "{run.settings.deferred.target.path}"')
+    with session(run, report, lambda: _reads_little(run, arguments)):
+        from runner.run.execute import Execution
 
-    def execute(parts: Parts) -> list[Result]:
-        return execute_nodes(job, parts, report, arguments.threads, arguments.fail_fast)
-
-    return run_locked(job, report, execute)
+        do = Execution(run).run
+        run.results = Schedule(run.order, do, report, run.signals, arguments.threads, arguments.fail_fast).run()
+    return run.exit_code
 
 
 def _workspace(arguments: RunArguments, report: Report) -> Workspace:
@@ -101,27 +98,6 @@ def _workspace(arguments: RunArguments, report: Report) -> Workspace:
     for warning in unread(workspace.project.root):
         report.warn(warning)
     return workspace
-
-
-def execute_nodes(job: Job, parts: Parts, report: Report, threads: int, fail_fast: bool = False) -> list[Result]:
-    """Runs the nodes of a job, parents first, several at a time; how each went, in the order in which they ended."""
-    from runner.run.schedule import Schedule
-
-    names = [node.name for node in job.nodes]
-    queries = {
-        **{name: case.query.meaning for name, case in job.compiled.cases.items()},
-        **{name: str(test.file) for name, test in job.compiled.function_tests.items()},
-        **job.compiled.together,
-    }
-    run, cancel, measures = parts.execution(job.places.of).run, parts.spark.cancel, parts.spark.measures
-    report.measuring(measures.now)
-
-    def measured(node: Node) -> Result:
-        with measures.of(node.name):
-            return run(node)
-
-    graph, signals = job.workspace.graph, parts.signals
-    return Schedule(graph, names, measured, cancel, report, threads, fail_fast, queries, lambda: signals.count).run()
 
 
 def _nodes(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
@@ -138,30 +114,21 @@ def _reads_messages(node: Node) -> bool:
     return bool((node.model and node.model.source) or (node.data_test and node.data_test.source))
 
 
-def _job(workspace: Workspace, command: str, nodes: list[Node], arguments: RunArguments) -> Job:
-    """The job, and how to run it again."""
-    job = Job.of(workspace, command, nodes, arguments.full_refresh)
+def _settings(workspace: Workspace, nodes: list[Node], arguments: RunArguments) -> Settings:
+    """How to run, and how to run it again."""
     own = {node.name for node in nodes}
     elsewhere = tables_elsewhere(workspace, own, arguments.selection.state) if arguments.defer else None
     again = repeatable(arguments, workspace.project.target.name)
-    compiled = replace(job.compiled, together=queries_together(nodes, workspace.templates))
-    return replace(
-        job,
-        compiled=compiled,
-        reads_nothing=arguments.empty,
-        reads_little=lambda: _reads_little(workspace, nodes, arguments),
-        elsewhere=elsewhere,
-        arguments=again,
-    )
+    return Settings(arguments.full_refresh, arguments.empty, elsewhere, again)
 
 
-def _reads_little(workspace: Workspace, nodes: list[Node], arguments: RunArguments) -> bool:
+def _reads_little(run: Run, arguments: RunArguments) -> bool:
     """Whether a run reads few rows, as far as this machine sees it."""
     if arguments.empty or arguments.defer:
         return not arguments.defer
     from runner.run.little import reads_little
 
-    return reads_little(nodes, workspace.graph, workspace.project.target, arguments.full_refresh)
+    return reads_little(run.nodes, run.graph, run.project.target, arguments.full_refresh)
 
 
 def tables_elsewhere(workspace: Workspace, run: Collection[str], folder: Path | None) -> Elsewhere:
@@ -197,7 +164,7 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
     interval = spark_interval(arguments.trigger or TRIGGER)
     workspace = _workspace(arguments, report)
     models = workspace.chosen(arguments.selection, _is_model)
-    sources = [(node, node.model.source) for node in models if node.model and node.model.source]
+    sources = [node for node in models if node.model and node.model.source]
     mirrors = [node for node in models if node.model and node.model.mirror]
     others = [node.name for node in models if node.model and not node.model.source and not node.model.mirror]
     workspace.chosen(arguments.selection, lambda node: bool(node.model and node.model.source))
@@ -206,14 +173,12 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
         return 0
     if others:
         report.say(f"only sources are landed continuously, and mirrors of them follow; left out: {', '.join(others)}")
-    nodes = [*(node for node, _ in sources), *mirrors]
-    job = Job.of(workspace, "run --continuous", nodes, arguments.full_refresh)
+    run = Run(workspace, "run --continuous", [*sources, *mirrors], Settings(arguments.full_refresh))
+    with session(run, report):
+        from runner.run.continuous import Continuous
 
-    def land(parts: Parts) -> list[Result]:
-        place_of, fail_fast = job.places.of, arguments.fail_fast
-        return parts.continuous(place_of, report, interval, fail_fast, len(sources), mirrors).run(sources)
-
-    return run_locked(job, report, land)
+        run.results = Continuous(run, report, interval, arguments.fail_fast).run()
+    return run.exit_code
 
 
 def spark_interval(text: str) -> str:

@@ -5,35 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from runner.commands.arguments import Call, Selection
-from runner.commands.job import Job, open_to_read, parts_of
+from runner.commands.arguments import Call
 from runner.commands.run import tables_elsewhere
-from runner.commands.workspace import Workspace
+from runner.commands.session import session_to_read
 from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.lineage import tables_read
 from runner.project.nodes import Model, Node, SqlText
 from runner.render import name as quoted
+from runner.run.run import Run, Settings
+from runner.run.workspace import Selection, Workspace
 
 
 def show(call: Call, inline: str | None, limit: int, output: str, defer: bool) -> int:
     """Prints the first rows of a model, or those that fail a data test, from the tables as they are now."""
     workspace, report = Workspace(call.project), call.report
     node = _inline(workspace, inline) if inline else _one_model(workspace, call.selection)
-    job = Job.of(workspace, "show", [node])
-    if defer:
-        job = replace(job, elsewhere=tables_elsewhere(workspace, (), call.selection.state))
-    with open_to_read(job, report) as spark:
+    elsewhere = tables_elsewhere(workspace, (), call.selection.state) if defer else None
+    run = Run(workspace, "show", [node], Settings(deferred=elsewhere))
+    with session_to_read(run, report):
         from runner.engine.errors import QueryFailed
+        from runner.run.execute import ErrorLocations
 
-        parts = parts_of(job, spark)
         try:
             with report.during(f"reading {node.name}"):
-                for note in parts.views.prepare(node.name):
+                for note in run.views.prepare(node.name):
                     report.warn(RunnerWarning("source-unreadable", note))
-                parts.views.make(node)
-                columns, rows = spark.rows(parts.macro("all_rows", quoted(node.relation)), limit)
+                run.views.make(node)
+                columns, rows = run.spark.rows(run.macro("all_rows", quoted(node.relation)), limit)
         except QueryFailed as failure:
-            report.query_failed(f"{failure.message}{job.places.of(node, failure)}")
+            report.query_failed(f"{failure.message}{ErrorLocations(run).of(node, failure)}")
             return 1
     if output == "json":
         report.json_lines(rows)

@@ -129,6 +129,11 @@ class Model:
     def is_incremental(self) -> bool:
         return self.materialized == "incremental"
 
+    @property
+    def is_added_to(self) -> bool:
+        """Whether a run adds to its table, unless that is built again."""
+        return bool(self.source or self.is_incremental or self.mirror or self.seed)
+
 
 @dataclass(frozen=True)
 class DataTest:

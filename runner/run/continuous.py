@@ -10,21 +10,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from runner.engine.catalog import CatalogPublisher
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.landed import Landed
-from runner.engine.session import Spark
 from runner.engine.streams import landed
 from runner.project.inputs import Source
 from runner.project.nodes import Node
-from runner.run.execute import PlaceOf, failed
-from runner.run.following import Followed, Following
-from runner.run.landing import Landing
+from runner.run.execute import Execution
+from runner.run.following import Followed, following
 from runner.run.results import Batch, Result
 from runner.run.schedule import Listener
-from runner.run.signals import StopSignals
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
 
 POLL_SECONDS = 0.5
 QUIET_SECONDS = 60.0
@@ -98,34 +97,33 @@ class Stream:
         return True
 
 
-@dataclass
 class Continuous:
-    """One run of streams in one session. `interval` is the time from batch to batch, such as `10 seconds`; `paused` are
-    models whose stream has failed, with the time at which it is started again, and how. `following` are the mirrors.
+    """Lands sources until a signal comes, one batch in each `interval`, such as `10 seconds`, and keeps mirrors up to
+    date. `paused` are models whose stream has failed, with the time at which it is started again, and how.
     """
 
-    spark: Spark
-    landing: Landing
-    publisher: CatalogPublisher
-    place_of: PlaceOf
-    following: Following
-    watcher: Watcher
-    interval: str
-    fail_fast: bool = False
-    running: list[Stream] = field(default_factory=list)
-    paused: dict[str, tuple[float, Callable[[], None]]] = field(default_factory=dict)
-    results: list[Result] = field(default_factory=list)
-    signals: StopSignals = field(default_factory=StopSignals)
-    reported_at: float = 0.0
+    def __init__(self, run: Run, watcher: Watcher, interval: str, fail_fast: bool = False) -> None:
+        self.execution = Execution(run)
+        self.spark, self.landing, self.publisher, self.signals = run.spark, run.landing, run.publisher, run.signals
+        self.views, self.watcher, self.interval, self.fail_fast = run.views, watcher, interval, fail_fast
+        self.sources = [(node, node.model.source) for node in run.nodes if node.model and node.model.source]
+        mirrors = [node for node in run.nodes if node.model and node.model.mirror]
+        self.following = following(self._rebuilt, mirrors, len(self.sources) + 1)
+        self.running: list[Stream] = []
+        self.paused: dict[str, tuple[float, Callable[[], None]]] = {}
+        self.results: list[Result] = []
+        self.reported_at = 0.0
 
-    def run(self, nodes: list[tuple[Node, Source]]) -> list[Result]:
-        """Lands the sources of models until a signal comes or none of them runs; returns one result per model and
-        mirror.
-        """
-        self.total, self.reported_at = len(nodes) + len(self.following.followers), time.monotonic()
+    def _rebuilt(self, node: Node) -> Result:
+        self.views.are_outdated(node.parents)
+        return self.execution.run(node)
+
+    def run(self) -> list[Result]:
+        """Lands the sources until a signal comes or none of them runs; returns one result per model and mirror."""
+        self.total, self.reported_at = len(self.sources) + len(self.following.followers), time.monotonic()
         # Spark reads the setting again with each batch.
         with self._limited_progress():
-            for number, (node, source) in enumerate(nodes, 1):
+            for number, (node, source) in enumerate(self.sources, 1):
                 if self._must_stop():
                     why = "because the run was stopped"
                     self._finish(node, number, Result(node.name, node.resource_type, "skipped", why))
@@ -166,7 +164,7 @@ class Continuous:
             with self.landing.explained(source):
                 query, notes = self.landing.start(source, {"processingTime": self.interval})
         except QueryFailed as failure:
-            result = failed(node, failure, self.place_of)
+            result = self.execution.failed(node, failure)
             self._finish(node, number, replace(result, seconds=time.monotonic() - began))
             self._pause(self._continued(Stream(node, source, number, began, None, ()), failed_before))
             return
@@ -296,7 +294,7 @@ class Continuous:
             self._ended(stream, Result(stream.node.name, "model", "success", notes=(*stream.notes, stopped)))
         else:
             self.landing.set_aside(stream.source, failure)
-            result = failed(stream.node, failure, self.place_of)
+            result = self.execution.failed(stream.node, failure)
             self._ended(stream, replace(result, notes=stream.notes))
             self._pause(stream)
 

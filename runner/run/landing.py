@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runner.compile.compiled import Compiled
 from runner.counts import counted, enumeration
 from runner.engine.checkpoint import Fingerprint
 from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
@@ -18,10 +16,8 @@ from runner.engine.landed import Landed
 from runner.engine.messages import source_view
 from runner.engine.moments import check_moment
 from runner.engine.offsets import Offsets
-from runner.engine.session import Spark
 from runner.engine.streams import LIMITS, newest_landed
 from runner.engine.streams import landed as landed_by
-from runner.engine.tables import Tables
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
@@ -29,25 +25,24 @@ from runner.run.results import Result
 from runner.run.silences import silences
 from runner.run.source_files import SourceFiles, shown
 
+if TYPE_CHECKING:
+    from runner.run.run import Run
+
 # What a source says of its rows beside its format. Of another generation no row needs to land again.
 GENERATION = "generation"
 SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry")
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; it does not say which are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
-Reads = Callable[[Messages], Mapping[str, str]]
 
 
-@dataclass
 class Landing:
-    """Lands sources in a session. `reads` gives the expressions that read messages of a kind."""
+    """Lands sources in a session."""
 
-    compiled: Compiled
-    spark: Spark
-    tables: Tables
-    reads: Reads
-    run_id: str
-    files: dict[str, SourceFiles] = field(default_factory=dict)
+    def __init__(self, run: Run) -> None:
+        self.compiled, self.spark, self.tables = run.compiled, run.spark, run.tables
+        self.reads, self.run_id = run.reads, run.run_id
+        self.files: dict[str, SourceFiles] = {}
 
     def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
         """Lands new messages; returns what has landed, and notes for the user."""

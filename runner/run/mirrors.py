@@ -7,9 +7,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions, Progress
 from runner.engine.tables import Tables
@@ -17,9 +16,12 @@ from runner.errors import full_refresh
 from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.mirrors import taken_columns
 from runner.project.templates import new_rows_view
+from runner.run.increments import NOTHING, landed_again, reading_until
 from runner.run.landing import finishes
-from runner.run.reading import NOTHING, Reading, landed_again, reading_until
-from runner.run.statements import Effect, Statements
+from runner.run.statements import Effect
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
 
 Built = tuple[int, tuple[str, ...]]
 """The number of a table's rows, and notes for the user."""
@@ -47,15 +49,12 @@ class Mark(NamedTuple):
             return cls("", True, None, {})
 
 
-@dataclass(frozen=True)
 class Mirrors:
     """Builds the tables of mirrors."""
 
-    reading: Reading
-    compiled: Compiled
-    tables: Tables
-    statements: Statements
-    run_id: str
+    def __init__(self, run: Run) -> None:
+        self.reading, self.compiled, self.tables = run.reading, run.compiled, run.tables
+        self.statements, self.run_id = run.statements, run.run_id
 
     def build(self, query: MirrorQuery) -> Built:
         """Builds a table, or brings it up to date. Raises QueryFailed, also for columns that the mirror does not have,

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import date, datetime, timezone
+from typing import TYPE_CHECKING
 
-from runner.compile.compiled import Compiled
-from runner.engine.catalog import CatalogPublisher
+from runner.compile.unknown_types import has_tables_of_types, notes_on, unknown_types
+from runner.csv_text import read_csv
+from runner.engine.catalog import Entry
 from runner.engine.errors import QueryFailed, SparkGone
-from runner.engine.session import Spark
 from runner.engine.tables import Tables
+from runner.errors import Where, excerpt
+from runner.files import read_text
+from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import Model, Node, SeedFile
-from runner.run.increments import Increments
-from runner.run.landing import Landing
-from runner.run.mirrors import Mirrors
+from runner.project.sql_functions import SqlFunction, distinct
+from runner.render import name as quoted
 from runner.run.results import Result
-from runner.run.seeds import Seeds
-from runner.run.unknown_types import notes_on_landed
-from runner.run.views import Views
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
 
 
-@dataclass(frozen=True)
 class Models:
     """Builds models, parents first."""
 
-    spark: Spark
-    compiled: Compiled
-    tables: Tables
-    views: Views
-    landing: Landing
-    increments: Increments
-    mirrors: Mirrors
-    seeds: Seeds
-    publisher: CatalogPublisher
+    def __init__(self, run: Run) -> None:
+        self.run, self.spark, self.compiled, self.tables = run, run.spark, run.compiled, run.tables
+        self.views, self.landing = run.views, run.landing
 
     def build(self, node: Node, model: Model) -> Result:
         """Builds a model and publishes it in the catalog, between its hooks; raises QueryFailed."""
@@ -62,7 +60,7 @@ class Models:
     def _published(self, name: str, lacks_rows: bool) -> tuple[str, ...]:
         """Publishes a model; returns notes. If rows are missing, what it reads may be missing in the catalog too."""
         try:
-            return self.publisher.publish(name)
+            return self.run.publisher.publish(name)
         except SparkGone:
             raise
         except QueryFailed as failure:
@@ -93,12 +91,119 @@ class Models:
                 self.tables.view(relation, self.tables.promised(relation, sql, model.contract))
                 return {}, ()
             case Model(query=MirrorQuery() as query):
-                rows, notes = self.mirrors.build(query)
+                rows, notes = self.run.mirrors.build(query)
             case Model(query=SeedFile() as file):
-                rows, notes = self.seeds.build(node, file)
+                rows, notes = self.run.seeds.build(node, file)
             case Model(materialized="incremental"):
-                rows, notes = self.increments.build(node, model)
+                rows, notes = self.run.increments.build(node, model)
             case _:
                 promised = self.tables.promised(relation, sql, model.contract)
                 rows, notes = self.tables.replace(relation, promised, model.layout), ()
         return {"rows": rows}, notes
+
+
+# Of so few rows all types are read: to find those that are alike would take Spark longer.
+FEW_ROWS = 1_000
+
+
+def notes_on_landed(tables: Tables, source: Source, landed: int, run_id: str, since: date) -> tuple[str, ...]:
+    """The notes on the rows that a run has landed since a day, so many of them."""
+    if not landed or not has_tables_of_types(source.format):
+        return ()
+    are_few = landed <= FEW_ROWS
+    _, rows = tables.spark.rows(tables.macro("types_landed", source.model, run_id, since.isoformat(), are_few))
+    return notes_on(unknown_types(source.format, rows, source.tables))
+
+
+# How Spark tells of a text that is no value of a type.
+NOT_FITTING = re.compile(r"The value '(.*)' of the type")
+
+
+class Seeds:
+    """Loads seeds, each only if its file or what is said of it has changed since."""
+
+    def __init__(self, run: Run) -> None:
+        self.compiled, self.spark, self.tables = run.compiled, run.spark, run.tables
+
+    def show_file(self, file: SeedFile) -> None:
+        """Creates the view of the values of a file, as texts."""
+        rows = read_csv(file.path, file.delimiter)
+        self.spark.rows_view(file.view, rows.rows, ", ".join(f"{quoted(column)} string" for column in rows.columns))
+
+    def build(self, node: Node, file: SeedFile) -> tuple[int, tuple[str, ...]]:
+        """Loads a seed; returns the number of its rows, and notes for the user."""
+        name, sql, refreshes = node.relation, self.compiled.nodes[node.name].sql, self.tables.refreshes
+        mark = _mark(file, sql)
+        if not refreshes.unfinished(name) and self.tables.mark(name) == mark and self.tables.table_view(name):
+            return self.tables.count(name), ("unchanged since it was loaded",)
+        self.show_file(file)
+        # A table without a mark is loaded again.
+        self.tables.write_mark(name, "")
+        try:
+            count = self.tables.replace(name, sql)
+        except QueryFailed as failure:
+            raise _in_file(failure, file) from failure
+        self.tables.write_mark(name, mark)
+        refreshes.done(name)
+        return count, ()
+
+
+def _in_file(failure: QueryFailed, file: SeedFile) -> QueryFailed:
+    """The failure, with the line of the file that has the value which does not fit its type, if it is about one."""
+    told, read = NOT_FITTING.search(failure.message), read_csv(file.path, file.delimiter)
+    typed = [read.columns.index(column) for column in file.types]
+    for row, line in zip(read.rows, read.lines):
+        if told and told[1] in [row[number] for number in typed]:
+            text = read_text(file.path)
+            column = text.split("\n")[line - 1].find(told[1]) + 1
+            shown = excerpt(Where(file.path, line, column or None), text, told[1] if column else "")
+            return QueryFailed(f"{failure.message}\n{shown}")
+    return failure
+
+
+def _mark(file: SeedFile, sql: str) -> str:
+    """What a table is loaded from."""
+    content = hashlib.sha256(file.path.read_bytes())
+    content.update(f"{file.delimiter}{sql}".encode())
+    return content.hexdigest()
+
+
+# --- the catalog
+
+
+def catalog_entries(run: Run, name: str) -> list[Entry]:
+    """The catalog entry of a model; before that of a view those of all models that it reads, parents first."""
+    model = run.graph.nodes[name].model
+    names = {name} if model and model.is_table else {name, *run.graph.upstream({name})}
+    nodes = [run.graph.nodes[one] for one in run.graph.order() if one in names]
+    return [_catalog_entry(run, node, node.model) for node in nodes if node.model and not node.model.is_ephemeral]
+
+
+def _catalog_entry(run: Run, node: Node, model: Model) -> Entry:
+    sql = None if model.is_table else _with_ephemeral(run, node)
+    layout = model.query.layout if isinstance(model.query, MirrorQuery) else model.layout
+    return Entry(node.relation, sql, model.source is not None, distinct(_functions(run, node.name)), layout)
+
+
+def _with_ephemeral(run: Run, view: Node) -> str:
+    """The SQL of a view, with those of ephemeral models that it reads, which the catalog does not have."""
+    sql, read = run.compiled.nodes[view.name].sql, _ephemeral(run.graph, view.name)
+    queries = {run.graph.nodes[one].relation: run.compiled.nodes[one].sql for one in run.graph.order() if one in read}
+    return run.macro("with_queries", queries, sql) if queries else sql
+
+
+def _ephemeral(graph: Graph, name: str) -> set[str]:
+    """The ephemeral models that a query reads, itself or through others."""
+    own = {one for one in graph.nodes[name].parents if (model := graph.nodes[one].model) and model.is_ephemeral}
+    return own.union(*(_ephemeral(graph, one) for one in own))
+
+
+def _functions(run: Run, name: str) -> Iterator[tuple[SqlFunction, ...]]:
+    """The SQL functions that a model needs, a view after those of the views that it reads."""
+    model = run.graph.nodes[name].model
+    if model and not model.is_table:
+        for parent in run.graph.nodes[name].parents:
+            if (above := run.graph.nodes[parent].model) and not above.is_table:
+                yield from _functions(run, parent)
+    if name in run.compiled.nodes:
+        yield run.compiled.nodes[name].sql_functions

@@ -10,13 +10,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 from threading import Thread
+from types import MappingProxyType
 from typing import Protocol
 
 from runner.project.graph import Graph
 from runner.project.nodes import DataTest, Model, Node, UnitTest
 from runner.run.results import Interrupted, Result
+from runner.run.signals import StopSignals
 
 POLL_SECONDS = 0.2
 END_AT_ONCE = 2
@@ -27,51 +30,84 @@ class Listener(Protocol):
     def finished(self, node: Node, result: Result, number: int, total: int) -> None: ...
 
 
-def what_comes_before(graph: Graph, names: Iterable[str], queries: Mapping[str, str]) -> dict[str, list[str]]:
-    """Each node that will run -> the nodes that must have ended before: its parents, the unit tests of a model, the
-    data tests of what it reads. Of tests that share a query (`queries`: test -> query), the first by name runs first.
+class Order:
+    """Which of the nodes with these names come before which, and what a failure stops. Of tests that share a query
+    (`queries`: test -> query), the first by name runs first.
     """
-    chosen = {name for name in names if graph.nodes[name].resource_type != "source"}
-    before: dict[str, set[str]] = {name: graph.upstream({name}) & chosen for name in chosen}
-    leaders: dict[str, str] = {}
-    for name in sorted(chosen):
-        match graph.nodes[name].subject:
-            case UnitTest() as test:
-                before[name].discard(test.model)
-                if test.model in chosen:
-                    before[test.model].add(name)
+
+    def __init__(self, graph: Graph, names: Iterable[str], queries: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.graph, self.queries = graph, queries
+        self.chosen = frozenset(name for name in names if graph.nodes[name].resource_type != "source")
+
+    @cached_property
+    def before(self) -> dict[str, list[str]]:
+        """Each node -> the nodes that must have ended before: its parents, the unit tests of a model, the data tests of
+        what it reads.
+        """
+        graph, chosen = self.graph, self.chosen
+        before: dict[str, set[str]] = {name: graph.upstream({name}) & chosen for name in chosen}
+        leaders: dict[str, str] = {}
+        for name in sorted(chosen):
+            match graph.nodes[name].subject:
+                case UnitTest() as test:
+                    before[name].discard(test.model)
+                    if test.model in chosen:
+                        before[test.model].add(name)
+                case DataTest():
+                    for reader in (self.models_below(_tested(graph.nodes[name])) & chosen) - before[name]:
+                        before[reader].add(name)
+            if name in self.queries:
+                before[name] |= {leaders.setdefault(self.queries[name], name)} - {name}
+        return {name: sorted(before[name]) for name in sorted(chosen)}
+
+    def models_below(self, names: Iterable[str]) -> set[str]:
+        return {below for below in self.graph.downstream(names) if self.graph.nodes[below].model}
+
+    def depending(self, node: Node, failed: AbstractSet[str]) -> set[str]:
+        """The nodes to skip after a node has failed. After a data test: the models that read the tested one, and their
+        tests; after a unit test all that would come of its model, unless that does not run: then its table stays as it
+        is. Views of all sources, and what reads them, only when all of their sources are in `failed`.
+        """
+        graph = self.graph
+
+        def enters(name: str) -> bool:
+            node = graph.nodes[name]
+            return not (node.model and node.model.reads_all_sources) or failed >= set(node.parents)
+
+        match node.subject:
+            case Model():
+                below = graph.downstream({node.name}, enters=enters)
             case DataTest():
-                for reader in (_models_below(graph, _tested(graph.nodes[name])) & chosen) - before[name]:
-                    before[reader].add(name)
-        if name in queries:
-            before[name] |= {leaders.setdefault(queries[name], name)} - {name}
-    return {name: sorted(before[name]) for name in sorted(chosen)}
+                models = {n for n in graph.downstream(_tested(node), enters=enters) if graph.nodes[n].model}
+                models -= graph.upstream({node.name})
+                below = models | graph.downstream(models, enters=enters)
+            case UnitTest() as test if test.model in self.chosen:
+                below = {test.model} | graph.downstream({test.model}, enters=enters)
+            case _:
+                below = set()
+        return {n for n in below if graph.nodes[n].resource_type != "unit_test"}
 
 
-@dataclass
 class Schedule:
-    """One run of selected nodes. `do` runs one, in any thread; `cancel` ends what runs in all threads. The listener is
-    called in the thread that runs the schedule. `queries` maps tests to the queries that they may share. `stops` is the
-    number of signals to stop that have come: the first cancels what runs, after the second nothing is waited for.
+    """One run of nodes in an order. `do` runs one, in any thread. The listener is called in the thread that runs the
+    schedule. The first signal to stop cancels what runs; after the second nothing is waited for.
     """
 
-    graph: Graph
-    names: Iterable[str]
-    do: Callable[[Node], Result]
-    cancel: Callable[[], None]
-    listener: Listener
-    threads: int = 1
-    fail_fast: bool = False
-    queries: Mapping[str, str] = field(default_factory=dict)
-    stops: Callable[[], int] = lambda: 0
-    results: list[Result] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        before = what_comes_before(self.graph, self.names, self.queries)
-        self.chosen = frozenset(before)
-        self.left = set(before)
-        self.total = len(before)
-        self.sorter = graphlib.TopologicalSorter(before)
+    def __init__(
+        self,
+        order: Order,
+        do: Callable[[Node], Result],
+        listener: Listener,
+        signals: StopSignals,
+        threads: int = 1,
+        fail_fast: bool = False,
+    ) -> None:
+        self.order, self.graph, self.do, self.listener, self.signals = order, order.graph, do, listener, signals
+        self.threads, self.fail_fast = threads, fail_fast
+        self.results: list[Result] = []
+        self.left = set(order.before)
+        self.total = len(order.before)
+        self.sorter = graphlib.TopologicalSorter(order.before)
         self.ready: deque[str] = deque()
         self.running: dict[Future[Result], tuple[Node, int, float]] = {}
         self.blocked: dict[str, str] = {}
@@ -86,7 +122,7 @@ class Schedule:
         pool = ThreadPoolExecutor(self.threads)
         try:
             while self.sorter.is_active():
-                if self.stops():
+                if self.signals.count:
                     raise KeyboardInterrupt
                 self.ready += self.sorter.get_ready()
                 self._start(pool)
@@ -95,7 +131,7 @@ class Schedule:
             self._interrupt()
             raise Interrupted(self.results) from None
         finally:
-            pool.shutdown(wait=self.stops() < END_AT_ONCE)
+            pool.shutdown(wait=self.signals.count < END_AT_ONCE)
         return self.results
 
     def _start(self, pool: ThreadPoolExecutor) -> None:
@@ -114,7 +150,7 @@ class Schedule:
         for future in wait(self.running, seconds, return_when=FIRST_COMPLETED).done:
             result = future.result()
             # The second signal has ended Spark: what fails then was interrupted.
-            if result.has_failed and self.stops() >= END_AT_ONCE:
+            if result.has_failed and self.signals.count >= END_AT_ONCE:
                 continue
             node, number, _ = self.running.pop(future)
             self._ended(node, number, result)
@@ -124,9 +160,9 @@ class Schedule:
     def _failed(self, node: Node) -> None:
         """Decides what a failure stops, and which models go on without what has failed."""
         self.failed.add(_judged(node))
-        skipped = self.left if self.fail_fast else depending(self.graph, node, self.failed, self.chosen)
+        skipped = self.left if self.fail_fast else self.order.depending(node, self.failed)
         self.blocked |= {name: f'because "{node.name}" failed' for name in skipped if name not in self.blocked}
-        for name in _models_below(self.graph, [_judged(node)]) - skipped:
+        for name in self.order.models_below([_judged(node)]) - skipped:
             self.lacks[name] = (*self.lacks.get(name, ()), _what_lacks(node))
 
     def _ended(self, node: Node, number: int, result: Result) -> None:
@@ -141,11 +177,11 @@ class Schedule:
         # What ended before it was cancelled has its own result; after that, a stream that was cut looks like one that
         # has landed everything.
         self._gather(0)
-        cancelling = Thread(target=self.cancel, daemon=True)
-        while wait(self.running, timeout=0).not_done and self.stops() < END_AT_ONCE:
+        cancelling = Thread(target=self.signals.cancel, daemon=True)
+        while wait(self.running, timeout=0).not_done and self.signals.count < END_AT_ONCE:
             # In a thread: it may wait for Spark. Again and again: a node may begin its next query.
             if not cancelling.is_alive():
-                cancelling = Thread(target=self.cancel, daemon=True)
+                cancelling = Thread(target=self.signals.cancel, daemon=True)
                 cancelling.start()
             wait(self.running, timeout=POLL_SECONDS)
         for node, number, began in self.running.values():
@@ -158,30 +194,6 @@ class Schedule:
             self.results.append(
                 Result(name, self.graph.nodes[name].resource_type, "skipped", "because the run was interrupted")
             )
-
-
-def depending(graph: Graph, node: Node, failed: AbstractSet[str], chosen: AbstractSet[str]) -> set[str]:
-    """The nodes to skip after a node has failed. After a data test: the models that read the tested one, and their
-    tests; after a unit test all that would come of its model, unless that is not among the `chosen`: then its table
-    stays as it is. Views of all sources, and what reads them, only when all of their sources are in `failed`.
-    """
-
-    def enters(name: str) -> bool:
-        node = graph.nodes[name]
-        return not (node.model and node.model.reads_all_sources) or failed >= set(node.parents)
-
-    match node.subject:
-        case Model():
-            below = graph.downstream({node.name}, enters=enters)
-        case DataTest():
-            models = {n for n in graph.downstream(_tested(node), enters=enters) if graph.nodes[n].model}
-            models -= graph.upstream({node.name})
-            below = models | graph.downstream(models, enters=enters)
-        case UnitTest() as test if test.model in chosen:
-            below = {test.model} | graph.downstream({test.model}, enters=enters)
-        case _:
-            below = set()
-    return {n for n in below if graph.nodes[n].resource_type != "unit_test"}
 
 
 def _judged(node: Node) -> str:
@@ -202,7 +214,3 @@ def _what_lacks(node: Node) -> str:
     if node.model:
         return f'without the rows of "{node.name}" that did not land: it failed'
     return f'with the rows of "{_judged(node)}" as they are: "{node.name}" failed'
-
-
-def _models_below(graph: Graph, names: Iterable[str]) -> set[str]:
-    return {below for below in graph.downstream(names) if graph.nodes[below].model}

@@ -18,6 +18,7 @@ class StopSignals:
     def __init__(self) -> None:
         self.count = 0
         self.only_count = False
+        self.cancel: Callable[[], None] = _do_nothing
         self._end_at_once: Callable[[], None] = _do_nothing
         self._ended_at = 0.0
 
@@ -32,11 +33,12 @@ class StopSignals:
         for number, handler in self._before.items():
             signal.signal(number, handler or signal.SIG_DFL)
 
-    def count_only(self, end_at_once: Callable[[], None]) -> None:
-        """From now on the run looks at `count`. The second signal calls `end_at_once`: nobody else may be able to,
-        while all threads wait for Spark. A run that has not ended some seconds later is broken off by the next one.
+    def count_only(self, cancel: Callable[[], None], end_at_once: Callable[[], None]) -> None:
+        """From now on the run looks at `count`, and calls `cancel` to end what runs in all threads. The second signal
+        calls `end_at_once`: nobody else may be able to, while all threads wait for Spark. A run that has not ended some
+        seconds later is broken off by the next one.
         """
-        self.only_count, self._end_at_once = True, end_at_once
+        self.only_count, self.cancel, self._end_at_once = True, cancel, end_at_once
         # A new Spark session has put its own handler here, which would cancel all jobs and raise.
         self._listen()
 

@@ -4,20 +4,24 @@ functions on given arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from datetime import date, datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runner.compile.compiled import Compiled, CompiledCase
-from runner.counts import counted
+from runner.compile.compiled import CompiledCase
+from runner.counts import counted, enumeration
+from runner.engine.checkpoint import Checkpoint
 from runner.engine.errors import QueryFailed, SparkGone
-from runner.engine.messages import messages_view
-from runner.engine.session import Spark
-from runner.engine.tables import Tables
-from runner.functions.avro.files import FileMessage
+from runner.engine.kafka import offset_views, topics_now
+from runner.engine.messages import file_counts_view, messages_view
+from runner.engine.offsets import TopicsNow
+from runner.engine.read_files import ReadFiles
+from runner.functions.avro.files import FileMessage, plain_path
 from runner.project.data_test_config import TestConfig
+from runner.project.inputs import Source, Topics
 from runner.project.mirror import Mirror
 from runner.project.nodes import DataTest, Node, UnitTest
 from runner.project.templates import new_rows_view, read_rows_view
@@ -25,35 +29,27 @@ from runner.render import name as quoted
 from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order
 from runner.run.documents import messages_of
 from runner.run.mirrors import defaults_told, with_defaults
-from runner.run.reading import Reading
-from runner.run.recount import Recount
 from runner.run.results import Result
-from runner.run.statements import Statements
-from runner.run.views import Views
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
+
 
 SHOWN_FAILURES = 10
 
 Row = Mapping[str, Any]
 
 
-@dataclass
 class TestRuns:
-    """Runs the tests of one run. A query that several tests share runs once for all of them. `macro` prints SQL,
-    `shapes` are views in a session of their own, of which only the columns matter.
-    """
+    """Runs the tests of one run. A query that several tests share runs once for all of them."""
 
-    compiled: Compiled
-    spark: Spark
-    views: Views
-    shapes: Callable[[], Views]
-    recount: Recount
-    reading: Reading
-    statements: Statements
-    tables: Tables
-    macro: Callable[..., str]
-    verdicts: dict[str, Row] = field(default_factory=dict)
-    case_rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
-    function_rows: dict[Path, list[Row]] = field(default_factory=dict)
+    def __init__(self, run: Run) -> None:
+        self.run, self.compiled, self.spark, self.macro = run, run.compiled, run.spark, run.macro
+        self.views, self.tables, self.reading, self.statements = run.views, run.tables, run.reading, run.statements
+        self.recount = Recount(run)
+        self.verdicts: dict[str, Row] = {}
+        self.case_rows: dict[str, dict[str, list[Row]]] = {}
+        self.function_rows: dict[Path, list[Row]] = {}
 
     def data_test(self, node: Node, test: DataTest) -> Result:
         """Passes if its query returns no rows, or if what its config makes of them is no failure."""
@@ -135,7 +131,7 @@ class TestRuns:
     def unit_test(self, node: Node, test: UnitTest) -> Result:
         """Passes if the model makes the expected rows from the given ones, in any order."""
         session = self.spark.fresh()
-        shapes = self.shapes()
+        shapes = self.run.shapes
         shapes.prepare_shapes(test.model)
         for name, rows in test.given.items():
             if name != test.model:
@@ -156,7 +152,7 @@ class TestRuns:
         return _compared(node, in_any_order(_only(named, got), _only(named, expected)))
 
     def _relation(self, name: str) -> str:
-        return self.reading.graph.nodes[name].relation
+        return self.run.graph.nodes[name].relation
 
     def case(self, node: Node) -> Result:
         """Passes if the format makes the expected rows from the messages, in the same order."""
@@ -225,3 +221,73 @@ def _compared(node: Node, differences: list[str]) -> Result:
     message = counted(len(differences), "difference") if differences else ""
     status = "fail" if differences else "pass"
     return Result(node.name, "unit_test", status, message, tuple(differences[:SHOWN_FAILURES]), len(differences))
+
+
+RECOUNTED = (
+    "place string, messages_read bigint, messages_landed bigint, not_landed bigint, landed_twice bigint, "
+    "removed bigint, first_offset bigint"
+)
+
+
+class Recount:
+    """Creates the views `<source>_read_again` and, for files, `<source>_gone` and `<source>_changed`."""
+
+    def __init__(self, run: Run) -> None:
+        self.spark, self.tables, self.reads = run.spark, run.tables, run.reads
+
+    def views(self, source: Source) -> tuple[str, ...]:
+        """Counts the messages that were read and still exist; returns notes on those that cannot be counted."""
+        topics = source.messages.topics
+        return self._topics(source, topics) if topics else self._files(source)
+
+    def _files(self, source: Source) -> tuple[str, ...]:
+        checkpoint = self.tables.checkpoint(source.model)
+        files, since = checkpoint.committed_files(), checkpoint.kept_since()
+        remaining = [file for file in files if _exists(file)]
+        gone = sorted(files.keys() - set(remaining))
+        file_counts_view(
+            self.spark, source.messages, self.reads(source.messages), remaining, f"{source.name}_read_again"
+        )
+        notes: list[str] = []
+        if gone:
+            counts = f"{len(gone)} of {len(files)} files that were read are gone"
+            notes.append(f"{counts}, so their messages cannot be counted again: {gone[0]}")
+        removed = self._removed(source, checkpoint, since) if since else []
+        if removed:
+            counts = f"{len(removed)} of {len(files)} files may have landed before {since}"
+            notes.append(f"{counts}, and rows from before that day were removed: {removed[0]}")
+        changed = ReadFiles(checkpoint).differing()
+        self.spark.rows_view(f"{source.name}_gone", [(file,) for file in [*gone, *removed]], "value string")
+        self.spark.rows_view(f"{source.name}_changed", [(file,) for file in changed], "value string")
+        return tuple(notes)
+
+    def _removed(self, source: Source, checkpoint: Checkpoint, since: date) -> list[str]:
+        """The files whose rows may have been removed because they landed before a day."""
+        landed = {row["file"] for row in self.spark.rows(self.tables.macro("landed_files", source))[1]}
+        first_kept = datetime(since.year, since.month, since.day, tzinfo=timezone.utc).timestamp() * 1000
+        files = checkpoint.committed_files()
+        return [file for file, changed in files.items() if file not in landed and changed < first_kept]
+
+    def _topics(self, source: Source, topics: Topics) -> tuple[str, ...]:
+        checkpoint, view = self.tables.checkpoint(source.model), f"{source.name}_read_again"
+        is_message, now = self.reads(source.messages)["is_message"], self._same_topics_now(topics, checkpoint)
+        offset_views(
+            self.spark, topics, is_message, checkpoint.first_offsets(), checkpoint.committed_offsets(), now, view
+        )
+        has_removed_rows = checkpoint.kept_since() is not None
+        rows = self.spark.rows(self.tables.macro("topics_recounted", source, has_removed_rows))[1]
+        self.spark.rows_view(view, [tuple(row.values()) for row in rows], RECOUNTED)
+        removed = [f"{row['removed']} of {row['place']}" for row in rows if row["removed"]]
+        if not removed:
+            return ()
+        return (f"messages that landed are no longer in Kafka and cannot be counted again: {enumeration(removed)}",)
+
+    def _same_topics_now(self, topics: Topics, checkpoint: Checkpoint) -> TopicsNow | None:
+        """What the broker has of the topics that were read, except those that were deleted and created again."""
+        now, known = topics_now(self.spark, topics, checkpoint.next_offsets()), checkpoint.topic_ids()
+        return now and now.only([topic for topic, id_ in now.ids.items() if known.get(topic, id_) == id_])
+
+
+def _exists(file: str) -> bool:
+    """Whether a file is still there; True for one that only Spark can look up."""
+    return not file.startswith("file:") or Path(plain_path(file)).is_file()

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from runner.compile.compiled import Compiled
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
-from runner.engine.session import Spark
-from runner.engine.tables import Tables
 from runner.project.data_test_config import TestConfig
-from runner.project.graph import Graph
 from runner.project.inputs import Source
-from runner.project.nodes import DataTest, Model, Node, SeedFile
+from runner.project.nodes import DataTest, Model, Node
 from runner.project.templates import new_rows_view
 from runner.render import name as quoted
-from runner.run.statements import Statements
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
 
 
-@dataclass
 class Views:
-    """The views of one run, which all its threads share. `read_source` creates the view of a source's messages,
-    `show_file` that of a seed's file. `unreadable` are the changelogs that cannot be read, with the reason: views of
-    all sources go on without their rows.
+    """The views of one run, which all its threads share. `unreadable` are the changelogs that cannot be read, with the
+    reason: views of all sources go on without their rows.
     """
 
-    graph: Graph
-    compiled: Compiled
-    spark: Spark
-    tables: Tables
-    read_source: Callable[[Source], None]
-    show_file: Callable[[SeedFile], None]
-    made: set[str] = field(default_factory=set)
-    unreadable: dict[str, str] = field(default_factory=dict)
-    making: threading.RLock = field(default_factory=threading.RLock)
+    def __init__(self, run: Run) -> None:
+        self.run, self.graph, self.compiled = run, run.graph, run.compiled
+        self.spark, self.tables = run.spark, run.tables
+        self.made: set[str] = set()
+        self.unreadable: dict[str, str] = {}
+        self.making = threading.RLock()
 
     def prepare(self, name: str) -> tuple[str, ...]:
         """Creates the views that a node reads, unless this run has already created them. Returns notes on the sources
@@ -52,7 +45,7 @@ class Views:
         """Creates the view of a node as it is now; raises QueryFailed for a table that was never built."""
         match node.subject:
             case Source() as source:
-                self.read_source(source)
+                self.run.landing.read_source(source)
                 if self.tables.reads_nothing:
                     self.tables.emptied(f"{source.name}_messages")
             case Model(query=Source()):
@@ -117,12 +110,12 @@ class Views:
     def _make_shape(self, node: Node) -> None:
         if node.model and node.model.is_table and not node.model.source:
             if node.model.seed:
-                self.show_file(node.model.seed)
+                self.run.seeds.show_file(node.model.seed)
             for read in node.model.new_rows:
                 whole = self.tables.macro("all_rows", quoted(self.graph.nodes[read].relation))
                 self.tables.view(new_rows_view(node.name, read), whole)
             if node.model.mirror:
-                Statements(self.tables).show_none(node.model.mirror)
+                self.run.statements.show_none(node.model.mirror)
             self.tables.view(node.relation, self.compiled.nodes[node.name].sql)
         else:
             self.make(node)

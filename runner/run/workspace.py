@@ -2,23 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from runner.commands.arguments import ProjectArguments, Selection
-from runner.commands.past import Past
 from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError
+from runner.project.graph import Graph
 from runner.project.nodes import Node, Project
 from runner.project.parse import parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
 from runner.project.saved_selectors import SavedSelectors, read_selectors
 from runner.project.select import Lookup, select
+from runner.project.state import (
+    check_state,
+    check_status,
+    contents_in,
+    differences,
+    given_state,
+    is_in_state,
+    landed_in,
+    statuses_in,
+    target_in,
+    unique_id,
+)
 from runner.project.variables import Filler
 from runner.render import Renderer
+from runner.secrets import Secrets
 from runner.spec.formats import FormatFolders
+
+
+@dataclass(frozen=True)
+class ProjectArguments:
+    """Which project, and how to read it. If `project_dir` is None, it is looked for from the current folder upwards.
+    What it reads of secrets is added to `secrets`.
+    """
+
+    project_dir: Path | None = None
+    target: str | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    target_path: Path | None = None
+    secrets: Secrets = field(default_factory=Secrets)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Selectors of nodes: without any, all nodes are selected. `state` is the target folder of an earlier run, with
+    which they compare; `selector` is the name of a saved selector, in place of the others.
+    """
+
+    select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    state: Path | None = None
+    selector: str | None = None
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.select) or self.selector or ""
+
 
 NOTHING = "nothing to do: what is selected has nothing that this command works on"
 Wanted = Callable[[Node], bool]
@@ -118,3 +161,55 @@ def root_of(arguments: ProjectArguments) -> Path | None:
         return (arguments.project_dir or find_project(Path.cwd())).absolute()
     except RunnerError:
         return None
+
+
+FRESHER = "fresher"
+
+
+@dataclass
+class Past:
+    """Compares a project with what a run has written to `folder`, its target folder. Without a folder, results are
+    those of the project's last run. Nothing is read before it is asked for; `was_asked` says whether it was.
+    """
+
+    project: Project
+    graph: Graph
+    renderer: Renderer
+    folder: Path | None
+    was_asked: bool = False
+
+    def in_state(self, state: str) -> set[str]:
+        """The names of the nodes in a state, such as `modified.body`."""
+        self.was_asked = True
+        check_state(state)
+        return {name for name, changed in self.changes.items() if is_in_state(state, changed)}
+
+    def with_result(self, status: str) -> set[str]:
+        """The names of the nodes with a status in the last run."""
+        self.was_asked = True
+        check_status(status)
+        statuses = statuses_in(self.folder or self.project.target_path)
+        nodes = self.graph.nodes.items()
+        return {name for name, node in nodes if statuses.get(unique_id(self.project, node)) == status}
+
+    def with_source_status(self, status: str) -> set[str]:
+        """The sources with new messages since the run in the folder, or since the project's last one."""
+        from runner.engine.fresher import is_fresher
+
+        self.was_asked = True
+        if status != FRESHER:
+            hint = f"source_status:{FRESHER}"
+            raise RunnerError("selector-state", f'"source_status:{status}" is no state of a source', hint=hint)
+        folder = self.folder or self.project.target_path
+        landed, target = landed_in(folder), target_in(folder)
+        fresher = (one for one in self.project.sources if is_fresher(one, target, landed.get(one.name)))
+        return {f"source.{source.name}" for source in fresher}
+
+    @cached_property
+    def changes(self) -> dict[str, tuple[str, ...]]:
+        """Node -> what of it has changed."""
+        from runner.compile.contents import ContentsOf
+        from runner.compile.library import Library
+
+        before, contents = contents_in(given_state(self.folder)), ContentsOf(self.project, Library(self.renderer))
+        return {name: differences(before.get(name), contents.node(node)) for name, node in self.graph.nodes.items()}

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.engine.errors import QueryFailed, telling
-from runner.engine.session import Spark
 from runner.project.freshness import Freshness
-from runner.project.graph import Graph
 from runner.project.inputs import ForeignTable, Source
 from runner.project.nodes import Node
 from runner.render import name as quoted
 from runner.run.results import Result
-from runner.run.views import Views
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
 
 # Of a table or folder, and of the schema or catalog that should have it.
 NOT_THERE = re.compile(
@@ -24,17 +22,14 @@ NOT_THERE = re.compile(
 )
 
 
-@dataclass(frozen=True)
 class SourceAges:
     """Measures sources. `found` has what was measured: node -> `newest`, an instant as ISO 8601 in UTC, and `age` in
     seconds; both are None where there are no rows.
     """
 
-    graph: Graph
-    spark: Spark
-    views: Views
-    macro: Callable[..., str]
-    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+    def __init__(self, run: Run) -> None:
+        self.graph, self.spark, self.views, self.macro = run.graph, run.spark, run.views, run.macro
+        self.found: dict[str, dict[str, Any]] = {}
 
     def measure(self, node: Node) -> Result:
         """Compares the age of a source with what it may be; raises QueryFailed."""

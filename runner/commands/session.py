@@ -1,0 +1,143 @@
+"""The session of Spark in which a command runs its nodes: the tables that it locks, and the files that it writes to
+target/.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner import artifacts
+from runner.compile.contents import ContentsOf
+from runner.compile.library import Library
+from runner.compile.runnable import functions_file
+from runner.engine.locks import Session, TableLocks
+from runner.files import is_uri
+from runner.project.inputs import Target
+from runner.project.nodes import Project
+from runner.report import Report
+from runner.run.results import Interrupted, Result
+from runner.run.run import Run
+
+if TYPE_CHECKING:
+    from runner.engine.session import Spark
+
+
+@contextmanager
+def session(run: Run, report: Report, reads_little: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """A session with the tables of a run locked; the block ends with its results. Writes what is compiled before, then
+    the results, and reports them. Java is started for a run that `reads_little`: asked when the tables are locked, for
+    whoever is refused must not wait for Spark to be imported. Raises Interrupted after the results are written.
+    """
+    project = run.project
+    artifacts.write_compiled(project, run.graph, run.compiled, functions_file(run.macro, run.compiled))
+    artifacts.write_manifest(project, run.graph, run.compiled, ContentsOf(project, run.library).node)
+    run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+    began = time.monotonic()
+    try:
+        with run.signals, _locked(run, report, reads_little) as spark:
+            run.begin(spark)
+            report.measuring(spark.measures.now)
+            try:
+                yield
+            except Interrupted as interrupted:
+                run.results = interrupted.results
+                raise
+            finally:
+                # Before the session ends: it may hang.
+                if run.results is not None:
+                    _write(run, began)
+    except KeyboardInterrupt:
+        if run.results is None and not run.signals.only_count:
+            why = "because the run was interrupted"
+            run.results = [Result(node.name, node.resource_type, "skipped", why) for node in run.nodes]
+            _write(run, began)
+        raise
+    finally:
+        if run.results is not None:
+            report.done(run.results)
+
+
+@contextmanager
+def _locked(run: Run, report: Report, reads_little: Callable[[], bool]) -> Iterator[Spark]:
+    """A session of Spark, with the tables locked that the run writes."""
+    target = run.project.target
+    with _locks(run.project, run.command) as locks:
+        locks.take(run.tables_written, lambda session: _end(target, session))
+        # Before this there is no JVM.
+        with open_spark(target, spark_log(run.project), run.library, report, reads_little()) as spark:
+            run.signals.count_only(spark.cancel, spark.kill)
+            if spark.process:
+                locks.jvm(spark.process)
+            if spark.server_session:
+                locks.session(spark.server_session)
+            yield spark
+
+
+def _write(run: Run, began: float) -> None:
+    """Writes the results, how the command was run, and how far each source has landed by now."""
+    from runner.engine.fresher import landed_until
+
+    landed = landed_until(run.project.target, run.project.sources)
+    how = {"which": run.command, **run.settings.arguments, "landed": landed}
+    seconds = time.monotonic() - began
+    artifacts.write_results(run.project, run.graph, run.compiled, run.run_id, run.results or [], seconds, how)
+
+
+def open_spark(target: Target, log: Path, library: Library | None, report: Report, reads_little: bool = False) -> Spark:
+    """A session, which says that it is being started if it has to be. For one that `reads_little` Java is started so
+    that it is there sooner, and is slower with much.
+    """
+    said = "connecting to Spark" if target.remote else "starting Spark"
+    with nullcontext() if _has_spark(target) else report.during(said, is_said=True):
+        from runner.engine.session import Spark
+
+        return Spark(target, log, library, reads_little)
+
+
+@contextmanager
+def session_to_read(run: Run, report: Report) -> Iterator[None]:
+    """A session in which a run reads tables as they are."""
+    from runner.run.little import tables_are_small
+
+    target = run.project.target
+    reads_little = not run.settings.deferred and tables_are_small(run.graph, target)
+    with open_spark(target, spark_log(run.project), run.library, report, reads_little) as spark:
+        run.begin(spark)
+        yield
+
+
+def _has_spark(target: Target) -> bool:
+    """Whether this process has a Spark that such a target uses."""
+    # Importing Spark takes a second: what has not been imported has not been started.
+    if target.remote or "pyspark" not in sys.modules:
+        return False
+    from runner.engine.start import running
+
+    return running() is not None
+
+
+def spark_log(project: Project) -> Path:
+    return project.target_path / "logs" / "spark.log"
+
+
+def _locks(project: Project, command: str) -> TableLocks:
+    """Locks beside the tables; if these are not on this machine, in the target path."""
+    target = project.target
+    folder = project.target_path / "locks" if is_uri(target.path) else Path(target.at("_locks"))
+    return TableLocks(folder, command, target.name)
+
+
+def _end(target: Target, session: Session) -> bool:
+    """Ends a session that a dead client has left; False if it is on another server."""
+    if not target.remote:
+        return False
+    from runner.engine.connect import end_session
+
+    return end_session(target.remote, session)

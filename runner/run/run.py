@@ -1,0 +1,165 @@
+"""One run: nodes of a project, compiled, in a session of Spark, and the parts that work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from runner.compile.compiled import Compiled
+from runner.compile.library import Library
+from runner.compile.nodes import compile_nodes, queries_together, with_queries_read
+from runner.compile.query import reads
+from runner.project.inputs import Elsewhere, Messages
+from runner.project.nodes import Node
+from runner.run.results import Result
+from runner.run.schedule import Order
+from runner.run.signals import StopSignals
+from runner.run.workspace import Workspace
+
+if TYPE_CHECKING:
+    from runner.engine.catalog import CatalogPublisher
+    from runner.engine.session import Spark
+    from runner.engine.tables import Tables
+    from runner.run.increments import Increments, Reading
+    from runner.run.landing import Landing
+    from runner.run.mirrors import Mirrors
+    from runner.run.models import Seeds
+    from runner.run.statements import Statements
+    from runner.run.views import Views
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How nodes are run. If it `reads_nothing`, all that they read has no rows. Tables that are `deferred` are those of
+    another run; with `arguments` it can be run again.
+    """
+
+    full_refresh: bool = False
+    reads_nothing: bool = False
+    deferred: Elsewhere | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Run:
+    """The nodes that a command works on, in order, and what that needs. Other runs that find its tables locked report
+    `command`. Parts are made when they are first used: before there is a session of Spark nothing may import it.
+    """
+
+    spark: Spark
+    results: list[Result] | None = None
+
+    def __init__(
+        self, workspace: Workspace, command: str, nodes: list[Node], settings: Settings | None = None, run_id: str = ""
+    ) -> None:
+        self.workspace, self.project, self.graph = workspace, workspace.project, workspace.graph
+        self.command, self.nodes, self.settings, self.run_id = command, nodes, settings or Settings(), run_id
+        self.macro, self.signals = workspace.templates.call, StopSignals()
+        self.library = Library(workspace.templates.renderer)
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The SQL of the nodes and of what they read; raises all mistakes in it."""
+        workspace, needed = self.workspace, with_queries_read(self.graph, self.nodes)
+        compiled = compile_nodes(needed, workspace.templates, workspace.formats, self.library)
+        return replace(compiled, together=queries_together(self.nodes, workspace.templates))
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a node has failed, or has not done all that it could."""
+        return int(any(result.has_failed or result.is_incomplete for result in self.results or ()))
+
+    @property
+    def tables_written(self) -> list[str]:
+        """The names of the tables that it writes: those of models, and of tests that keep the rows that fail."""
+        return [node.relation for node in self.nodes if node.writes_table]
+
+    @property
+    def tables_growing(self) -> list[str]:
+        """The names of the tables that it adds to, unless they are built again."""
+        return [node.relation for node in self.nodes if node.model and node.model.is_added_to]
+
+    def reads(self, messages: Messages) -> dict[str, str]:
+        """The expressions that read messages of a kind."""
+        return reads(self.macro, messages)
+
+    def begin(self, spark: Spark) -> None:
+        """Works in a session from now on. If it is a full refresh, that has begun then."""
+        self.spark = spark
+        if self.settings.full_refresh:
+            self.tables.refreshes.begin(self.tables_growing, self.run_id)
+
+    @property
+    def order(self) -> Order:
+        """What comes before what. Tests that one query answers run together."""
+        queries = {
+            **{name: case.query.meaning for name, case in self.compiled.cases.items()},
+            **{name: str(test.file) for name, test in self.compiled.function_tests.items()},
+            **self.compiled.together,
+        }
+        return Order(self.graph, [node.name for node in self.nodes], queries)
+
+    # --- parts, which share the run
+
+    @cached_property
+    def tables(self) -> Tables:
+        from runner.engine.tables import Tables
+
+        return Tables(self.spark, self.macro, self.settings.reads_nothing, self.settings.deferred)
+
+    @cached_property
+    def landing(self) -> Landing:
+        from runner.run.landing import Landing
+
+        return Landing(self)
+
+    @cached_property
+    def views(self) -> Views:
+        from runner.run.views import Views
+
+        return Views(self)
+
+    @cached_property
+    def shapes(self) -> Views:
+        """Views without rows, in a session of their own: a table that is not built yet is the view of its query."""
+        other = Run(self.workspace, self.command, self.nodes, replace(self.settings, reads_nothing=True))
+        other.compiled, other.spark = self.compiled, self.spark.fresh()
+        return other.views
+
+    @cached_property
+    def reading(self) -> Reading:
+        from runner.run.increments import Reading
+
+        return Reading(self)
+
+    @cached_property
+    def increments(self) -> Increments:
+        from runner.run.increments import Increments
+
+        return Increments(self)
+
+    @cached_property
+    def statements(self) -> Statements:
+        from runner.run.statements import Statements
+
+        return Statements(self.tables)
+
+    @cached_property
+    def mirrors(self) -> Mirrors:
+        from runner.run.mirrors import Mirrors
+
+        return Mirrors(self)
+
+    @cached_property
+    def seeds(self) -> Seeds:
+        from runner.run.models import Seeds
+
+        return Seeds(self)
+
+    @cached_property
+    def publisher(self) -> CatalogPublisher:
+        from runner.engine.catalog import CatalogPublisher
+        from runner.run.models import catalog_entries
+
+        return CatalogPublisher(self.spark, self.tables, partial(catalog_entries, self))
