@@ -26,8 +26,7 @@ from runner import functions
 from runner.cli import main
 from runner.compile.avro import avro_function
 from runner.functions import udfs
-from runner.functions.avro.layout import Numbers
-from runner.functions.avro.places import Registry
+from runner.functions.avro.layout import Numbers, Registry
 from runner.spec.formats import FormatFolders
 from tests.avro_cases import encoded
 from tests.avro_types import map_of, record_type

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from runner.run.case_files import case_text
+from runner.run.compare import case_text
 from runner.yaml_text import read_yaml
 from tests.pages import ROOT, blocks
 

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from runner.commands import installed
+from runner.commands import debug as debug_command
 from runner.commands.debug import _spaces
 from runner.project.inputs import Target
 from tests.conftest import Ran
@@ -51,7 +51,9 @@ def test_what_is_wrong_is_said_with_what_to_do_and_keeps_nothing_else_from_being
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     monkeypatch.setenv("FOLDER", "tr0ut-and-more")
-    monkeypatch.setattr(installed, "requires", lambda name: ["pyspark==3.5.0", "no-such-package>=2,<3", "jinja2>=3"])
+    monkeypatch.setattr(
+        debug_command, "requires", lambda name: ["pyspark==3.5.0", "no-such-package>=2,<3", "jinja2>=3"]
+    )
     project(
         {
             "project.yml": (

@@ -11,8 +11,8 @@ import pytest
 from runner.functions.avro.files import FileMessage, TopicRecord
 from runner.infer.draft import Nothing, draft_of
 from runner.infer.fits import best
-from runner.infer.samples import documents_of, json_documents
 from runner.infer.times import time_reader
+from runner.infer.understanding import documents_of, json_documents
 from tests.inferred import (
     OWN,
     dialect,

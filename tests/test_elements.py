@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.functions.elements import json_elements
+from runner.functions.frames import json_elements
 
 SCALARS = st.sampled_from([None, True, 1, -2.5, "", "x", "],[", '"', "\\", '{"list":[1]}', "é\ud7ff"])
 NAMES = st.sampled_from(["a", "b", "[", '"', "中"])

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runner.functions.escaped import escaped_bytes
 from runner.functions.frames import FrameLayout, framed_events
+from runner.functions.udfs import escaped_bytes
 from tests.random_avro import damaged
 from tests.spark_fixtures import rows
 

@@ -19,7 +19,7 @@ from runner.functions.avro.files import FileMessage
 from runner.infer.candidates import avro_documents, fits_of
 from runner.infer.draft import Nothing, draft_of
 from runner.infer.fits import Fit, best
-from runner.infer.samples import json_documents, spread
+from runner.infer.understanding import json_documents, spread
 from runner.run.documents import messages_of
 from runner.spec.schemas import Schemas, schemas_at
 from tests import vendor_messages

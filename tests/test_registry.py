@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.functions.avro import numbered, places, registry
+from runner.functions.avro import layout, numbered, registry
 from runner.functions.avro.layout import Layout, Numbers, Slot
 from runner.functions.avro.messages import Found
 from runner.functions.avro.registry import RegistryFailed, RegistrySchemas, Written
@@ -45,22 +45,22 @@ FIRST = record_type("change", kind="string", id="int")
 
 def test_what_was_answered_is_not_asked_again_by_anybody_on_the_machine(host: Registry, tmp_path: Path) -> None:
     host.add(7, FIRST)
-    schemas = RegistrySchemas(places.Registry((host.url,)), str(tmp_path))
+    schemas = RegistrySchemas(layout.Registry((host.url,)), str(tmp_path))
     assert schemas.get(7) == Written(json.dumps(FIRST))
     assert schemas.get(8) is None
     assert host.calls == ["/schemas/ids/7", "/schemas/ids/8"]
     host.answers.clear()
-    again = RegistrySchemas(places.Registry((host.url,), login="other:password"), str(tmp_path))
+    again = RegistrySchemas(layout.Registry((host.url,), login="other:password"), str(tmp_path))
     assert again.get(7) == schemas.get(7) == Written(json.dumps(FIRST))
     assert len(host.calls) == 2
     # Another registry has other schemas under the same numbers.
-    assert RegistrySchemas(places.Registry((host.url + "/other",)), str(tmp_path)).folder != schemas.folder
+    assert RegistrySchemas(layout.Registry((host.url + "/other",)), str(tmp_path)).folder != schemas.folder
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"schema": "x"}', "[]", "null"])
 def test_a_damaged_file_is_asked_for_again(host: Registry, tmp_path: Path, damage: str) -> None:
     host.add(7, FIRST)
-    schemas = RegistrySchemas(places.Registry((host.url,)), str(tmp_path))
+    schemas = RegistrySchemas(layout.Registry((host.url,)), str(tmp_path))
     assert schemas.get(7)
     (path,) = Path(schemas.folder).iterdir()
     path.write_text(damage)
@@ -71,8 +71,8 @@ def test_a_damaged_file_is_asked_for_again(host: Registry, tmp_path: Path, damag
 def test_without_a_folder_to_write_schemas_come_all_the_same(host: Registry, tmp_path: Path) -> None:
     host.add(7, FIRST)
     (tmp_path / "file").write_text("")
-    assert RegistrySchemas(places.Registry((host.url,)), str(tmp_path / "file")).get(7)
-    assert RegistrySchemas(places.Registry((host.url,)), "").folder
+    assert RegistrySchemas(layout.Registry((host.url,)), str(tmp_path / "file")).get(7)
+    assert RegistrySchemas(layout.Registry((host.url,)), "").folder
 
 
 def test_schemas_that_a_schema_uses_come_with_it_each_after_those_that_it_uses(host: Registry, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_schemas_that_a_schema_uses_come_with_it_each_after_those_that_it_uses(h
     host.add_version("shop.row", 1, "row", **uses(("shop/money", 3)))
     host.add_version("shop.key", 2, "key", **uses(("shop/money", 3)))
     host.add(9, FIRST, schemaType="AVRO", **uses(("shop.row", 1), ("shop.key", 2)))
-    schemas = RegistrySchemas(places.Registry((host.url,)), str(tmp_path))
+    schemas = RegistrySchemas(layout.Registry((host.url,)), str(tmp_path))
     found = schemas.get(9)
     assert found == Written(json.dumps(FIRST), ('"money"', '"row"', '"key"'))
     assert schemas.get(9) == found
@@ -116,7 +116,7 @@ def test_only_the_word_of_the_registry_says_that_there_is_no_schema(
     host: Registry, tmp_path: Path, answer: tuple[int, object], says: str
 ) -> None:
     host.answers["/schemas/ids/7"] = answer
-    schemas = RegistrySchemas(places.Registry((host.url,)), str(tmp_path))
+    schemas = RegistrySchemas(layout.Registry((host.url,)), str(tmp_path))
     with pytest.raises(RegistryFailed, match=says):
         schemas.get(7)
     # What may be better soon is tried again, all else is not.
@@ -130,9 +130,9 @@ def test_a_registry_that_fails_is_asked_again_and_then_the_others(tmp_path: Path
         second.add(8, FIRST)
         second.answers["/schemas/ids/7"] = 500, {}
         first.failures = 2
-        assert RegistrySchemas(places.Registry((first.url,)), str(tmp_path)).get(7) and len(first.calls) == 3
+        assert RegistrySchemas(layout.Registry((first.url,)), str(tmp_path)).get(7) and len(first.calls) == 3
         first.failures = 1000
-        both = RegistrySchemas(places.Registry((first.url, second.url)), str(tmp_path))
+        both = RegistrySchemas(layout.Registry((first.url, second.url)), str(tmp_path))
         assert both.get(8) and (len(first.calls), second.calls) == (4, ["/schemas/ids/8"])
     with pytest.raises(RegistryFailed, match=r"Connection refused.*; .*Connection refused"):
         both.get(9)
@@ -141,7 +141,7 @@ def test_a_registry_that_fails_is_asked_again_and_then_the_others(tmp_path: Path
 def test_the_login_goes_to_the_registry_and_nowhere_else(tmp_path: Path) -> None:
     with registry_server("loader:tr0ut:gill") as host, registry_server() as other:
         host.add(7, FIRST)
-        given = places.Registry((host.url,), login="loader:tr0ut:gill")
+        given = layout.Registry((host.url,), login="loader:tr0ut:gill")
         assert "tr0ut" not in repr(given)
         with pytest.raises(RegistryFailed, match="refuses access") as failed:
             RegistrySchemas(replace(given, login="loader:wrong-password"), str(tmp_path)).get(7)
@@ -162,7 +162,7 @@ def test_a_registry_that_answers_with_the_schema_itself(host: Registry, tmp_path
         {"message": "No artifact with ID", "error_code": 404, "name": "ArtifactNotFoundException"},
     )
     host.answers["/apis/registry/v2/ids/globalIds/9"] = 200, 'syntax = "proto3";'
-    at = places.Registry((host.url + "/apis/registry/v2/",), "ids/globalIds/{number}?dereference=true")
+    at = layout.Registry((host.url + "/apis/registry/v2/",), "ids/globalIds/{number}?dereference=true")
     schemas = RegistrySchemas(at, str(tmp_path))
     assert schemas.get(7) == Written(json.dumps(FIRST)) and schemas.get(8) is None
     assert host.calls[0] == "/apis/registry/v2/ids/globalIds/7?dereference=true"
@@ -187,7 +187,7 @@ def test_certificates_of_both_sides(tmp_path: Path) -> None:
     authorities = (tmp_path / "registry.crt").read_text()
     with registry_server(certificate=own, callers=tmp_path / "caller.crt") as host:
         host.add(7, FIRST)
-        at = places.Registry((host.url,))
+        at = layout.Registry((host.url,))
         for given in (at, replace(at, certificate=caller.read_text())):
             with pytest.raises(RegistryFailed, match="certificate verify failed"):
                 RegistrySchemas(given, str(tmp_path)).get(7)
@@ -219,7 +219,7 @@ FLAT = record_type("change", kind="string", id="int", now="string")
 
 
 def decoder(
-    of: places.Registry | None, known: dict[int, dict], folder: Path, size: int = 4
+    of: layout.Registry | None, known: dict[int, dict], folder: Path, size: int = 4
 ) -> Callable[[bytes], Found]:
     numbers = Numbers(size, {number: json.dumps(one) for number, one in known.items()}, of, REQUIRED)
     decode = numbered.numbered_decoder(LAYOUT, numbers, str(folder))
@@ -236,7 +236,7 @@ def test_each_message_is_read_by_its_own_schema(host: Registry, tmp_path: Path, 
     host.add(big, NEW)
     old = {"kind": "I", "id": -3, "now": {"a": 2**40, "b": None}}
     new = {"extra": "x", "id": 2**40, "source": {"lag": 0.5, "host": "h"}, "kind": "U", "now": {"a": 1.5, "c": "z"}}
-    read = decoder(places.Registry((host.url,)), {}, tmp_path, size)
+    read = decoder(layout.Registry((host.url,)), {}, tmp_path, size)
     for _ in range(3):
         assert read(framed(7, OLD, old, size)).values[:2] == ["I", "-3"]
         found = read(framed(big, NEW, new, size))
@@ -257,7 +257,7 @@ def test_why_a_message_cannot_be_read(host: Registry, tmp_path: Path) -> None:
     host.add(7, "string")
     host.add(8, record_type("change", kind="string", id="elsewhere.Id", now=ROW))
     good = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
-    read = decoder(places.Registry((host.url,)), {}, tmp_path)
+    read = decoder(layout.Registry((host.url,)), {}, tmp_path)
     assert read(good).reason is None
     unused = {
         2: 'it has no field "id"',
@@ -293,7 +293,7 @@ def test_a_type_of_another_schema(host: Registry, tmp_path: Path) -> None:
     outer = record_type("change", kind="string", id="shop.Id", now=ROW)
     host.add(1, outer, references=[{"name": "shop.Id", "subject": "id", "version": 4}])
     whole = record_type("change", kind="string", id=inner, now=ROW)
-    read = decoder(places.Registry((host.url,)), {}, tmp_path)
+    read = decoder(layout.Registry((host.url,)), {}, tmp_path)
     found = read(framed(1, whole, {"kind": "I", "id": {"digits": "12"}, "now": {}}))
     assert found.reason is None and found.values[1] == '{"digits":"12"}'
 
@@ -318,7 +318,7 @@ def test_rows_that_are_records(tmp_path: Path) -> None:
 def test_a_number_that_was_unknown_is_looked_up_again_later(
     host: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = decoder(places.Registry((host.url,)), {}, tmp_path)
+    read = decoder(layout.Registry((host.url,)), {}, tmp_path)
     message = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
     assert [read(message).reason for _ in range(5)] == ["schema-unknown"] * 5 and len(host.calls) == 1
     host.add(1, OLD)
@@ -326,7 +326,7 @@ def test_a_number_that_was_unknown_is_looked_up_again_later(
     monkeypatch.setattr(numbered, "UNKNOWN_SECONDS", -1)
     assert read(message).reason is None and len(host.calls) == 2
     schemas = numbered.NumberedSchemas(
-        LAYOUT, Numbers(4, {}, places.Registry((host.url,)), REQUIRED), str(tmp_path / "other")
+        LAYOUT, Numbers(4, {}, layout.Registry((host.url,)), REQUIRED), str(tmp_path / "other")
     )
     schemas.decoder(2)
     host.add(2, OLD)
@@ -336,7 +336,7 @@ def test_a_number_that_was_unknown_is_looked_up_again_later(
 def test_memory_does_not_grow_with_numbers(host: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbered, "MOST_SCHEMAS", 3)
     schemas = numbered.NumberedSchemas(
-        LAYOUT, Numbers(4, {0: json.dumps(OLD)}, places.Registry((host.url,)), REQUIRED), str(tmp_path)
+        LAYOUT, Numbers(4, {0: json.dumps(OLD)}, layout.Registry((host.url,)), REQUIRED), str(tmp_path)
     )
     for number in range(20):
         schemas.decoder(number)
@@ -345,7 +345,7 @@ def test_memory_does_not_grow_with_numbers(host: Registry, tmp_path: Path, monke
 
 def test_schemas_of_a_folder_come_first(host: Registry, tmp_path: Path) -> None:
     message = framed(1, OLD, {"kind": "I", "id": 1, "now": {}})
-    assert decoder(places.Registry((host.url,)), {1: OLD}, tmp_path)(message).reason is None and not host.calls
+    assert decoder(layout.Registry((host.url,)), {1: OLD}, tmp_path)(message).reason is None and not host.calls
     alone = decoder(None, {1: OLD}, tmp_path)
     assert alone(message).reason is None
     assert alone(framed(2, OLD, {"kind": "I", "id": 1, "now": {}}))[1:] == (

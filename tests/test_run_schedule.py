@@ -12,8 +12,7 @@ import pytest
 from runner.project.graph import Graph
 from runner.project.nodes import DataTest, Model, Node, SourcesView, SqlText, UnitTest
 from runner.run.results import Interrupted, Result
-from runner.run.schedule import Order, Schedule
-from runner.run.signals import StopSignals
+from runner.run.schedule import Order, Schedule, StopSignals
 
 #     a -> b -> d -> e
 #     a -> c -> d        f
@@ -287,7 +286,7 @@ def test_the_second_signal_waits_for_nothing_even_if_cancelling_hangs() -> None:
 
 def test_what_had_ended_before_the_signal_has_its_own_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second node ends while the run still reports the first one, and then a signal comes."""
-    heard, has_ended = Heard(), threading.Event()
+    heard, has_ended, signals = Heard(), threading.Event(), StopSignals()
 
     def do(node: Node) -> Result:
         if node.name == "b":
@@ -295,11 +294,12 @@ def test_what_had_ended_before_the_signal_has_its_own_result(monkeypatch: pytest
         return failing("b")(node)
 
     def finished(node: Node, *_: object) -> None:
+        signals.count = 1
         has_ended.set()
         time.sleep(0.2)
 
     monkeypatch.setattr(heard, "finished", finished)
     graph = models({"a": [], "b": [], "c": ["a"]})
-    ran = interrupted(graph, do, heard=heard, threads=2, stops=has_ended.is_set)
+    ran = interrupted(graph, do, heard=heard, threads=2, signals=signals)
     assert {name: status for name, (status, _) in ran.items()} == {"a": "success", "b": "error", "c": "skipped"}
     assert ran["b"] == ("error", "")

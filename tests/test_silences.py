@@ -12,11 +12,9 @@ from runner.compile.promises import make_promises
 from runner.engine.landed import Landed
 from runner.errors import RunnerWarning
 from runner.project.nodes import Model, Node, SqlText
-from runner.project.project import built_in_folder
-from runner.project.unread import unread
+from runner.project.project import built_in_folder, unread
 from runner.report import Report
-from runner.run.results import Result
-from runner.run.silences import silences
+from runner.run.results import Result, silences
 from runner.spec.formats import FormatFolders
 
 WITH_SPARK = pytest.mark.usefixtures("spark", "interpreted")

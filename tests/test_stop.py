@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine.locks import start_of
-from runner.run.signals import StopSignals
+from runner.run.schedule import StopSignals
 
 ROOT = Path(__file__).parent.parent
 SECONDS_TO_WAIT = 150

@@ -11,9 +11,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from runner.engine.contracts import columns_after
 from runner.engine.errors import QueryFailed
 from runner.engine.files import LocalFiles
-from runner.engine.increment import columns_after
 from runner.project.contracts import Contract
 from runner.project.nodes import SCHEMA_CHANGES
 from runner.project.table_settings import layout_of

@@ -17,7 +17,7 @@ from runner.run.continuous import Continuous, Stream
 from runner.run.following import Follower, Following
 from runner.run.landing import Landing
 from runner.run.results import Result
-from runner.run.signals import StopSignals
+from runner.run.schedule import StopSignals
 
 
 def batch(number: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
@@ -11,22 +12,33 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
 from runner.commands.arguments import Call
-from runner.commands.installed import packages
 from runner.commands.session import open_spark, spark_log
 from runner.counts import counted, grouped
+from runner.engine.errors import QueryFailed, query_errors
+from runner.engine.files import files_of
+from runner.engine.kafka import topics_now
+from runner.engine.messages import STORED_AS
+from runner.engine.session import Spark
 from runner.errors import RunnerError, RunnerErrors, errors_in
 from runner.files import is_uri
-from runner.project.inputs import Source, Target
+from runner.patterns import matching
+from runner.project.inputs import Catalog, Messages, Source, Target
 from runner.project.nodes import Project
+from runner.render import name as quoted
 from runner.report import Report
 from runner.run.workspace import ProjectArguments, Workspace, read_project_of
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
+
 
 OLDEST_JAVA = 17
 INSTALL_JAVA = f"install Java {OLDEST_JAVA} or later, and put it in PATH or in JAVA_HOME"
@@ -169,7 +181,7 @@ def _with_spark(project: Project | None, report: Report) -> Iterator[Finding]:
 
 
 def _classes() -> Finding:
-    from runner.engine.archive import archive
+    from runner.engine.start import archive
 
     if (file := archive()).is_file():
         return Finding("classes", GOOD, str(file))
@@ -177,7 +189,6 @@ def _classes() -> Finding:
 
 
 def _reached(spark: Spark, project: Project, report: Report) -> Iterator[Finding]:
-    from runner.engine.reach import messages_found, schema_found, tables_found
 
     catalog = project.target.catalog
     with report.during("looking at the tables"):
@@ -205,3 +216,84 @@ def _tried(what: str, find: Callable[[], str], to_do: str) -> Finding:
     except QueryFailed as failure:
         return Finding(what, WRONG, failure.message, to_do)
     return Finding(what, UNKNOWN if found.startswith("not looked for") else GOOD, found)
+
+
+DISTRIBUTION = "changelog-runner"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package that is needed: the versions that would do, and the one that is installed, None if there is none."""
+
+    name: str
+    wanted: str
+    installed: str | None
+
+    @property
+    def is_right(self) -> bool:
+        """
+        >>> [Package("a", ">=3.1,<4", installed).is_right for installed in ("3.1.6", "4.0", "3.2rc1", None)]
+        [True, False, True, False]
+        """
+        return self.installed is not None and SpecifierSet(self.wanted).contains(self.installed, prereleases=True)
+
+
+def packages(with_connect: bool) -> Iterator[Package]:
+    """The packages that the runner needs, with those for Spark Connect or without; nothing if it is not installed
+    itself.
+    """
+    try:
+        needs = requires(DISTRIBUTION) or []
+    except PackageNotFoundError:
+        return
+    for need in map(Requirement, needs):
+        if not need.marker or need.marker.evaluate({"extra": "connect" if with_connect else ""}):
+            wanted = ",".join(sorted(map(str, need.specifier), reverse=True))
+            yield Package(need.name, wanted, _installed(need.name))
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def messages_found(spark: Spark, messages: Messages) -> str:
+    """What there is of a source's messages, in words; raises QueryFailed if there is nothing, or no answer."""
+    if messages.topics:
+        now = topics_now(spark, messages.topics, ())
+        if not now:
+            return "not looked for: only the server of Spark Connect can reach Kafka"
+        return f"{counted(len(now.ids), 'topic')}, {counted(now.left({}), 'message')}"
+    if pattern := messages.local_pattern:
+        files = [path for path in matching(pattern) if os.access(path, os.R_OK)]
+        if not files:
+            raise QueryFailed(f'nothing that can be read matches "{messages.path}"')
+        return counted(len(files), "file")
+    with query_errors():
+        # Listing the files is all that this does.
+        frame = spark.session.read.format(STORED_AS[messages.kind]).load(messages.path)
+        return counted(len(frame.inputFiles()), "file")
+
+
+def tables_found(spark: Spark) -> str:
+    """What there is at the place of the tables, in words; raises QueryFailed if nothing can be written there."""
+    path = spark.target.path
+    if is_uri(path):
+        with query_errors():
+            return "there" if files_of(spark, spark.target).exists(path) else "will be created"
+    nearest = next(folder for folder in (Path(path), *Path(path).parents) if folder.exists())
+    try:
+        # Rights do not tell all: a disk may be read-only.
+        tempfile.TemporaryFile(dir=nearest).close()
+    except OSError as error:
+        raise QueryFailed(f'nothing can be written to "{nearest}": {error.strerror}') from None
+    return "there" if Path(path).exists() else "will be created"
+
+
+def schema_found(spark: Spark, catalog: Catalog) -> str:
+    """Whether a schema is in its catalog, in words; raises QueryFailed if the catalog does not answer."""
+    with query_errors():
+        is_there = spark.session.catalog.databaseExists(f"{quoted(catalog.name)}.{quoted(catalog.schema)}")
+    return "there" if is_there else "will be created"

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from runner.commands.arguments import MessagesArguments
 from runner.commands.editors import editor_line, write_schemas
-from runner.commands.fitting import Look, look_at
-from runner.commands.messages import Messages, read_file
+from runner.commands.fitting import Look, Messages, look_at, read_file
 from runner.commands.parse import parse_with
 from runner.counts import counted
 from runner.errors import RunnerError, from_here
@@ -19,7 +18,7 @@ from runner.files import write_whole
 from runner.infer.candidates import avro_documents, differences
 from runner.infer.draft import Nothing, draft_of
 from runner.infer.fields import scalar
-from runner.infer.samples import ABSENT, Document, documents_of, is_flat_row
+from runner.infer.understanding import ABSENT, Document, documents_of, is_flat_row
 from runner.project.project import find_project
 from runner.report import Report
 from runner.run.results import most_frequent

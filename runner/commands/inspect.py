@@ -13,8 +13,8 @@ from runner.errors import Problems, Where
 from runner.grid import json_text
 from runner.project.nodes import DECLARED, TESTS, Case, DataTest, Model, Node
 from runner.project.parse import Nodes, parse, read_properties, read_templates
+from runner.project.project import unread
 from runner.project.templates import Templates
-from runner.project.unread import unread
 from runner.run.workspace import Workspace, format_renderer, read_project_of, saved_selectors
 from runner.spec.formats import FormatFolders
 
@@ -100,12 +100,11 @@ def check(call: Call) -> int:
 
 def compile_(call: Call, inline: str | None, runnable: bool) -> int:
     """Writes target/compiled and prints the paths, or prints the SQL: that of `inline` instead of models."""
-    from runner.compile.compiled import compiled_path
     from runner.compile.contents import ContentsOf
-    from runner.compile.library import Library
+    from runner.compile.library import Library, functions_file
+    from runner.compile.library import runnable as runnable_sql
     from runner.compile.nodes import compile_nodes
-    from runner.compile.runnable import functions_file
-    from runner.compile.runnable import runnable as runnable_sql
+    from runner.project.nodes import compiled_path
 
     workspace, report = Workspace(call.project), call.report
     if inline:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.commands.arguments import Call, MessagesArguments
-from runner.commands.fitting import fitting_format
-from runner.commands.messages import Messages, messages_in, read_file
+from runner.commands.fitting import Messages, fitting_format, messages_in, read_file
 from runner.commands.session import open_spark
 from runner.compile.compiled import FormatQuery, Print
 from runner.compile.library import Library
@@ -23,9 +22,8 @@ from runner.engine.landed import Landed, landed_of
 from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.inputs import Target
 from runner.report import Report
-from runner.run.case_files import case_text
-from runner.run.results import most_frequent
-from runner.run.silences import silences
+from runner.run.compare import case_text
+from runner.run.results import most_frequent, silences
 from runner.run.workspace import folders_of, format_renderer
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import schemas_at, with_schemas

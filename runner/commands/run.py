@@ -13,8 +13,8 @@ from runner.commands.session import session
 from runner.errors import RunnerError
 from runner.project.inputs import Elsewhere
 from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
+from runner.project.project import unread
 from runner.project.state import given_state, target_in
-from runner.project.unread import unread
 from runner.report import Report
 from runner.run.run import Run, Settings
 from runner.run.schedule import Schedule

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from runner import artifacts
 from runner.compile.contents import ContentsOf
-from runner.compile.library import Library
-from runner.compile.runnable import functions_file
+from runner.compile.library import Library, functions_file
 from runner.engine.locks import Session, TableLocks
 from runner.files import is_uri
 from runner.project.inputs import Target
@@ -39,7 +38,7 @@ def session(run: Run, report: Report, reads_little: Callable[[], bool] = lambda:
     artifacts.write_compiled(project, run.graph, run.compiled, functions_file(run.macro, run.compiled))
     artifacts.write_manifest(project, run.graph, run.compiled, ContentsOf(project, run.library).node)
     run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
-    began = time.monotonic()
+    began, is_written = time.monotonic(), False
     try:
         with run.signals, _locked(run, report, reads_little) as spark:
             run.begin(spark)
@@ -53,15 +52,17 @@ def session(run: Run, report: Report, reads_little: Callable[[], bool] = lambda:
                 # Before the session ends: it may hang.
                 if run.results is not None:
                     _write(run, began)
+                    is_written = True
     except KeyboardInterrupt:
         if run.results is None and not run.signals.only_count:
             why = "because the run was interrupted"
             run.results = [Result(node.name, node.resource_type, "skipped", why) for node in run.nodes]
             _write(run, began)
+            is_written = True
         raise
     finally:
-        if run.results is not None:
-            report.done(run.results)
+        if is_written:
+            report.done(run.results or [])
 
 
 @contextmanager
@@ -82,7 +83,7 @@ def _locked(run: Run, report: Report, reads_little: Callable[[], bool]) -> Itera
 
 def _write(run: Run, began: float) -> None:
     """Writes the results, how the command was run, and how far each source has landed by now."""
-    from runner.engine.fresher import landed_until
+    from runner.engine.progress import landed_until
 
     landed = landed_until(run.project.target, run.project.sources)
     how = {"which": run.command, **run.settings.arguments, "landed": landed}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from runner.compile.compiled import CompiledCase, FormatQuery, Print
+from runner.compile.compiled import CompiledCase, CompiledFunctionTest, FormatQuery, FunctionCase, Print
 from runner.compile.library import Library
 from runner.compile.query import compile_format
-from runner.project.nodes import Case
+from runner.errors import Problems, nearest_or_all
+from runner.project.nodes import Case, FunctionTest
 from runner.project.properties import rows
 from runner.project.sources import read_source_format, read_tables
+from runner.project.sql_functions import SqlFunction
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import schemas_at
 from runner.yaml_text import Yaml, read_yaml
@@ -53,3 +55,33 @@ class Cases:
             query = compile_format(self.macro, spec, format_name, zone, tables, prefix)
             self.queries[settings] = self.library.complete(query)
         return self.queries[settings]
+
+
+KEYS = ("given", "expect")
+
+
+def compile_function_test(test: FunctionTest, library: Library) -> CompiledFunctionTest:
+    """The tests of a function; raises `function-unknown`, and all mistakes in what it is given."""
+    function = library.find(test.function)
+    if function is None:
+        hint = nearest_or_all(test.function, (one.name for one in library.all()))
+        raise test.tests.error("function-unknown", f'there is no SQL function "{test.function}"', hint)
+    problems, cases = Problems(), []
+    for entry in test.tests.list().elements():
+        with problems.gathered():
+            cases.append(_case(entry, function))
+    problems.raise_if_any()
+    return CompiledFunctionTest(function, test.tests.where().path, tuple(cases))
+
+
+def _case(entry: Yaml, function: SqlFunction) -> FunctionCase:
+    entry.only(KEYS)
+    for key in KEYS:
+        if not entry.get(key):
+            raise entry.error("unit-test-missing", f'a test of a function needs "{key}"')
+    given = entry["given"].list().elements()
+    takes = [argument.name for argument in function.arguments]
+    if len(given) != len(takes):
+        message = f'"{function.name}" takes {len(takes)} arguments, and {len(given)} are given'
+        raise entry["given"].error("unit-test-given", message, f"arguments: {', '.join(takes) or 'none'}")
+    return FunctionCase(tuple(one.value for one in given), entry["expect"].value)

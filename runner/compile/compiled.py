@@ -10,7 +10,6 @@ from typing import Any
 
 from runner.compile.promises import Promise
 from runner.functions.avro.layout import AvroFunction
-from runner.project.nodes import Node, Project
 from runner.project.sql_functions import SqlFunction, distinct
 
 Print = Callable[..., str]
@@ -130,13 +129,6 @@ class Compiled:
     def sql_functions(self) -> tuple[SqlFunction, ...]:
         """All SQL functions that the nodes need, in the order in which they must be made."""
         return distinct(node.sql_functions for node in self.nodes.values())
-
-
-def compiled_path(project: Project, node: Node, is_increment: bool = False) -> Path:
-    """The file for the SQL of a node; for that which an incremental model runs once its table exists."""
-    folder = "tests" if node.is_test else "models"
-    path = project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
-    return path.with_suffix(".increment.sql") if is_increment else path
 
 
 def _meaning(sql: str, functions: Iterable[SqlFunction]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from runner.compile.library import Library
 from runner.errors import Where
 from runner.files import read_text
-from runner.functions.avro.places import Registry
+from runner.functions.avro.layout import Registry
 from runner.project.inputs import Source
 from runner.project.macro_calls import MacroCalls, Named, template_text
 from runner.project.mirror import Mirror, MirrorQuery

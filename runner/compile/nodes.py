@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from runner.compile.cases import Cases
+from runner.compile.cases import Cases, compile_function_test
 from runner.compile.compiled import Compiled, CompiledCase, CompiledFunctionTest, CompiledNode
-from runner.compile.function_tests import compile_function_test
 from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.csv_text import read_csv, type_of

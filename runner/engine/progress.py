@@ -7,12 +7,17 @@ only what it has read. After a crash in between, a write that the record does no
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
-from runner.files import mapping
+from runner.engine.checkpoint import Checkpoint
+from runner.engine.files import LocalFiles
+from runner.files import Damaged, is_uri, mapping
+from runner.patterns import matching
+from runner.project.inputs import Messages, Source, Target
 from runner.storage.session import FileSystem
 
 
@@ -90,3 +95,77 @@ class Progress:
 
     def _record(self, record: Mapping[str, Any]) -> None:
         self.files.write(self.path, json.dumps(record) + "\n")
+
+
+@dataclass(frozen=True)
+class Refreshes:
+    """One file for each model that must still be refreshed, in a folder."""
+
+    files: FileSystem
+    folder: str
+
+    def begin(self, names: Iterable[str], run_id: str) -> None:
+        """Remembers models that this run refreshes; before anything is removed."""
+        for name in names:
+            self.files.write(self._file(name), run_id)
+
+    def unfinished(self, name: str) -> str | None:
+        """The run that began to refresh a model and has not finished; None if there is none."""
+        return self.files.read(self._file(name)) if self.files.exists(self._file(name)) else None
+
+    def done(self, name: str) -> None:
+        self.files.remove(self._file(name))
+
+    def _file(self, name: str) -> str:
+        return f"{self.folder}/{name}"
+
+
+# Files that Spark passes over.
+PASSED_OVER, BEING_COPIED = ("_", "."), "._COPYING_"
+
+
+def landed_until(target: Target, sources: Iterable[Source]) -> dict[str, dict[str, Any]]:
+    """Source -> how far its messages have landed: which table, and its newest batch that has some. Nothing for tables
+    that this machine does not see, and for those of which it cannot be read.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for source in () if is_uri(target.path) else sources:
+        with suppress(Damaged, OSError):
+            found[source.name] = _landed(checkpoint_of(target, source))
+    return found
+
+
+def is_fresher(source: Source, target: Target, recorded: Mapping[str, Any] | None) -> bool:
+    """Whether there are messages of a source that a run into this target had not landed: in the table since then, or
+    not landed yet. True too where this machine does not see it (in topics, on other file systems), or cannot read what
+    has landed.
+    """
+    pattern = source.messages.local_pattern
+    if recorded is None or pattern is None or is_uri(target.path):
+        return True
+    checkpoint = checkpoint_of(target, source)
+    try:
+        read = checkpoint.paths_read()
+        return _landed(checkpoint) != dict(recorded) or any(str(file) not in read for file in _files(source.messages))
+    except (Damaged, OSError):
+        return True
+
+
+def checkpoint_of(target: Target, source: Source) -> Checkpoint:
+    """The checkpoint of a source, in a folder of this machine."""
+    return Checkpoint(LocalFiles(), f"{target.at('_checkpoints')}/{source.model}")
+
+
+def _landed(checkpoint: Checkpoint) -> dict[str, Any]:
+    return {"table": checkpoint.table(), "batch": checkpoint.newest_landed()}
+
+
+def _files(messages: Messages) -> Iterator[Path]:
+    """The files of a source that Spark reads, and that are not empty."""
+    inside = "**/*" if messages.kind.endswith("table") else "*"
+    for path in matching(messages.local_pattern or ""):
+        for file in path.glob(inside) if path.is_dir() else (path,):
+            names = file.relative_to(path).parts or (file.name,)
+            is_read = not any(name.startswith(PASSED_OVER) for name in names) and file.suffix != BEING_COPIED
+            if is_read and file.is_file() and file.stat().st_size:
+                yield file

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from runner.functions.elements import Document
+from runner.functions.frames import Document
 
 OWN = {"key", "value", "topic", "headers"}
 # What kcat says beside the record: the kind of its time, who leads its partition, what it has read Avro with.

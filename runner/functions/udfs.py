@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import base64
 import gc
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -21,10 +22,8 @@ from runner.functions.avro.images import Image
 from runner.functions.avro.layout import Layout, Slot, SlotTree
 from runner.functions.avro.messages import Found, message_decoder
 from runner.functions.avro.numbered import numbered_decoder
-from runner.functions.elements import json_elements
-from runner.functions.escaped import escaped_bytes
 from runner.functions.extended_json import extended_document
-from runner.functions.frames import FrameLayout, framed_events
+from runner.functions.frames import FrameLayout, framed_events, json_elements
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
 from runner.functions.records import topic_record
 from runner.functions.signatures import PYTHON_FUNCTIONS
@@ -319,3 +318,49 @@ def counts_of_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         yield pa.RecordBatch.from_arrays(
             [pa.array(paths, pa.string()), pa.array(counts, pa.int64())], names=["file", "messages"]
         )
+
+
+# Characters of one letter, and escapes with the numbers of bytes or characters.
+LETTERS = {
+    "a": b"\a", "b": b"\b", "f": b"\f", "n": b"\n", "r": b"\r", "t": b"\t", "v": b"\v",
+    "\\": b"\\", '"': b'"', "'": b"'",
+}  # fmt: skip
+ESCAPE = re.compile(
+    r"""\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-7]{3})|([abfnrtv\\"']))|[^\\]+""",
+    re.DOTALL,
+)
+
+
+def escaped_bytes(text: str | None) -> str | None:
+    r"""Base64 of the bytes of a text with escapes; None if a backslash begins no escape.
+
+    >>> escaped_bytes(r"\x89PNG\r\n"), escaped_bytes("é"), escaped_bytes(r"\u00e9"), escaped_bytes("")
+    ('iVBORw0K', 'w6k=', 'w6k=', '')
+    >>> escaped_bytes("\\"), escaped_bytes(r"\q"), escaped_bytes(r"\ud800"), escaped_bytes(r"\400")
+    (None, None, None, None)
+    """
+    if text is None:
+        return None
+    parts, position = [], 0
+    while position < len(text):
+        found = ESCAPE.match(text, position)
+        if not found:
+            return None
+        try:
+            parts.append(_bytes_of(found))
+        except (ValueError, OverflowError):
+            return None
+        position = found.end()
+    return base64.b64encode(b"".join(parts)).decode()
+
+
+def _bytes_of(found: re.Match[str]) -> bytes:
+    """The bytes of one escape, or of the text between two; raises ValueError for the number of no byte or character."""
+    byte, short, long, octal, letter = found.groups()
+    if letter:
+        return LETTERS[letter]
+    if short or long:
+        return chr(int(short or long, 16)).encode()
+    if byte or octal:
+        return bytes([int(byte, 16) if byte else int(octal, 8)])
+    return found[0].encode()

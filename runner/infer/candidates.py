@@ -11,10 +11,9 @@ from runner.functions.avro.reader import Malformed, Read, plain
 from runner.functions.avro.schema import SchemaError, parse_record, parse_schema
 from runner.functions.frames import FrameLayout, framed_events
 from runner.infer.fits import Fit, fit_of
-from runner.infer.samples import ABSENT, Document, json_documents
-from runner.spec.encodings import Frames
+from runner.infer.understanding import ABSENT, Document, json_documents
 from runner.spec.schemas import Schemas
-from runner.spec.vocabulary import MERGED, WHOLE
+from runner.spec.vocabulary import MERGED, WHOLE, Frames
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 

@@ -7,7 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.counts import counted
-from runner.infer.fields import Fields, Parts, dotted, is_below, listed, path_text, scalar, shortened
+from runner.infer.fields import (
+    ROW_MEANINGS,
+    Fields,
+    Parts,
+    dotted,
+    is_below,
+    listed,
+    operations,
+    path_text,
+    scalar,
+    shortened,
+)
 from runner.infer.header import (
     Found,
     Header,
@@ -22,9 +33,8 @@ from runner.infer.header import (
     find_types,
 )
 from runner.infer.images import Images, find_images
-from runner.infer.operations import ROW_MEANINGS, operations
-from runner.infer.samples import Document
 from runner.infer.times import TimeFound, find_times, value_readers
+from runner.infer.understanding import Document
 from runner.spec.vocabulary import CONTROL_OPS, DDL_OPS
 from runner.spec.words import TypeTable
 

@@ -12,8 +12,7 @@ from typing import Any
 from runner.compile.paths import conditions, header_paths, image_paths
 from runner.compile.readers import bare_type
 from runner.functions.avro.files import TopicRecord
-from runner.infer.samples import ABSENT, BESIDE, Document, text_of, value_at
-from runner.infer.understanding import Reading, Understood, parts
+from runner.infer.understanding import ABSENT, BESIDE, Document, Reading, Understood, parts, text_of, value_at
 from runner.spec.vocabulary import OTHERS, WHOLE
 from runner.spec.words import FieldPath, Format, Line, Value, fields_of
 

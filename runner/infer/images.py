@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.infer.fields import Fields, Parts, is_below, rows_in
-from runner.infer.operations import ROW_MEANINGS, Operation
-from runner.infer.samples import BESIDE, text_of
+from runner.infer.fields import ROW_MEANINGS, Fields, Operation, Parts, is_below, rows_in
+from runner.infer.understanding import BESIDE, text_of
 
 # Words in the names of fields: they decide only where the data does not.
 BEFORE = re.compile(r"before|old|orig|prev|pre(?=[A-Z_]|$)", re.IGNORECASE)

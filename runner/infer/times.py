@@ -10,7 +10,7 @@ from runner.compile.readers import bare_type
 from runner.infer.fields import Parts, listed
 from runner.infer.fits import SHAPES
 from runner.infer.header import Header, TypesFound
-from runner.infer.samples import text_of
+from runner.infer.understanding import text_of
 from runner.spec.vocabulary import TIME_READERS
 from runner.spec.words import TypeTable
 

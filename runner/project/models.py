@@ -11,10 +11,11 @@ from typing import Any
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project.contracts import Contract, is_enforced, read_contract
 from runner.project.inputs import Source
-from runner.project.nodes import QUERIES, Model, Node, Project, SqlFile
+from runner.project.nodes import QUERIES, SEED, Model, Node, Project, SeedFile, SqlFile
 from runner.project.properties import COLUMN_KEYS, described_columns, entries, optional_text
 from runner.project.settings import (
     HOOKS,
+    SEED_SETTINGS,
     as_tuple,
     check_together,
     folder_settings,
@@ -180,3 +181,29 @@ def with_properties(node: Node, properties: Yaml) -> Node:
 def relative_to(project: Project, path: Path) -> str:
     """A path as nodes have it: relative to the project's folder."""
     return path.relative_to(project.root).as_posix() if path.is_relative_to(project.root) else str(path)
+
+
+def seed_files(project: Project) -> list[Path]:
+    return sorted((project.root / "seeds").rglob("*.csv"))
+
+
+def seed_node(project: Project, templates: Templates, path: Path, properties: Yaml | None) -> Node | None:
+    """The seed of a file; None if it is not enabled. Its rows are read only when it is compiled."""
+    own = read_settings(properties.get("config") if properties else None, SEED_SETTINGS)
+    config = {**folder_settings(project.seed_config, path.relative_to(project.root).with_suffix("")), **own}
+    if not is_enabled(config):
+        return None
+    before, after = hooks(config.get("pre_hook")), hooks(config.get("post_hook"))
+    file = SeedFile(path, config.get("delimiter", ","), config.get("column_types", {}))
+    return Node(
+        path.stem,
+        "seed",
+        Model(file, SEED, pre_hook=before, post_hook=after, alias=config.get("alias") or ""),
+        templates.read_by_hooks(path, (*before, *after)),
+        frozenset(as_tuple(config.get("tags"))),
+        relative_to(project, path),
+        optional_text(properties.get("description")) if properties else "",
+        {"materialized": SEED, "meta": meta(properties, config), **shown(config)},
+        described_columns(properties),
+        where=Where(path, 1),
+    )

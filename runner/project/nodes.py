@@ -288,3 +288,10 @@ class Project:
     macro_folders: tuple[Path, ...]
     target_path: Path
     secrets: Secrets = field(default_factory=Secrets, repr=False, compare=False)
+
+
+def compiled_path(project: Project, node: Node, is_increment: bool = False) -> Path:
+    """The file for the SQL of a node; for that which an incremental model runs once its table exists."""
+    folder = "tests" if node.is_test else "models"
+    path = project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
+    return path.with_suffix(".increment.sql") if is_increment else path

@@ -8,12 +8,11 @@ from pathlib import Path, PurePath
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean
 from runner.project import absent
-from runner.project.doc_blocks import doc_blocks, with_docs
 from runner.project.foreign import foreign_tables
 from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.mirrors import MIRROR_KEYS, generated_tests, mirror_names, mirror_nodes, mirror_tests
-from runner.project.models import check_new_rows, model_node, relative_to, with_properties
+from runner.project.models import check_new_rows, model_node, relative_to, seed_files, seed_node, with_properties
 from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Model, Node, Project, SourcesView, SqlFile
 from runner.project.properties import (
     COLUMN_KEYS,
@@ -21,10 +20,11 @@ from runner.project.properties import (
     MODEL_KEYS,
     PROPERTY_KEYS,
     data_tests,
+    doc_blocks,
     entries,
     optional_text,
+    with_docs,
 )
-from runner.project.seeds import seed_files, seed_node
 from runner.project.settings import as_tuple
 from runner.project.templates import Templates
 from runner.project.tests import Tests, function_tests

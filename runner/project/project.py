@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.errors import Problems, RunnerError, nearest_or_all
+from runner.errors import Problems, RunnerError, RunnerWarning, Where, nearest_or_all
+from runner.files import read_text
 from runner.project import absent
 from runner.project.inputs import Target
 from runner.project.nodes import Project
@@ -15,6 +17,7 @@ from runner.project.settings import SEED_SETTINGS, SETTINGS, read_folder_setting
 from runner.project.sources import read_sources
 from runner.project.targets import read_target
 from runner.project.variables import Filler
+from runner.render import function_folder
 from runner.secrets import Secrets
 from runner.spec.formats import FormatFolders
 from runner.yaml_text import Yaml, read_yaml
@@ -130,3 +133,41 @@ def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, 
         named_at = yaml.get("targets" if wanted else "target")
         raise (named_at or yaml).error("target-unknown", f'there is no target "{name}"', nearest_or_all(name, known))
     return read_target(name, targets[name], root, Filler(variables, None, secrets))
+
+
+# What is looked for in a project's folder -> what to do instead.
+UNREAD = {
+    "snapshots/*": "the changelog already has the history of each row: select it in a model",
+    "analyses/*": absent.KEYS["analyses"],
+    "models/**/*.py": f"{absent.SETTINGS['packages']}: write the model as a query",
+    "macros/**/*.y*ml": absent.KEYS["macros"],
+    "formats/**/*.yaml": "the names of formats and types end in .yml",
+    "tests/*.y*ml": "a test has {{ config(...) }} in its own file; properties of models belong into models/",
+    "dbt_project.yml": "project.yml takes its place: vars, and settings of folders under models and seeds",
+    "packages.yml": absent.COMMANDS["deps"],
+    "dependencies.yml": absent.COMMANDS["deps"],
+    "profiles.yml": absent.TARGET,
+}
+# Macros that dbt looks for by their names -> what to do instead.
+UNCALLED = {
+    "generate_schema_name": absent.TARGET,
+    "generate_database_name": absent.TARGET,
+    "generate_alias_name": "a model has an alias of its own: config(alias='...')",
+}
+DEFINED = re.compile(r"\{%-?\s*macro\s+(\w+)")
+
+
+def unread(root: Path) -> Iterator[RunnerWarning]:
+    """A warning for each kind of file that is there and that no command reads, and for each macro that dbt looks for by
+    its name.
+    """
+    functions = function_folder(root / "macros")
+    for pattern, hint in UNREAD.items():
+        if found := sorted(path for path in root.glob(pattern) if not path.is_relative_to(functions)):
+            first = found[0].relative_to(root).as_posix()
+            what = f'"{first}"' if len(found) == 1 else f'"{first}" and {len(found) - 1} more of its kind'
+            yield RunnerWarning("files-unread", f"nothing reads {what}", Where(found[0]), hint)
+    for path in sorted(root.glob("macros/**/*.sql")):
+        for name in DEFINED.findall(read_text(path)):
+            if name in UNCALLED:
+                yield RunnerWarning("files-unread", f'nothing looks for "{name}"', Where(path), UNCALLED[name])

@@ -12,8 +12,8 @@ from typing import Any
 from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project import absent
-from runner.project.constant_calls import Call, constant_calls
 from runner.project.inputs import Source
+from runner.project.macro_calls import Call, constant_calls
 from runner.project.nodes import DataTest, Node, Overrides, Project
 from runner.project.settings import check_setting
 from runner.project.variables import NOT_GIVEN, public_env_var, secret_in_model, variable

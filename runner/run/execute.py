@@ -13,12 +13,22 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.compile.compiled import compiled_path
 from runner.engine.errors import QueryFailed, SqlPlace, query_errors
 from runner.errors import BUG, RunnerError, RunnerErrors, Where, excerpt
 from runner.files import read_text
 from runner.project.inputs import ForeignTable, Source
-from runner.project.nodes import Case, DataTest, Exposure, FunctionTest, Model, Node, SqlFile, SqlText, UnitTest
+from runner.project.nodes import (
+    Case,
+    DataTest,
+    Exposure,
+    FunctionTest,
+    Model,
+    Node,
+    SqlFile,
+    SqlText,
+    UnitTest,
+    compiled_path,
+)
 from runner.run.models import Models
 from runner.run.results import Result
 from runner.run.tests import TestRuns

@@ -9,24 +9,23 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from runner.counts import counted, enumeration
-from runner.engine.checkpoint import Fingerprint
+from runner.engine.checkpoint import Fingerprint, Offsets
 from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
 from runner.engine.kafka import topics_now
 from runner.engine.landed import Landed
 from runner.engine.messages import source_view
-from runner.engine.moments import check_moment
-from runner.engine.offsets import Offsets
 from runner.engine.streams import LIMITS, newest_landed
 from runner.engine.streams import landed as landed_by
+from runner.engine.tables import check_moment
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
-from runner.run.results import Result
-from runner.run.silences import silences
+from runner.run.results import Result, silences
 from runner.run.source_files import SourceFiles, shown
 
 if TYPE_CHECKING:
     from runner.run.run import Run
+
 
 # What a source says of its rows beside its format. Of another generation no row needs to land again.
 GENERATION = "generation"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.engine.fresher import checkpoint_of
+from runner.engine.progress import checkpoint_of
 from runner.files import Damaged, is_uri
 from runner.project.graph import Graph
 from runner.project.inputs import ForeignTable, Source, Target

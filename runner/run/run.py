@@ -14,8 +14,7 @@ from runner.compile.query import reads
 from runner.project.inputs import Elsewhere, Messages
 from runner.project.nodes import Node
 from runner.run.results import Result
-from runner.run.schedule import Order
-from runner.run.signals import StopSignals
+from runner.run.schedule import Order, StopSignals
 from runner.run.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from runner.compile.compiled import CompiledCase
 from runner.counts import counted, enumeration
-from runner.engine.checkpoint import Checkpoint
+from runner.engine.checkpoint import Checkpoint, TopicsNow
 from runner.engine.errors import QueryFailed, SparkGone
 from runner.engine.kafka import offset_views, topics_now
 from runner.engine.messages import file_counts_view, messages_view
-from runner.engine.offsets import TopicsNow
-from runner.engine.read_files import ReadFiles
 from runner.functions.avro.files import FileMessage, plain_path
 from runner.project.data_test_config import TestConfig
 from runner.project.inputs import Source, Topics
@@ -30,6 +28,7 @@ from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_ord
 from runner.run.documents import messages_of
 from runner.run.mirrors import defaults_told, with_defaults
 from runner.run.results import Result
+from runner.run.source_files import ReadFiles
 
 if TYPE_CHECKING:
     from runner.run.run import Run

@@ -14,8 +14,7 @@ from runner.project.graph import Graph
 from runner.project.nodes import Node, Project
 from runner.project.parse import parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
-from runner.project.saved_selectors import SavedSelectors, read_selectors
-from runner.project.select import Lookup, select
+from runner.project.select import Lookup, SavedSelectors, read_selectors, select
 from runner.project.state import (
     check_state,
     check_status,
@@ -194,7 +193,7 @@ class Past:
 
     def with_source_status(self, status: str) -> set[str]:
         """The sources with new messages since the run in the folder, or since the project's last one."""
-        from runner.engine.fresher import is_fresher
+        from runner.engine.progress import is_fresher
 
         self.was_asked = True
         if status != FRESHER:

@@ -10,12 +10,12 @@ from typing import Any
 from runner.compile.compiled import Compiled
 from runner.errors import Problems
 from runner.files import read_text
-from runner.project.doc_blocks import doc_blocks
 from runner.project.freshness import Freshness
 from runner.project.graph import Graph
 from runner.project.inputs import ForeignTable, Source
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, Exposure, Model, Node, Project, SqlFile, UnitTest
+from runner.project.properties import doc_blocks
 from runner.project.state import RESULTS, read_artifact, unique_id, unreadable
 from runner.site.columns import columns_of_models
 from runner.site.mapping import mapping_of

@@ -11,8 +11,7 @@ from typing import Any
 from runner.compile.paths import CHOSEN
 from runner.contract import COLUMNS
 from runner.functions.avro.files import TopicRecord
-from runner.infer.samples import BESIDE, json_documents
-from runner.infer.understanding import Reading
+from runner.infer.understanding import BESIDE, Reading, json_documents
 from runner.spec.vocabulary import ABOVE_ROOT, WHOLE
 from runner.spec.words import Condition, Field, FieldPath, Format, Image, Key, Line, Types, Value, fields_of
 from runner.yaml_text import read_yaml

@@ -8,9 +8,8 @@ from pathlib import Path
 from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here, nearest_or_all
 from runner.files import read_text
 from runner.functions.avro.schema import SchemaError, parse_schema
-from runner.spec.encodings import Frames, RecordText
 from runner.spec.values import given, one_of, paths, read_path, texts
-from runner.spec.vocabulary import CLASSES, ENCODINGS, FRAMINGS, LENGTHS, NUMBERS, PARTS
+from runner.spec.vocabulary import CLASSES, ENCODINGS, FRAMINGS, LENGTHS, NUMBERS, PARTS, Frames, RecordText
 from runner.spec.words import FieldPath, Format, Message
 from runner.yaml_text import Yaml, whole_number
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from runner.errors import RunnerError, Where, from_here
 from runner.files import read_text
-from runner.functions.avro.places import USUAL_PATH, Registry, tls_context
+from runner.functions.avro.layout import USUAL_PATH, Registry, tls_context
 from runner.spec.messages import read_schema
 from runner.spec.words import Format
 from runner.yaml_text import Yaml

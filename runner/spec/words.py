@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runner.errors import Where
-from runner.functions.avro.places import Registry
-from runner.spec.encodings import Frames, RecordText
-from runner.spec.vocabulary import BY_STATEMENT
+from runner.functions.avro.layout import Registry
+from runner.spec.vocabulary import BY_STATEMENT, Frames, RecordText
 from runner.yaml_text import Yaml
 
 Result = TypeVar("Result")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from runner.functions.avro.places import Registry, tls_context
+from runner.functions.avro.layout import Registry, tls_context
 
 if TYPE_CHECKING:
     import ssl
