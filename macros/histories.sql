@@ -2,10 +2,7 @@
 
 {%- macro mirror_history(query) -%}
 -- {{ query.mirror.name }}_history: {{ query.mirror.tables | each('table_in_words') | join(', then ') }}, each row as it was from one change to the next
-{{ macro('rows_kept_' ~ query.mirror.ways.keeps)(query.mirror, versions_there(query)) }}
-{%- endmacro -%}
-
-{%- macro versions_there(query) -%}
+{% call macro('kept_' ~ query.mirror.ways.keeps)(query.mirror) -%}
 with
 {{ changes_of(query) }},
 
@@ -16,6 +13,7 @@ select
   {{ shown_history(query.mirror) }}
 from ended
 where not removes
+{%- endcall %}
 {%- endmacro -%}
 
 {#- The steps from changes to versions, which stand `alone`, or of which the first are laid `over` a row that the table has, `own_row`. What the versions of a

@@ -3,10 +3,7 @@
 
 {%- macro mirror_state(query) -%}
 -- {{ query.mirror.name }}: {{ query.mirror.tables | each('table_in_words') | join(', then ') }}, each row as it is now
-{{ macro('rows_kept_' ~ query.mirror.ways.keeps)(query.mirror, rows_there(query)) }}
-{%- endmacro -%}
-
-{%- macro rows_there(query) -%}
+{% call macro('kept_' ~ query.mirror.ways.keeps)(query.mirror) -%}
 {{ known_of(query) }},
 
 -- The rows that are there, typed.
@@ -19,16 +16,17 @@ typed as (
 select
   {{ shown_alone(query.mirror) }}
 from typed
+{%- endcall %}
 {%- endmacro -%}
 
 {%- macro there_as_rows() -%} where not newest.removes {%- endmacro -%}
 {%- macro there_as_copies() -%} lateral view explode(if(copies > 0, sequence(1, copies), array())) as copy {%- endmacro -%}
 
 {#- Only the rows that a mirror is to have, and whether it is to have a row. -#}
-{%- macro rows_kept_all(mirror, rows) -%} {{ rows }} {%- endmacro -%}
-{%- macro rows_kept_where(mirror, rows) -%}
+{%- macro kept_all(mirror) -%} {{ caller() }} {%- endmacro -%}
+{%- macro kept_where(mirror) -%}
 select * from (
-{{ rows }}
+{{ caller() }}
 )
 where {{ bracketed(mirror.where) }}
 {%- endmacro -%}
@@ -620,7 +618,7 @@ if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ type.split(',')[1][:-1] }}}0*)?
 {%- macro state_whole(query) -%}
 {{ known_of(query) }}
 
-{{ fate_alone(query.mirror, 'known', '') }}
+{{ with_fate(query.mirror, 'known', 'row_key', row_alone(query.mirror), shown_alone(query.mirror)) }}
 {%- endmacro -%}
 
 {%- macro state_beside(query, whole) -%}
@@ -631,74 +629,18 @@ select {{ key_columns_of(query.mirror, '_row_key') }}, _seq as _known_until, _ch
 
 {#- The rows that new changes tell of, typed, each with what is to be done with it: `take` it as they say, since they tell all of it and come after what is
     known; lay the columns that they tell `over` it; or look at all of its changes `again`, since they tell columns of a row that is gone, or nobody knows
-    without them what comes first. Those that come before what is known are not there. `new` is the query of the new changes alone. -#}
-{%- macro state_decided(new, table, gone) -%} {{ macro('decided_by_' ~ new.ways.decides)(new, table, gone) }} {%- endmacro -%}
+    without them what comes first. Those that come before what is known are not there. `new` is the query of the new changes alone.
 
-{#- Where changes may tell parts of a row. -#}
-{%- macro decided_by_parts(new, table, gone) -%}
-{%- set decision -%}
-case
-      when is_in_doubt then 'again'
-      when known_until is null and newest_whole is not null then 'take'
-      when {{ place_after('newest_whole', 'first_arrived', 'known_until') }} > known_until then 'take'
-      when own_row is not null and newest_whole is null and {{ place_after('first_part', 'first_arrived', 'known_until') }} > known_until then 'over'
-      when newest.place <= known_until and not known_in_parts then 'leave'
-      else 'again' end
-{%- endset -%}
-{{ looked_up(new, table, gone) }}
-{{ decided(decision) }}
-
-{{ with_fate(new.mirror, not_left(), 'decision as _decision, ', row_over(new.mirror, "decision = 'over'"), shown_over(new.mirror, "decision = 'over'")) }}
-{%- endmacro -%}
-
-{#- Where they tell all of it. -#}
-{%- macro decided_by_places(new, table, gone) -%}
-{{ looked_up(new, table, gone) }}
-{{ decided("case when is_in_doubt then 'again' when newest.place <= known_until then 'leave' else 'take' end") }}
-
-{{ fate_alone(new.mirror, not_left(), 'decision as _decision, ') }}
-{%- endmacro -%}
-
-{#- Where all changes are also numbered in one log, the rows of the table need not be looked up: the newest change counts, which the merge sees. -#}
-{%- macro decided_by_numbers(new, table, gone) -%}
-{{ beside_known(new, gone, 'one.newest', '') }}
-{{ decided("if(newest.place < gone_until, 'leave', 'take')") }}
-
-{{ fate_alone(new.mirror, not_left(), 'decision as _decision, ') }}
-{%- endmacro -%}
-
-{%- macro not_left() -%} (select * from decided where decision <> 'leave') {%- endmacro -%}
-
-{%- macro decided(decision) -%}
-decided as (
-  select *,
-    {{ decision }} as decision
-  from looked_up
-)
-{%- endmacro -%}
-
-{%- macro looked_up(new, table, gone) -%}
-{%- set columns -%}
-if(own._source is null, null, struct(own.*)) as own_row,
-    coalesce(own._seq, gone._known_until) as known_until,
-    coalesce(own._in_parts, gone._in_parts, false) as known_in_parts,
-    is_in_doubt(one.first_arrived, one.newest.place, one.goes_back_to, coalesce(own._seq, gone._known_until), if(own._source is null, gone._known_at, own._changed_at)) as is_in_doubt,
-    struct({{ place_after('one.newest.place', 'one.first_arrived') }} as place, one.newest.source, one.newest.changed_at, one.newest.removes) as newest
-{%- endset -%}
-{%- set own %}
-  left join {{ table }} as own on {{ key_matches(new, 'own', 'one.row_key') }}
-{%- endset -%}
-{{ beside_known(new, gone, columns, own) }}
-{%- endmacro -%}
-
-{%- macro beside_known(new, gone, columns, own) -%}
+    While all changes are numbered in one log, and none has told parts of a row, the rows of the table need not be looked up: the newest change counts, which
+    the merge sees. -#}
+{%- macro state_decided(new, table, gone) -%}
 {{ known_of(new) }},
 
 looked_up as (
   select one.* except (newest), gone._known_until as gone_until,
-    {{ columns }}
+    {{ macro('newest_by_' ~ new.ways.looks)() }}
   from known as one
-  {{- own }}
+  {{- macro('rows_by_' ~ new.ways.looks)(new, table) }}
   left join (
     select {{ key_columns_of(new.mirror, 'gone') }}, max(_known_until) as _known_until, max_by(_in_parts, _known_until) as _in_parts, max_by(_known_at, _known_until) as _known_at
     from {{ gone }} as gone
@@ -706,6 +648,38 @@ looked_up as (
     group by {{ key_columns_of(new.mirror, 'gone') }}
   ) as gone on {{ key_matches(new, 'gone', 'one.row_key') }}
 ),
+decided as (
+  select *,
+    {{ macro('decision_by_' ~ new.ways.decides)() }} as decision
+  from looked_up
+)
+
+{{ macro('fate_' ~ new.ways.laid)(new.mirror, "(select * from decided where decision <> 'leave')", 'decision') }}
+{%- endmacro -%}
+
+{%- macro rows_by_numbers(new, table) -%} {%- endmacro -%}
+{%- macro newest_by_numbers() -%} one.newest {%- endmacro -%}
+{%- macro rows_by_places(new, table) %}
+  left join {{ table }} as own on {{ key_matches(new, 'own', 'one.row_key') }}
+{%- endmacro -%}
+{%- macro newest_by_places() -%}
+if(own._source is null, null, struct(own.*)) as own_row,
+    coalesce(own._seq, gone._known_until) as known_until,
+    coalesce(own._in_parts, gone._in_parts, false) as known_in_parts,
+    is_in_doubt(one.first_arrived, one.newest.place, one.goes_back_to, coalesce(own._seq, gone._known_until), if(own._source is null, gone._known_at, own._changed_at)) as is_in_doubt,
+    struct({{ place_after('one.newest.place', 'one.first_arrived') }} as place, one.newest.source, one.newest.changed_at, one.newest.removes) as newest
+{%- endmacro -%}
+
+{%- macro decision_by_numbers() -%} if(newest.place < gone_until, 'leave', 'take') {%- endmacro -%}
+{%- macro decision_by_places() -%} case when is_in_doubt then 'again' when newest.place <= known_until then 'leave' else 'take' end {%- endmacro -%}
+{%- macro decision_by_parts() -%}
+case
+      when is_in_doubt then 'again'
+      when known_until is null and newest_whole is not null then 'take'
+      when {{ place_after('newest_whole', 'first_arrived', 'known_until') }} > known_until then 'take'
+      when own_row is not null and newest_whole is null and {{ place_after('first_part', 'first_arrived', 'known_until') }} > known_until then 'over'
+      when newest.place <= known_until and not known_in_parts then 'leave'
+      else 'again' end
 {%- endmacro -%}
 
 {#- The place of a new change, whose stretches are counted from the first of them, among all changes. -#}
@@ -718,24 +692,26 @@ select count(*) as changed, count_if(_decision = 'again') as again, count_if(_is
 
 {#- The rows that change, typed, where some must be looked at again. -#}
 {%- macro state_changed(query, decided) -%}
-{%- set again -%}
-(select known.* from known left semi join {{ name(decided) }} as one on known.row_key = one._row_key and one._decision = 'again')
-{%- endset -%}
+{%- set again = '(select known.* from known left semi join ' ~ name(decided) ~ " as one on known.row_key = one._row_key and one._decision = 'again')" -%}
 {{ known_of(query) }}
 
 select * from {{ name(decided) }} where _decision <> 'again'
 union all
 select * from (
-  {{ fate_alone(query.mirror, again, "'again' as _decision, ") | indent(2) }}
+  {{ fate_alone(query.mirror, again, "'again'") | indent(2) }}
 )
 {%- endmacro -%}
 
 {#- Rows with all columns of the mirror, and whether it is not to have them. -#}
-{%- macro fate_alone(mirror, rows, decision) -%} {{ with_fate(mirror, rows, decision, row_alone(mirror), shown_alone(mirror)) }} {%- endmacro -%}
-{%- macro with_fate(mirror, rows, decision, row, shown) -%}
+{%- macro fate_alone(mirror, rows, decision) -%} {{ with_fate(mirror, rows, decision ~ ' as _decision, row_key', row_alone(mirror), shown_alone(mirror)) }} {%- endmacro -%}
+{%- macro fate_over(mirror, rows, decision) -%}
+{%- set over = "decision = 'over'" -%}
+{{ with_fate(mirror, rows, decision ~ ' as _decision, row_key', row_over(mirror, over), shown_over(mirror, over)) }}
+{%- endmacro -%}
+{%- macro with_fate(mirror, rows, key, row, shown) -%}
 select *, _newest.removes or not {{ is_kept(mirror) }} as _is_gone
 from (
-  select {{ decision }}row_key as _row_key, newest as _newest, {{ shown }}
+  select {{ key }} as _row_key, newest as _newest, {{ shown }}
   from (select *, {{ row }} as row from {{ rows }})
 )
 {%- endmacro -%}

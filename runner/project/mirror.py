@@ -261,8 +261,13 @@ class MirrorQuery:
         """Where macros have several ways to print, that of this query: after what rows may change, and what tells of a
         new change whether it comes after what is known.
         """
-        decides = "parts" if self.has_parts else "places" if self.numbered_in is None else "numbers"
-        return {"after": "statements" if self.has_statements else "changes", "decides": decides}
+        looks = "places" if self.has_parts or self.numbered_in is None else "numbers"
+        return {
+            "after": "statements" if self.has_statements else "changes",
+            "looks": looks,
+            "decides": "parts" if self.has_parts else looks,
+            "laid": "over" if self.has_parts else "alone",
+        }
 
     @property
     def emptied(self) -> list[str]:
