@@ -244,9 +244,10 @@ select distinct {{ table_of_row() }} as names from {{ name(model) }} where kind 
 {%- macro statement_effects(effects) -%} {{ effects | each('statement_effect') | join('\nunion all\n') }} {%- endmacro -%}
 {%- macro statement_effect(effect) -%}
 {%- set nth, one = effect -%}
+{%- set row = one.row -%}
 select
-  {{ nth }} as nth, {{ one.rank }} as rank, {{ one.called }} as called, {{ one.earlier }} as earlier, {{ one.generation }} as generation, {{ numbers(one.position) }} as position, {{ given_text(one.numbered_in) }} as numbered_in,
-  {{ given_instant(one.sent_at) }} as sent_at, {{ given_text(one.log) }} as log, cast(array({{ one.arrival | join(', ') }}) as array<bigint>) as arrival, {{ given_instant(one.at) }} as at, {{ given_instant(one.happened_at) }} as happened_at,
+  {{ nth }} as nth, {{ one.rank }} as rank, {{ one.called }} as called, {{ one.earlier }} as earlier, {{ row.generation }} as generation, {{ numbers(one.position) }} as position, {{ given_text(row.numbered_in) }} as numbered_in,
+  {{ given_instant(row.sent_at) }} as sent_at, {{ given_text(row.log) }} as log, cast(array({{ row.arrival | join(', ') }}) as array<bigint>) as arrival, {{ given_instant(row.at) }} as at, {{ given_instant(row.happened_at) }} as happened_at,
   {{ one.empties | lower }} as empties, {{ given_map(one.told) }} as told, {{ given_map(one.renamed) }} as renamed
 {%- endmacro -%}
 {%- macro no_effects() -%}

@@ -30,22 +30,8 @@ from runner.storage.data import Layout
 from runner.yaml_text import Yaml, whole_number
 
 MIRROR_KEYS = (
-    "name",
-    "description",
-    "of",
-    "key",
-    "columns",
-    "left_out",
-    "history",
-    "where",
-    "without_key",
-    "on_truncate",
-    "on_drift",
-    "acknowledged",
-    "config",
-    "tags",
-    "data_tests",
-    "tests",
+    *("name", "description", "of", "key", "columns", "left_out", "history", "where", "without_key", "on_truncate"),
+    *("on_drift", "acknowledged", "config", "tags", "data_tests", "tests"),
 )
 COLUMN_KEYS = ("type", "sent_as", "default", "description", "data_tests", "tests")
 # Setting -> its values; the first is the default.
@@ -63,15 +49,7 @@ DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MOST_DIGITS = 38
 # Columns of the tables beside those of mirrors, and of steps on the way to a mirror.
 STEPS = {
-    "_known_until",
-    "_known_at",
-    "_row_key",
-    "_decision",
-    "_newest",
-    "_place",
-    "_removes",
-    "_is_gone",
-    "_left_out",
+    *("_known_until", "_known_at", "_row_key", "_decision", "_newest", "_place", "_removes", "_is_gone", "_left_out"),
     "_is_left_out",
 }
 # The columns that mirrors have beside those of their table, with what they say.
