@@ -3,7 +3,6 @@
 {%- macro mirror_history(query) -%}
 -- {{ query.mirror.name }}_history: {{ query.mirror.tables | each('table_in_words') | join(', then ') }}, each row as it was from one change to the next
 {% call macro('kept_' ~ query.mirror.ways.keeps)(query.mirror) -%}
-with
 {{ changes_of(query) }},
 
 -- Each change tells single columns of a row, or begins it anew.
@@ -110,7 +109,6 @@ coalesce({{ version_before_alone(mirror, life) }}, if(own_row is null, null, str
 {%- endmacro -%}
 {%- macro history_of(query, wanted) -%}
 {%- set known = macro('known_after_' ~ query.ways.after) -%}
-with
 {{ changes_of(query) }},
 
 wanted as (
@@ -149,7 +147,6 @@ group by _row_key
     those that are known, if they tell columns of a row that the table does not have, and if they begin before an old version has ended, or nobody knows when it
     did. `new` is the query of the new changes alone. -#}
 {%- macro history_decided(new, table, known) -%}
-with
 {{ changes_of(new) }},
 
 of_one_row as (

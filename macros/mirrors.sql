@@ -4,7 +4,7 @@
 {%- macro mirror_state(query) -%}
 -- {{ query.mirror.name }}: {{ query.mirror.tables | each('table_in_words') | join(', then ') }}, each row as it is now
 {% call macro('kept_' ~ query.mirror.ways.keeps)(query.mirror) -%}
-{{ known_of(query) }},
+{{ changes_of(query) }},
 
 -- The rows that are there, typed.
 typed as (
@@ -40,11 +40,7 @@ where {{ bracketed(mirror.where) }}
 {%- endfor %}
 {%- endmacro -%}
 
-{#- Until a change tells parts of a row, the newest one tells all of it. -#}
-{%- macro known_of(query) -%}
-with
-{{ changes_of(query) }},
-
+{%- macro step_known(step, query) %}
 -- What is known of each row that was ever there.
 known as (
   select
@@ -52,7 +48,7 @@ known as (
     max_by(struct(place, source, changed_at, removes), place) as newest,
     min_by(place, arrived) as first_arrived,
     min(if(numbered_in is null, changed_at, null)) as goes_back_to
-    {{- more_columns(query.known_columns, query.mirror) }}
+    {{- more_columns(step.columns, query.mirror) }}
   from changes
   {%- for nth in query.emptied %}
   where {{ nth }} is null
@@ -316,7 +312,7 @@ select {{ rank }} as rank, *, {{ numbered_in(table.ways.log) }} as numbered_in, 
 {%- macro also(columns) -%} {% for column in columns %}, {{ column }}{% endfor %} {%- endmacro -%}
 
 {#- The changelog that has the changes of a table, with halves of updates joined, or the view of those that are to be read. -#}
-{%- macro rows_read_as_landed(table) -%} {{ name(table.relation) }} {%- endmacro -%}
+{%- macro rows_read_as_landed(table) -%} {{ name(table.rows | default(table.source.model, true)) }} {%- endmacro -%}
 {%- macro rows_read_with_halves_joined(table) -%} ({{ view_changelog([table.source]) | indent(4) }}) {%- endmacro -%}
 
 {%- macro column_defaults(mirror) -%} named_as(from_json(meta['defaults'], 'map<string,string>'), names) as defaults {%- endmacro -%}
@@ -368,8 +364,9 @@ map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name'
 {%- macro of_table_in_one(parts) %} and coalesce(schema_name, db_name) = {{ text(parts[0]) }} {%- endmacro -%}
 {%- macro of_table_in_several(parts) %} and slice(array_compact(array(tenant, db_name, schema_name)), -{{ parts | length }}, {{ parts | length }}) = array({{ parts | map('sql_text') | join(', ') }}) {%- endmacro -%}
 
-{#- The changes, each with its place and with the statements after it. -#}
+{#- The changes, each with its place and with the statements after it; for a state then what is known of each row. -#}
 {%- macro changes_of(query) -%}
+with
 {{ told_of(query.mirror) }},
 
 {{ keyed_of(query.mirror) }},
@@ -617,7 +614,7 @@ if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ type.split(',')[1][:-1] }}}0*)?
 
 {#- Each row that was ever there, as all changes make it. -#}
 {%- macro state_whole(query) -%}
-{{ known_of(query) }}
+{{ changes_of(query) }}
 
 {{ with_fate(query.mirror, 'known', 'row_key', row_alone(query.mirror), shown_alone(query.mirror)) }}
 {%- endmacro -%}
@@ -635,7 +632,7 @@ select {{ key_columns_of(query.mirror, '_row_key') }}, _seq as _known_until, _ch
     While all changes are numbered in one log, and none has told parts of a row, the rows of the table need not be looked up: the newest change counts, which
     the merge sees. -#}
 {%- macro state_decided(new, table, gone) -%}
-{{ known_of(new) }},
+{{ changes_of(new) }},
 
 looked_up as (
   select one.* except (newest), gone._known_until as gone_until,
@@ -694,7 +691,7 @@ select count(*) as changed, count_if(_decision = 'again') as again, count_if(_is
 {#- The rows that change, typed, where some must be looked at again. -#}
 {%- macro state_changed(query, decided) -%}
 {%- set again = '(select known.* from known left semi join ' ~ name(decided) ~ " as one on known.row_key = one._row_key and one._decision = 'again')" -%}
-{{ known_of(query) }}
+{{ changes_of(query) }}
 
 select * from {{ name(decided) }} where _decision <> 'again'
 union all

@@ -54,11 +54,6 @@ class MirroredTable:
         return self.names or (Called(self.name),)
 
     @property
-    def relation(self) -> str:
-        """The table or view with its changes."""
-        return self.rows or self.source.model
-
-    @property
     def ways(self) -> Mapping[str, str]:
         """Where macros have several ways to print, the one of this table, which ends their names."""
         spec = self.source.format
@@ -275,18 +270,10 @@ class MirrorQuery:
         return ["emptied_nth"] * self.has_statements
 
     @property
-    def known_columns(self) -> list[str]:
-        """What is known of a row beside its newest change. Until a change tells parts of one, the newest tells all."""
-        rows, unlisted = self.mirror.ways["rows"], "unlisted" in self.mirror.sent_columns
-        copies = ["copies_known"] * (rows == "copies")
-        if not self.has_parts and not self.has_statements:
-            return [*copies, f"told_newest_{rows}", "unlisted_newest" if unlisted else "unlisted_never", "no_parts"]
-        told = "told_and_rewritten" if self.has_statements else "told_in_parts"
-        return [*copies, "parts", "unlisted_whole" if unlisted else "unlisted_never", "only_parts", told]
-
-    @property
     def steps(self) -> list[Step]:
-        """The steps from the changes, each with its row's key, to their order, and to the statements after each."""
+        """The steps from the changes, each with its row's key, to their order, and to the statements after each; for a
+        state to what is known of each row. Until a change tells parts of one, the newest tells all of it.
+        """
         mirror, formats = self.mirror, [table.source.format for table in self.mirror.tables]
         is_numbered, names_logs = any(one.seq for one in formats), any("log" in one.meta for one in formats)
         names, begins = ["came", "told_once", "ordered_as_told"], ["one_stretch"]
@@ -295,12 +282,17 @@ class MirrorQuery:
         elif is_numbered:
             names = ["came", "told_once", *["named"] * names_logs, "stretched", "ordered_in_stretches"]
             begins = ["stretches"]
-        copies, unlisted = mirror.ways["rows"] == "copies", "unlisted" in mirror.sent_columns
+        rows, copies, unlisted = mirror.ways["rows"], mirror.without_key == "count", "unlisted" in mirror.sent_columns
+        known = [f"told_newest_{rows}", "unlisted_newest" if unlisted else "unlisted_never", "no_parts"]
+        if self.has_parts or self.has_statements:
+            told = "told_and_rewritten" if self.has_statements else "told_in_parts"
+            known = ["parts", "unlisted_whole" if unlisted else "unlisted_never", "only_parts", told]
         columns = {
             "told_changes": ["copies"] * copies + ["still_unlisted"] * unlisted,
             "told_once": ["row_index"] * (not mirror.key),
             names[-1]: begins * self.has_statements,
+            "known": ["copies_known"] * copies + known,
         }
-        last = ["effects", "changes_and_statements"] if self.has_statements else ["changes"]
-        steps = pairwise(["keyed", "told_changes", *names, *last])
+        names += ["effects", "changes_and_statements"] if self.has_statements else ["changes"]
+        steps = pairwise(["keyed", "told_changes", *names, *["known"] * (self.shows == "state")])
         return [Step(name, reads, columns.get(name, [])) for reads, name in steps]

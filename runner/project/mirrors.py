@@ -170,18 +170,10 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     with problems.gathered():
         _check_key(yaml, key, chosen["without_key"], [column.name for column in columns])
     problems.raise_if_any()
-    return Mirror(
-        yaml["name"].text(),
-        tables,
-        key,
-        tuple(replace(column, is_key=column.name in key) for column in columns),
-        chosen["without_key"],
-        chosen["on_truncate"],
-        chosen["on_drift"],
-        texts(yaml.get("left_out")),
-        where,
-        acknowledged,
-    )
+    columns = tuple(replace(column, is_key=column.name in key) for column in columns)
+    settings = {name: chosen[name] for name in ("without_key", "on_truncate", "on_drift")}
+    name, left_out = yaml["name"].text(), texts(yaml.get("left_out"))
+    return Mirror(name, tables, key, columns, left_out=left_out, where=where, acknowledged=acknowledged, **settings)
 
 
 def _moment(yaml: Yaml | None) -> int | None:

@@ -80,12 +80,13 @@ class Mirrors:
         statements = self.statements.show(query.mirror)
         known = Mark.read(self.tables.mark(name)).defaults
         query = replace(query, mirror=with_defaults(statements.mirror, known))
-        if any(self._is_new(query.mirror, one, since) for one in statements.effects):
+        read = {one.source.name: since.get(one.source.model, NOTHING).batch for one in query.mirror.tables}
+        if any(one.row["batch"] > read[one.row["source"]] for one in statements.effects):
             self._check_whole(query)
             return self._built(query, until, (), progress)
         self.reading.show_new_rows(name, query.mirror.models, since, until)
-        read = tuple(replace(one, rows=new_rows_view(name, one.source.model)) for one in query.mirror.tables)
-        new = replace(query.mirror, tables=read)
+        tables = tuple(replace(one, rows=new_rows_view(name, one.source.model)) for one in query.mirror.tables)
+        new = replace(query.mirror, tables=tables)
         found = _row(self.tables, "increment_findings", new)
         found_mirror, notes = _after_findings(new, query.shows, found)
         if found_mirror is not new or not defaults_told(self.tables, new).keys() <= known.keys():
@@ -96,10 +97,6 @@ class Mirrors:
                 query = self._remembered(query, found, statements.effects)
                 Increment(self.tables, query, new, lambda: self._check_whole(query)).apply()
         return self.tables.count(name), (*notes, *statements.notes) if query.shows == "state" else ()
-
-    def _is_new(self, mirror: Mirror, effect: Effect, since: Positions) -> bool:
-        (model,) = {table.source.model for table in mirror.tables if table.source.name == effect.row["source"]}
-        return bool(effect.row["batch"] > since.get(model, NOTHING).batch)
 
     def _remembered(self, query: MirrorQuery, found: Mapping[str, Any], effects: Sequence[Effect]) -> MirrorQuery:
         """The query, with what is known of all changes of the table, those that it is to take in among them."""
