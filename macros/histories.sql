@@ -128,7 +128,7 @@ wanted as (
 {%- macro all_ended(mirror) -%}
 select *, _removes or _is_left_out as _is_gone
 from (
-  select *, not _removes and not {{ is_kept(mirror) }} as _is_left_out
+  select *, not _removes and not {{ macro('is_kept_' ~ mirror.ways.keeps)(mirror) }} as _is_left_out
   from (
     select row_key as _row_key, place as _place, known_until as _known_until, known_at as _known_at, removes as _removes, {{ shown_history(mirror) }}
     from ended
@@ -243,5 +243,5 @@ on new._ends and (new._again or own.is_current) and {{ key_matches(query, 'own',
 when matched and new._again then delete
 when matched and new._has_versions then update set own.valid_to = new._begins, own.is_current = false
 when not matched and not new._ends then insert ({{ query.columns | map('name') | join(', ') }})
-  values ({% for column in query.columns %}new._version.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
+  values ({{ query.columns | each('column_of', 'new._version') | join(', ') }})
 {%- endmacro -%}

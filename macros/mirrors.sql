@@ -63,10 +63,7 @@ known as (
 {%- macro column_copies_known(mirror) -%} sum(copies) as copies {%- endmacro -%}
 {%- macro column_told_newest_rows(mirror) -%} max_by(told, place) as told {%- endmacro -%}
 {%- macro column_told_newest_copies(mirror) -%} max_by(told, place) filter (where not removes) as told {%- endmacro -%}
-{%- macro column_no_parts(mirror) -%}
-false as only_parts,
-    false as in_parts
-{%- endmacro -%}
+{%- macro column_no_parts(mirror) -%} false as only_parts, false as in_parts {%- endmacro -%}
 {%- macro column_parts(mirror) -%}
 max(place) filter (where is_whole) as newest_whole,
     min(place) filter (where not is_whole) as first_part,
@@ -195,7 +192,7 @@ from (
 {%- endset -%}
 {%- set counted -%}
 ,
-    count_if({{ tells_key(mirror) }} or {{ tells_key(mirror, 'key_before') }}) as with_key
+    count_if({{ tells_key(mirror, 'key_after') }} or {{ tells_key(mirror, 'key_before') }}) as with_key
     {%- for column in mirror.key %},
     least(min(key_before.{{ name(column) }}), min(key_after.{{ name(column) }})) as first_{{ loop.index0 }},
     greatest(max(key_before.{{ name(column) }}), max(key_after.{{ name(column) }})) as last_{{ loop.index0 }}
@@ -204,7 +201,7 @@ from (
 {{ mirror_findings(mirror, shown, counted) }}
 {%- endmacro -%}
 
-{%- macro number_rejected_unkeyed(mirror) -%} count_if(not ({{ tells_key(mirror) }})) {%- endmacro -%}
+{%- macro number_rejected_unkeyed(mirror) -%} count_if(not ({{ tells_key(mirror, 'key_after') }})) {%- endmacro -%}
 {%- macro number_rejected_none(mirror) -%} 0 {%- endmacro -%}
 {%- macro number_rejected_all(mirror) -%} count(*) {%- endmacro -%}
 
@@ -242,7 +239,7 @@ select distinct {{ table_of_row() }} as names from {{ name(model) }} where kind 
 {%- set nth, one = effect -%}
 {%- set row = one.row -%}
 select
-  {{ nth }} as nth, {{ one.rank }} as rank, {{ one.called }} as called, {{ one.earlier }} as earlier, {{ row.generation }} as generation, {{ numbers(one.position) }} as position, {{ given_text(row.numbered_in) }} as numbered_in,
+  {{ nth }} as nth, {{ one.rank }} as rank, {{ one.called }} as called, {{ one.earlier }} as earlier, {{ row.generation }} as generation, cast(array({{ one.position | join(', ') }}) as array<decimal(38,0)>) as position, {{ given_text(row.numbered_in) }} as numbered_in,
   {{ given_instant(row.sent_at) }} as sent_at, {{ given_text(row.log) }} as log, cast(array({{ row.arrival | join(', ') }}) as array<bigint>) as arrival, {{ given_instant(row.at) }} as at, {{ given_instant(row.happened_at) }} as happened_at,
   {{ one.empties | lower }} as empties, {{ given_map(one.told) }} as told, {{ given_map(one.renamed) }} as renamed
 {%- endmacro -%}
@@ -254,7 +251,6 @@ select
 select {{ text(one.source) }} as source, {{ one.batch }} as batch, {{ text(one.statement) }} as statement, {{ text(one.why) }} as why, {{ given_instant(one.at) }} as at
 {%- endmacro -%}
 {%- macro none_lost() -%} {{ no_rows({'source': 'string', 'batch': 'bigint', 'statement': 'string', 'why': 'string', 'at': 'timestamp'}) }} {%- endmacro -%}
-{%- macro numbers(position) -%} cast(array({{ position | join(', ') }}) as array<decimal(38,0)>) {%- endmacro -%}
 {%- macro given_text(value) -%} {{ 'cast(null as string)' if value is none else text(value) }} {%- endmacro -%}
 {%- macro given_instant(value) -%} {{ 'cast(null as timestamp)' if value is none else 'timestamp_micros(' ~ value ~ ')' }} {%- endmacro -%}
 {%- macro given_map(entries) -%}
@@ -269,9 +265,8 @@ cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(v
 {%- macro log_named() -%} coalesce(meta['log'], '') {%- endmacro -%}
 {%- macro log_unnamed() -%} '' {%- endmacro -%}
 
-{%- macro tells_key(mirror, row_key='key_after') -%}
-{% for column in mirror.key %}{{ row_key }}.{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
+{%- macro tells_key(mirror, row) -%} {{ mirror.key | each('is_told', row) | join(' and ') }} {%- endmacro -%}
+{%- macro is_told(column, row) -%} {{ row }}.{{ name(column) }} is not null {%- endmacro -%}
 
 {#- Of a change that removes no row. -#}
 {%- macro tells_whole_row() -%} op <> 'update' or after_image = 'full' or moved {%- endmacro -%}
@@ -409,10 +404,8 @@ told_changes as (
 {%- macro rank_of_one_name() -%} rank {%- endmacro -%}
 {%- macro rank_of_several_names() -%} 1000 * rank - called {%- endmacro -%}
 
-{%- macro has_row_by_key(mirror) -%}
-{% for column in mirror.key %}if(removes, key_before, key_after).{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
-{%- macro has_row_by_row(mirror) -%} if(removes, key_before, key_after).{{ name('row') }} is not null {%- endmacro -%}
+{%- macro has_row_by_key(mirror) -%} {{ tells_key(mirror, 'if(removes, key_before, key_after)') }} {%- endmacro -%}
+{%- macro has_row_by_row(mirror) -%} {{ is_told('row', 'if(removes, key_before, key_after)') }} {%- endmacro -%}
 {%- macro has_row_by_change(mirror) -%} op <> 'delete' {%- endmacro -%}
 {%- macro has_row_by_nothing(mirror) -%} false {%- endmacro -%}
 
@@ -586,8 +579,7 @@ if(map_contains_key(told, {{ text(column.name) }}) or not coalesce(array_contain
 {%- endmacro -%}
 
 {#- The columns of a mirror: those of the table, then those that all mirrors have. -#}
-{%- macro columns_shown(mirror, others) -%} {{ ((mirror.columns | each('shown_column')) + others) | in_lines(2) }} {%- endmacro -%}
-{%- macro shown_column(column) -%} row.{{ name(column.name) }} {%- endmacro -%}
+{%- macro columns_shown(mirror, others) -%} {{ ((mirror.columns | map(attribute='name') | each('column_of', 'row')) + others) | in_lines(2) }} {%- endmacro -%}
 
 {#- The values that are not in the typed columns though they were told; laid over a row, also those of `own_row`. -#}
 {%- macro unfit_alone(mirror, over='') -%} {{ macro('unfit_of_' ~ mirror.ways.types)(mirror) }} {%- endmacro -%}
@@ -707,18 +699,16 @@ select * from (
 {{ with_fate(mirror, rows, decision ~ ' as _decision, row_key', row_over(mirror, over), shown_over(mirror, over)) }}
 {%- endmacro -%}
 {%- macro with_fate(mirror, rows, key, row, shown) -%}
-select *, _newest.removes or not {{ is_kept(mirror) }} as _is_gone
+select *, _newest.removes or not {{ macro('is_kept_' ~ mirror.ways.keeps)(mirror) }} as _is_gone
 from (
   select {{ key }} as _row_key, newest as _newest, {{ shown }}
   from (select *, {{ row }} as row from {{ rows }})
 )
 {%- endmacro -%}
 
-{%- macro is_kept(mirror) -%} {{ macro('is_kept_' ~ mirror.ways.keeps)(mirror) }} {%- endmacro -%}
-
-{%- macro key_columns_of(mirror, row) -%}
-{% for column in mirror.key %}{{ row }}.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
+{%- macro key_columns_of(mirror, row) -%} {{ mirror.key | each('column_of', row) | join(', ') }} {%- endmacro -%}
+{%- macro column_of(column, row) -%} {{ row }}.{{ name(column) }} {%- endmacro -%}
+{%- macro column_set(column) -%} own.{{ name(column) }} = new.{{ name(column) }} {%- endmacro -%}
 
 {#- With the first and the last value of each column as literals, which keep files from being read that can have none of these rows. -#}
 {%- macro key_matches(query, row, key) -%}
@@ -743,10 +733,10 @@ select {{ key_columns_of(query.mirror, '_row_key') }}, _seq, _changed_at, _in_pa
 merge into {{ table }} as own using {{ name(changed) }} as new
 on {{ key_matches(query, 'own', 'new._row_key') }}
 when matched and new._is_gone and {{ is_not_older }} then delete
-when matched and {{ is_not_older }} then update set {% for column in query.columns %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
+when matched and {{ is_not_older }} then update set {{ query.columns | each('column_set') | join(', ') }}
 
 when not matched and not new._is_gone then insert ({{ query.columns | map('name') | join(', ') }})
-  values ({% for column in query.columns %}new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
+  values ({{ query.columns | each('column_of', 'new') | join(', ') }})
 {%- endmacro -%}
 
 {#- Of some sources and tables; the first parts of a table's name may be missing. -#}

@@ -56,7 +56,7 @@ tblproperties ({{ properties_given(properties) }})
 merge into {{ into }} as own using {{ new }} as new
 on {{ same_key(key) }}
 
-when matched then update set {% for column in sent %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
+when matched then update set {{ sent | each('column_set') | join(', ') }}
 
 when not matched then insert ({{ columns | map('name') | join(', ') }}) values ({{ as_sent(columns, sent, 'new') }})
 {%- endmacro -%}

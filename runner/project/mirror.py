@@ -56,11 +56,9 @@ class MirroredTable:
     @property
     def ways(self) -> Mapping[str, str]:
         """Where macros have several ways to print, the one of this table, which ends their names."""
-        spec = self.source.format
-        return {
-            "reads": "with_halves_joined" if spec.has_halves and not self.rows else "as_landed",
-            "log": "named" if "log" in spec.meta else "unnamed",
-        }
+        has_halves = self.source.format.has_halves and not self.rows
+        log = "named" if "log" in self.source.format.meta else "unnamed"
+        return {"reads": "with_halves_joined" if has_halves else "as_landed", "log": log}
 
 
 # How texts become values of a type (`typed_as_<way>`); of other types by a cast.
@@ -91,11 +89,9 @@ class MirrorColumn:
     def ways(self) -> Mapping[str, str]:
         """Where macros have several ways to print, the one of this column, which ends their names."""
         is_added = self.added_with is not None and not self.has_default
-        return {
-            "place": "key" if self.is_key else "row",
-            "untold": "added" if is_added else "null" if self.default is None else "default",
-            "type": TYPED_AS.get(self.type.partition("(")[0], "cast"),
-        }
+        untold = "added" if is_added else "null" if self.default is None else "default"
+        kind = TYPED_AS.get(self.type.partition("(")[0], "cast")
+        return {"place": "key" if self.is_key else "row", "untold": untold, "type": kind}
 
 
 @dataclass(frozen=True)
@@ -257,12 +253,9 @@ class MirrorQuery:
         new change whether it comes after what is known.
         """
         looks = "places" if self.has_parts or self.numbered_in is None else "numbers"
-        return {
-            "after": "statements" if self.has_statements else "changes",
-            "looks": looks,
-            "decides": "parts" if self.has_parts else looks,
-            "laid": "over" if self.has_parts else "alone",
-        }
+        decides, laid = ("parts", "over") if self.has_parts else (looks, "alone")
+        after = "statements" if self.has_statements else "changes"
+        return {"after": after, "looks": looks, "decides": decides, "laid": laid}
 
     @property
     def emptied(self) -> list[str]:

@@ -20,7 +20,7 @@ from runner.engine.streams import landed
 from runner.project.inputs import Source
 from runner.project.nodes import Node
 from runner.run.execute import PlaceOf, failed
-from runner.run.following import Follower, Following
+from runner.run.following import Followed, Following
 from runner.run.landing import Landing
 from runner.run.results import Batch, Result
 from runner.run.schedule import Listener
@@ -232,32 +232,33 @@ class Continuous:
 
     def _follow(self) -> None:
         """Reports the mirror that has been brought up to date; unless the run ends, the next one begins."""
-        for follower, result in self.following.look() if not self._must_stop() else ():
-            self._followed(follower, result)
+        for followed in self.following.look() if not self._must_stop() else ():
+            self._followed(followed)
 
     def _end_following(self) -> None:
         """Waits for the mirror that is being built, and reports all of them."""
-        for follower, result in self.following.end():
+        for followed in self.following.end():
             # The second signal has ended Spark, and with it what ran there.
-            if not (result.has_failed and self.signals.count > 1):
-                self._followed(follower, result)
+            if not (followed.result.has_failed and self.signals.count > 1):
+                self._followed(followed)
         for follower in self.following.followers:
-            skipped = Result(follower.node.name, "model", "skipped", "because the run was stopped")
-            last = self._last(follower.node.name) or skipped
-            if not last.has_failed:
+            result = self._last(follower.node.name)
+            if not result:
+                result = Result(follower.node.name, "model", "skipped", "because the run was stopped")
+            if not result.has_failed:
                 more = (f"{follower.behind} messages behind: the next run brings them",) if follower.behind else ()
-                self._finish(follower.node, follower.number, replace(last, notes=(*last.notes, *more)))
+                self._finish(follower.node, follower.number, replace(result, notes=(*result.notes, *more)))
 
-    def _followed(self, follower: Follower, result: Result) -> None:
-        name, before = follower.node.name, self._last(follower.node.name)
+    def _followed(self, followed: Followed) -> None:
+        name, result, before = followed.node.name, followed.result, self._last(followed.node.name)
         if result.has_failed:
-            self._finish(follower.node, follower.number, result)
+            self._finish(followed.node, followed.number, result)
             return
         for note in result.notes:
             if not before or note not in before.notes:
                 self.watcher.say(f"{name}: {note}")
         self._keep(result)
-        self.watcher.followed(name, result, follower.behind)
+        self.watcher.followed(name, result, followed.behind)
         self.reported_at = time.monotonic()
 
     def _report_if_idle(self) -> None:

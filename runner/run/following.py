@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from runner.project.mirror import Mirror
 from runner.project.nodes import Node
 from runner.run.results import Result
 
 
+class Followed(NamedTuple):
+    """A mirror that was brought up to date. `behind` is the number of messages that have landed since this began."""
+
+    node: Node
+    number: int
+    result: Result
+    behind: int
+
+
 @dataclass
 class Follower:
-    """A mirror, its number among the nodes of a run, and the messages that have landed since it was last begun."""
+    """A mirror, its number among the nodes of a run, and the messages that have landed but that it does not have."""
 
     node: Node
     number: int
@@ -40,7 +50,7 @@ class Following:
                 follower.behind += messages
                 follower.is_due = True
 
-    def look(self) -> Iterator[tuple[Follower, Result]]:
+    def look(self) -> Iterator[Followed]:
         """The mirror that has been brought up to date since the last call, if one has; then the next one begins."""
         if self.running and not self.running[1].done():
             return
@@ -51,17 +61,17 @@ class Following:
             due.is_due, due.behind = False, 0
             self.running = due, self.pool.submit(self.build, due.node)
 
-    def end(self) -> Iterator[tuple[Follower, Result]]:
+    def end(self) -> Iterator[Followed]:
         """Waits for the mirror that is being built; no other begins."""
         try:
             yield from self._ended()
         finally:
             self.pool.shutdown()
 
-    def _ended(self) -> Iterator[tuple[Follower, Result]]:
+    def _ended(self) -> Iterator[Followed]:
         if self.running:
             (follower, future), self.running = self.running, None
-            yield follower, future.result()
+            yield Followed(follower.node, follower.number, future.result(), follower.behind)
 
 
 def following(build: Callable[[Node], Result], mirrors: Collection[Node], first: int) -> Following:
