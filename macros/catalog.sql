@@ -5,11 +5,8 @@
 create table if not exists {{ catalog_name(target, model) }} using {{ storage }} location {{ text(target.at(model)) }}
 {%- endmacro -%}
 
-{#- `comments` are those of all its columns, in their order. -#}
-{%- macro view_published(target, model, sql, comments={}, comment='') -%}
-create or replace view {{ catalog_name(target, model) }}
-{%- if comments %} ({{ columns_with_comments(comments) }}){% endif %}
-{%- if comment %} comment {{ text(comment) }}{% endif %} as {{ sql }}
+{%- macro view_published(target, model, sql, clauses={}) -%}
+create or replace view {{ catalog_name(target, model) }}{{ clauses_given(clauses) }} as {{ sql }}
 {%- endmacro -%}
 
 {#- Views name what they read as models do, without a schema. -#}

@@ -2,11 +2,7 @@
 
 {%- macro mirror_history(query) -%}
 -- {{ query.mirror.name }}_history: {{ query.mirror.tables | each('table_in_words') | join(', then ') }}, each row as it was from one change to the next
-{{ macro('rows_kept_' ~ query.mirror.ways.keeps)(query.mirror, versions_there(query)) }}
-{%- endmacro -%}
-
-{%- macro versions_there(query) -%}
-with
+{% call macro('kept_' ~ query.mirror.ways.keeps)(query.mirror) -%}
 {{ changes_of(query) }},
 
 -- Each change tells single columns of a row, or begins it anew.
@@ -16,6 +12,7 @@ select
   {{ shown_history(query.mirror) }}
 from ended
 where not removes
+{%- endcall %}
 {%- endmacro -%}
 
 {#- The steps from changes to versions, which stand `alone`, or of which the first are laid `over` a row that the table has, `own_row`. What the versions of a
@@ -112,7 +109,6 @@ coalesce({{ version_before_alone(mirror, life) }}, if(own_row is null, null, str
 {%- endmacro -%}
 {%- macro history_of(query, wanted) -%}
 {%- set known = macro('known_after_' ~ query.ways.after) -%}
-with
 {{ changes_of(query) }},
 
 wanted as (
@@ -132,7 +128,7 @@ wanted as (
 {%- macro all_ended(mirror) -%}
 select *, _removes or _is_left_out as _is_gone
 from (
-  select *, not _removes and not {{ is_kept(mirror) }} as _is_left_out
+  select *, not _removes and not {{ macro('is_kept_' ~ mirror.ways.keeps)(mirror) }} as _is_left_out
   from (
     select row_key as _row_key, place as _place, known_until as _known_until, known_at as _known_at, removes as _removes, {{ shown_history(mirror) }}
     from ended
@@ -151,7 +147,6 @@ group by _row_key
     those that are known, if they tell columns of a row that the table does not have, and if they begin before an old version has ended, or nobody knows when it
     did. `new` is the query of the new changes alone. -#}
 {%- macro history_decided(new, table, known) -%}
-with
 {{ changes_of(new) }},
 
 of_one_row as (
@@ -248,5 +243,5 @@ on new._ends and (new._again or own.is_current) and {{ key_matches(query, 'own',
 when matched and new._again then delete
 when matched and new._has_versions then update set own.valid_to = new._begins, own.is_current = false
 when not matched and not new._ends then insert ({{ query.columns | map('name') | join(', ') }})
-  values ({% for column in query.columns %}new._version.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
+  values ({{ query.columns | each('column_of', 'new._version') | join(', ') }})
 {%- endmacro -%}

@@ -1,14 +1,17 @@
 {#- How tables of models are kept: partitions, clusters, properties, comments. -#}
 
 {#- A table of some rows, in place of the one that was there. -#}
-{%- macro table_replaced(table, storage, rows, layout, properties) -%}
-create or replace table {{ table }} using {{ storage }}
-{%- if layout.partition_by %} partitioned by ({{ parts_given(layout.partition_by) }}){% endif %}
-{%- if layout.cluster_by %} cluster by ({{ parts_given(layout.cluster_by) }}){% endif %}
-{%- if layout.comment is not none %} comment {{ text(layout.comment) }}{% endif %}
-{%- if properties %} tblproperties ({{ properties_given(properties) }}){% endif %}
+{%- macro table_replaced(table, storage, rows, clauses) -%}
+create or replace table {{ table }} using {{ storage }}{{ clauses_given(clauses) }}
 as {{ rows }}
 {%- endmacro -%}
+
+{%- macro clauses_given(clauses) -%} {% for clause, value in clauses.items() %} {{ macro('clause_' ~ clause)(value) }}{% endfor %} {%- endmacro -%}
+{%- macro clause_partition_by(parts) -%} partitioned by ({{ parts_given(parts) }}) {%- endmacro -%}
+{%- macro clause_cluster_by(parts) -%} cluster by ({{ parts_given(parts) }}) {%- endmacro -%}
+{%- macro clause_columns(comments) -%} ({{ columns_with_comments(comments) }}) {%- endmacro -%}
+{%- macro clause_comment(comment) -%} comment {{ text(comment) }} {%- endmacro -%}
+{%- macro clause_properties(properties) -%} tblproperties ({{ properties_given(properties) }}) {%- endmacro -%}
 
 {%- macro parts_given(parts, functions='') -%}
 {% for part in parts %}{{ part_given(part, functions) if part.transform else name(part.column) }}{{ ', ' if not loop.last }}{% endfor %}
@@ -48,17 +51,9 @@ alter table {{ table }} alter column {% for column, comment in comments.items() 
 select {% for column, kind in types.items() %}cast({{ 'new.' ~ name(column) if column in sent else 'null' }} as {{ kind }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ new }} as new
 {%- endmacro -%}
 
-{#- All rows of a table once new ones are in place of the partitions that they are in, for a storage that writes tables whole. -#}
-{%- macro rewritten_over(own, new, columns, sent, had, partitions) -%}
-select {% for column in columns %}{{ 'own.' ~ name(column) if column in had else 'null' }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ own }} as own
-where not exists (select 1 from {{ new }} as new where {{ same_key(partitions) }})
-union all
-select {{ as_sent(columns, sent, 'new') }} from {{ new }} as new
-{%- endmacro -%}
-
 {#- The rows of a folder. Of columns that folders in it are for, Spark guesses types. -#}
 {%- macro shaped_rows(table, columns) -%}
-select {% if columns %}{% for column, kind in columns.items() %}cast({{ name(column) }} as {{ kind }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}{% else %}*{% endif %} from {{ table }}
+select {% for column, kind in columns.items() %}cast({{ name(column) }} as {{ kind }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ table }}
 {%- endmacro -%}
 
 {#- The rows of a view; raises an error that names the columns that are null and must not be. -#}

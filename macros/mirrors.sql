@@ -3,11 +3,8 @@
 
 {%- macro mirror_state(query) -%}
 -- {{ query.mirror.name }}: {{ query.mirror.tables | each('table_in_words') | join(', then ') }}, each row as it is now
-{{ macro('rows_kept_' ~ query.mirror.ways.keeps)(query.mirror, rows_there(query)) }}
-{%- endmacro -%}
-
-{%- macro rows_there(query) -%}
-{{ known_of(query) }},
+{% call macro('kept_' ~ query.mirror.ways.keeps)(query.mirror) -%}
+{{ changes_of(query) }},
 
 -- The rows that are there, typed.
 typed as (
@@ -19,16 +16,17 @@ typed as (
 select
   {{ shown_alone(query.mirror) }}
 from typed
+{%- endcall %}
 {%- endmacro -%}
 
 {%- macro there_as_rows() -%} where not newest.removes {%- endmacro -%}
 {%- macro there_as_copies() -%} lateral view explode(if(copies > 0, sequence(1, copies), array())) as copy {%- endmacro -%}
 
 {#- Only the rows that a mirror is to have, and whether it is to have a row. -#}
-{%- macro rows_kept_all(mirror, rows) -%} {{ rows }} {%- endmacro -%}
-{%- macro rows_kept_where(mirror, rows) -%}
+{%- macro kept_all(mirror) -%} {{ caller() }} {%- endmacro -%}
+{%- macro kept_where(mirror) -%}
 select * from (
-{{ rows }}
+{{ caller() }}
 )
 where {{ bracketed(mirror.where) }}
 {%- endmacro -%}
@@ -42,11 +40,7 @@ where {{ bracketed(mirror.where) }}
 {%- endfor %}
 {%- endmacro -%}
 
-{#- Until a change tells parts of a row, the newest one tells all of it. -#}
-{%- macro known_of(query) -%}
-with
-{{ changes_of(query) }},
-
+{%- macro step_known(step, query) %}
 -- What is known of each row that was ever there.
 known as (
   select
@@ -54,7 +48,7 @@ known as (
     max_by(struct(place, source, changed_at, removes), place) as newest,
     min_by(place, arrived) as first_arrived,
     min(if(numbered_in is null, changed_at, null)) as goes_back_to
-    {{- more_columns(query.known_columns, query.mirror) }}
+    {{- more_columns(step.columns, query.mirror) }}
   from changes
   {%- for nth in query.emptied %}
   where {{ nth }} is null
@@ -69,10 +63,7 @@ known as (
 {%- macro column_copies_known(mirror) -%} sum(copies) as copies {%- endmacro -%}
 {%- macro column_told_newest_rows(mirror) -%} max_by(told, place) as told {%- endmacro -%}
 {%- macro column_told_newest_copies(mirror) -%} max_by(told, place) filter (where not removes) as told {%- endmacro -%}
-{%- macro column_no_parts(mirror) -%}
-false as only_parts,
-    false as in_parts
-{%- endmacro -%}
+{%- macro column_no_parts(mirror) -%} false as only_parts, false as in_parts {%- endmacro -%}
 {%- macro column_parts(mirror) -%}
 max(place) filter (where is_whole) as newest_whole,
     min(place) filter (where not is_whole) as first_part,
@@ -201,7 +192,7 @@ from (
 {%- endset -%}
 {%- set counted -%}
 ,
-    count_if({{ tells_key(mirror) }} or {{ tells_key(mirror, 'key_before') }}) as with_key
+    count_if({{ tells_key(mirror, 'key_after') }} or {{ tells_key(mirror, 'key_before') }}) as with_key
     {%- for column in mirror.key %},
     least(min(key_before.{{ name(column) }}), min(key_after.{{ name(column) }})) as first_{{ loop.index0 }},
     greatest(max(key_before.{{ name(column) }}), max(key_after.{{ name(column) }})) as last_{{ loop.index0 }}
@@ -210,7 +201,7 @@ from (
 {{ mirror_findings(mirror, shown, counted) }}
 {%- endmacro -%}
 
-{%- macro number_rejected_unkeyed(mirror) -%} count_if(not ({{ tells_key(mirror) }})) {%- endmacro -%}
+{%- macro number_rejected_unkeyed(mirror) -%} count_if(not ({{ tells_key(mirror, 'key_after') }})) {%- endmacro -%}
 {%- macro number_rejected_none(mirror) -%} 0 {%- endmacro -%}
 {%- macro number_rejected_all(mirror) -%} count(*) {%- endmacro -%}
 
@@ -246,9 +237,10 @@ select distinct {{ table_of_row() }} as names from {{ name(model) }} where kind 
 {%- macro statement_effects(effects) -%} {{ effects | each('statement_effect') | join('\nunion all\n') }} {%- endmacro -%}
 {%- macro statement_effect(effect) -%}
 {%- set nth, one = effect -%}
+{%- set row = one.row -%}
 select
-  {{ nth }} as nth, {{ one.rank }} as rank, {{ one.called }} as called, {{ one.earlier }} as earlier, {{ one.generation }} as generation, {{ numbers(one.position) }} as position, {{ given_text(one.numbered_in) }} as numbered_in,
-  {{ given_instant(one.sent_at) }} as sent_at, {{ given_text(one.log) }} as log, cast(array({{ one.arrival | join(', ') }}) as array<bigint>) as arrival, {{ given_instant(one.at) }} as at, {{ given_instant(one.happened_at) }} as happened_at,
+  {{ nth }} as nth, {{ one.rank }} as rank, {{ one.called }} as called, {{ one.earlier }} as earlier, {{ row.generation }} as generation, cast(array({{ one.position | join(', ') }}) as array<decimal(38,0)>) as position, {{ given_text(row.numbered_in) }} as numbered_in,
+  {{ given_instant(row.sent_at) }} as sent_at, {{ given_text(row.log) }} as log, cast(array({{ row.arrival | join(', ') }}) as array<bigint>) as arrival, {{ given_instant(row.at) }} as at, {{ given_instant(row.happened_at) }} as happened_at,
   {{ one.empties | lower }} as empties, {{ given_map(one.told) }} as told, {{ given_map(one.renamed) }} as renamed
 {%- endmacro -%}
 {%- macro no_effects() -%}
@@ -259,7 +251,6 @@ select
 select {{ text(one.source) }} as source, {{ one.batch }} as batch, {{ text(one.statement) }} as statement, {{ text(one.why) }} as why, {{ given_instant(one.at) }} as at
 {%- endmacro -%}
 {%- macro none_lost() -%} {{ no_rows({'source': 'string', 'batch': 'bigint', 'statement': 'string', 'why': 'string', 'at': 'timestamp'}) }} {%- endmacro -%}
-{%- macro numbers(position) -%} cast(array({{ position | join(', ') }}) as array<decimal(38,0)>) {%- endmacro -%}
 {%- macro given_text(value) -%} {{ 'cast(null as string)' if value is none else text(value) }} {%- endmacro -%}
 {%- macro given_instant(value) -%} {{ 'cast(null as timestamp)' if value is none else 'timestamp_micros(' ~ value ~ ')' }} {%- endmacro -%}
 {%- macro given_map(entries) -%}
@@ -274,9 +265,8 @@ cast(map({% for key, value in entries.items() %}{{ text(key) }}, {{ given_text(v
 {%- macro log_named() -%} coalesce(meta['log'], '') {%- endmacro -%}
 {%- macro log_unnamed() -%} '' {%- endmacro -%}
 
-{%- macro tells_key(mirror, row_key='key_after') -%}
-{% for column in mirror.key %}{{ row_key }}.{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
+{%- macro tells_key(mirror, row) -%} {{ mirror.key | each('is_told', row) | join(' and ') }} {%- endmacro -%}
+{%- macro is_told(column, row) -%} {{ row }}.{{ name(column) }} is not null {%- endmacro -%}
 
 {#- Of a change that removes no row. -#}
 {%- macro tells_whole_row() -%} op <> 'update' or after_image = 'full' or moved {%- endmacro -%}
@@ -317,7 +307,7 @@ select {{ rank }} as rank, *, {{ numbered_in(table.ways.log) }} as numbered_in, 
 {%- macro also(columns) -%} {% for column in columns %}, {{ column }}{% endfor %} {%- endmacro -%}
 
 {#- The changelog that has the changes of a table, with halves of updates joined, or the view of those that are to be read. -#}
-{%- macro rows_read_as_landed(table) -%} {{ name(table.relation) }} {%- endmacro -%}
+{%- macro rows_read_as_landed(table) -%} {{ name(table.rows | default(table.source.model, true)) }} {%- endmacro -%}
 {%- macro rows_read_with_halves_joined(table) -%} ({{ view_changelog([table.source]) | indent(4) }}) {%- endmacro -%}
 
 {%- macro column_defaults(mirror) -%} named_as(from_json(meta['defaults'], 'map<string,string>'), names) as defaults {%- endmacro -%}
@@ -369,8 +359,9 @@ map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name'
 {%- macro of_table_in_one(parts) %} and coalesce(schema_name, db_name) = {{ text(parts[0]) }} {%- endmacro -%}
 {%- macro of_table_in_several(parts) %} and slice(array_compact(array(tenant, db_name, schema_name)), -{{ parts | length }}, {{ parts | length }}) = array({{ parts | map('sql_text') | join(', ') }}) {%- endmacro -%}
 
-{#- The changes, each with its place and with the statements after it. -#}
+{#- The changes, each with its place and with the statements after it; for a state then what is known of each row. -#}
 {%- macro changes_of(query) -%}
+with
 {{ told_of(query.mirror) }},
 
 {{ keyed_of(query.mirror) }},
@@ -413,10 +404,8 @@ told_changes as (
 {%- macro rank_of_one_name() -%} rank {%- endmacro -%}
 {%- macro rank_of_several_names() -%} 1000 * rank - called {%- endmacro -%}
 
-{%- macro has_row_by_key(mirror) -%}
-{% for column in mirror.key %}if(removes, key_before, key_after).{{ name(column) }} is not null{{ ' and ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
-{%- macro has_row_by_row(mirror) -%} if(removes, key_before, key_after).{{ name('row') }} is not null {%- endmacro -%}
+{%- macro has_row_by_key(mirror) -%} {{ tells_key(mirror, 'if(removes, key_before, key_after)') }} {%- endmacro -%}
+{%- macro has_row_by_row(mirror) -%} {{ is_told('row', 'if(removes, key_before, key_after)') }} {%- endmacro -%}
 {%- macro has_row_by_change(mirror) -%} op <> 'delete' {%- endmacro -%}
 {%- macro has_row_by_nothing(mirror) -%} false {%- endmacro -%}
 
@@ -590,8 +579,7 @@ if(map_contains_key(told, {{ text(column.name) }}) or not coalesce(array_contain
 {%- endmacro -%}
 
 {#- The columns of a mirror: those of the table, then those that all mirrors have. -#}
-{%- macro columns_shown(mirror, others) -%} {{ ((mirror.columns | each('shown_column')) + others) | in_lines(2) }} {%- endmacro -%}
-{%- macro shown_column(column) -%} row.{{ name(column.name) }} {%- endmacro -%}
+{%- macro columns_shown(mirror, others) -%} {{ ((mirror.columns | map(attribute='name') | each('column_of', 'row')) + others) | in_lines(2) }} {%- endmacro -%}
 
 {#- The values that are not in the typed columns though they were told; laid over a row, also those of `own_row`. -#}
 {%- macro unfit_alone(mirror, over='') -%} {{ macro('unfit_of_' ~ mirror.ways.types)(mirror) }} {%- endmacro -%}
@@ -618,9 +606,9 @@ if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ type.split(',')[1][:-1] }}}0*)?
 
 {#- Each row that was ever there, as all changes make it. -#}
 {%- macro state_whole(query) -%}
-{{ known_of(query) }}
+{{ changes_of(query) }}
 
-{{ fate_alone(query.mirror, 'known', '') }}
+{{ with_fate(query.mirror, 'known', 'row_key', row_alone(query.mirror), shown_alone(query.mirror)) }}
 {%- endmacro -%}
 
 {%- macro state_beside(query, whole) -%}
@@ -631,74 +619,18 @@ select {{ key_columns_of(query.mirror, '_row_key') }}, _seq as _known_until, _ch
 
 {#- The rows that new changes tell of, typed, each with what is to be done with it: `take` it as they say, since they tell all of it and come after what is
     known; lay the columns that they tell `over` it; or look at all of its changes `again`, since they tell columns of a row that is gone, or nobody knows
-    without them what comes first. Those that come before what is known are not there. `new` is the query of the new changes alone. -#}
-{%- macro state_decided(new, table, gone) -%} {{ macro('decided_by_' ~ new.ways.decides)(new, table, gone) }} {%- endmacro -%}
+    without them what comes first. Those that come before what is known are not there. `new` is the query of the new changes alone.
 
-{#- Where changes may tell parts of a row. -#}
-{%- macro decided_by_parts(new, table, gone) -%}
-{%- set decision -%}
-case
-      when is_in_doubt then 'again'
-      when known_until is null and newest_whole is not null then 'take'
-      when {{ place_after('newest_whole', 'first_arrived', 'known_until') }} > known_until then 'take'
-      when own_row is not null and newest_whole is null and {{ place_after('first_part', 'first_arrived', 'known_until') }} > known_until then 'over'
-      when newest.place <= known_until and not known_in_parts then 'leave'
-      else 'again' end
-{%- endset -%}
-{{ looked_up(new, table, gone) }}
-{{ decided(decision) }}
-
-{{ with_fate(new.mirror, not_left(), 'decision as _decision, ', row_over(new.mirror, "decision = 'over'"), shown_over(new.mirror, "decision = 'over'")) }}
-{%- endmacro -%}
-
-{#- Where they tell all of it. -#}
-{%- macro decided_by_places(new, table, gone) -%}
-{{ looked_up(new, table, gone) }}
-{{ decided("case when is_in_doubt then 'again' when newest.place <= known_until then 'leave' else 'take' end") }}
-
-{{ fate_alone(new.mirror, not_left(), 'decision as _decision, ') }}
-{%- endmacro -%}
-
-{#- Where all changes are also numbered in one log, the rows of the table need not be looked up: the newest change counts, which the merge sees. -#}
-{%- macro decided_by_numbers(new, table, gone) -%}
-{{ beside_known(new, gone, 'one.newest', '') }}
-{{ decided("if(newest.place < gone_until, 'leave', 'take')") }}
-
-{{ fate_alone(new.mirror, not_left(), 'decision as _decision, ') }}
-{%- endmacro -%}
-
-{%- macro not_left() -%} (select * from decided where decision <> 'leave') {%- endmacro -%}
-
-{%- macro decided(decision) -%}
-decided as (
-  select *,
-    {{ decision }} as decision
-  from looked_up
-)
-{%- endmacro -%}
-
-{%- macro looked_up(new, table, gone) -%}
-{%- set columns -%}
-if(own._source is null, null, struct(own.*)) as own_row,
-    coalesce(own._seq, gone._known_until) as known_until,
-    coalesce(own._in_parts, gone._in_parts, false) as known_in_parts,
-    is_in_doubt(one.first_arrived, one.newest.place, one.goes_back_to, coalesce(own._seq, gone._known_until), if(own._source is null, gone._known_at, own._changed_at)) as is_in_doubt,
-    struct({{ place_after('one.newest.place', 'one.first_arrived') }} as place, one.newest.source, one.newest.changed_at, one.newest.removes) as newest
-{%- endset -%}
-{%- set own %}
-  left join {{ table }} as own on {{ key_matches(new, 'own', 'one.row_key') }}
-{%- endset -%}
-{{ beside_known(new, gone, columns, own) }}
-{%- endmacro -%}
-
-{%- macro beside_known(new, gone, columns, own) -%}
-{{ known_of(new) }},
+    While all changes are numbered in one log, and none has told parts of a row, the rows of the table need not be looked up: the newest change counts, which
+    the merge sees. -#}
+{%- macro state_decided(new, table, gone) -%}
+{{ changes_of(new) }},
 
 looked_up as (
   select one.* except (newest), gone._known_until as gone_until,
-    {{ columns }}
+    {{ macro('newest_by_' ~ new.ways.looks)() }}
   from known as one
-  {{- own }}
+  {{- macro('rows_by_' ~ new.ways.looks)(new, table) }}
   left join (
     select {{ key_columns_of(new.mirror, 'gone') }}, max(_known_until) as _known_until, max_by(_in_parts, _known_until) as _in_parts, max_by(_known_at, _known_until) as _known_at
     from {{ gone }} as gone
@@ -706,6 +638,38 @@ looked_up as (
     group by {{ key_columns_of(new.mirror, 'gone') }}
   ) as gone on {{ key_matches(new, 'gone', 'one.row_key') }}
 ),
+decided as (
+  select *,
+    {{ macro('decision_by_' ~ new.ways.decides)() }} as decision
+  from looked_up
+)
+
+{{ macro('fate_' ~ new.ways.laid)(new.mirror, "(select * from decided where decision <> 'leave')", 'decision') }}
+{%- endmacro -%}
+
+{%- macro rows_by_numbers(new, table) -%} {%- endmacro -%}
+{%- macro newest_by_numbers() -%} one.newest {%- endmacro -%}
+{%- macro rows_by_places(new, table) %}
+  left join {{ table }} as own on {{ key_matches(new, 'own', 'one.row_key') }}
+{%- endmacro -%}
+{%- macro newest_by_places() -%}
+if(own._source is null, null, struct(own.*)) as own_row,
+    coalesce(own._seq, gone._known_until) as known_until,
+    coalesce(own._in_parts, gone._in_parts, false) as known_in_parts,
+    is_in_doubt(one.first_arrived, one.newest.place, one.goes_back_to, coalesce(own._seq, gone._known_until), if(own._source is null, gone._known_at, own._changed_at)) as is_in_doubt,
+    struct({{ place_after('one.newest.place', 'one.first_arrived') }} as place, one.newest.source, one.newest.changed_at, one.newest.removes) as newest
+{%- endmacro -%}
+
+{%- macro decision_by_numbers() -%} if(newest.place < gone_until, 'leave', 'take') {%- endmacro -%}
+{%- macro decision_by_places() -%} case when is_in_doubt then 'again' when newest.place <= known_until then 'leave' else 'take' end {%- endmacro -%}
+{%- macro decision_by_parts() -%}
+case
+      when is_in_doubt then 'again'
+      when known_until is null and newest_whole is not null then 'take'
+      when {{ place_after('newest_whole', 'first_arrived', 'known_until') }} > known_until then 'take'
+      when own_row is not null and newest_whole is null and {{ place_after('first_part', 'first_arrived', 'known_until') }} > known_until then 'over'
+      when newest.place <= known_until and not known_in_parts then 'leave'
+      else 'again' end
 {%- endmacro -%}
 
 {#- The place of a new change, whose stretches are counted from the first of them, among all changes. -#}
@@ -718,33 +682,33 @@ select count(*) as changed, count_if(_decision = 'again') as again, count_if(_is
 
 {#- The rows that change, typed, where some must be looked at again. -#}
 {%- macro state_changed(query, decided) -%}
-{%- set again -%}
-(select known.* from known left semi join {{ name(decided) }} as one on known.row_key = one._row_key and one._decision = 'again')
-{%- endset -%}
-{{ known_of(query) }}
+{%- set again = '(select known.* from known left semi join ' ~ name(decided) ~ " as one on known.row_key = one._row_key and one._decision = 'again')" -%}
+{{ changes_of(query) }}
 
 select * from {{ name(decided) }} where _decision <> 'again'
 union all
 select * from (
-  {{ fate_alone(query.mirror, again, "'again' as _decision, ") | indent(2) }}
+  {{ fate_alone(query.mirror, again, "'again'") | indent(2) }}
 )
 {%- endmacro -%}
 
 {#- Rows with all columns of the mirror, and whether it is not to have them. -#}
-{%- macro fate_alone(mirror, rows, decision) -%} {{ with_fate(mirror, rows, decision, row_alone(mirror), shown_alone(mirror)) }} {%- endmacro -%}
-{%- macro with_fate(mirror, rows, decision, row, shown) -%}
-select *, _newest.removes or not {{ is_kept(mirror) }} as _is_gone
+{%- macro fate_alone(mirror, rows, decision) -%} {{ with_fate(mirror, rows, decision ~ ' as _decision, row_key', row_alone(mirror), shown_alone(mirror)) }} {%- endmacro -%}
+{%- macro fate_over(mirror, rows, decision) -%}
+{%- set over = "decision = 'over'" -%}
+{{ with_fate(mirror, rows, decision ~ ' as _decision, row_key', row_over(mirror, over), shown_over(mirror, over)) }}
+{%- endmacro -%}
+{%- macro with_fate(mirror, rows, key, row, shown) -%}
+select *, _newest.removes or not {{ macro('is_kept_' ~ mirror.ways.keeps)(mirror) }} as _is_gone
 from (
-  select {{ decision }}row_key as _row_key, newest as _newest, {{ shown }}
+  select {{ key }} as _row_key, newest as _newest, {{ shown }}
   from (select *, {{ row }} as row from {{ rows }})
 )
 {%- endmacro -%}
 
-{%- macro is_kept(mirror) -%} {{ macro('is_kept_' ~ mirror.ways.keeps)(mirror) }} {%- endmacro -%}
-
-{%- macro key_columns_of(mirror, row) -%}
-{% for column in mirror.key %}{{ row }}.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
+{%- macro key_columns_of(mirror, row) -%} {{ mirror.key | each('column_of', row) | join(', ') }} {%- endmacro -%}
+{%- macro column_of(column, row) -%} {{ row }}.{{ name(column) }} {%- endmacro -%}
+{%- macro column_set(column) -%} own.{{ name(column) }} = new.{{ name(column) }} {%- endmacro -%}
 
 {#- With the first and the last value of each column as literals, which keep files from being read that can have none of these rows. -#}
 {%- macro key_matches(query, row, key) -%}
@@ -769,10 +733,10 @@ select {{ key_columns_of(query.mirror, '_row_key') }}, _seq, _changed_at, _in_pa
 merge into {{ table }} as own using {{ name(changed) }} as new
 on {{ key_matches(query, 'own', 'new._row_key') }}
 when matched and new._is_gone and {{ is_not_older }} then delete
-when matched and {{ is_not_older }} then update set {% for column in query.columns %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
+when matched and {{ is_not_older }} then update set {{ query.columns | each('column_set') | join(', ') }}
 
 when not matched and not new._is_gone then insert ({{ query.columns | map('name') | join(', ') }})
-  values ({% for column in query.columns %}new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %})
+  values ({{ query.columns | each('column_of', 'new') | join(', ') }})
 {%- endmacro -%}
 
 {#- Of some sources and tables; the first parts of a table's name may be missing. -#}

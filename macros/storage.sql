@@ -56,7 +56,7 @@ tblproperties ({{ properties_given(properties) }})
 merge into {{ into }} as own using {{ new }} as new
 on {{ same_key(key) }}
 
-when matched then update set {% for column in sent %}own.{{ name(column) }} = new.{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %}
+when matched then update set {{ sent | each('column_set') | join(', ') }}
 
 when not matched then insert ({{ columns | map('name') | join(', ') }}) values ({{ as_sent(columns, sent, 'new') }})
 {%- endmacro -%}
@@ -69,25 +69,25 @@ insert into {{ into }} ({{ columns | map('name') | join(', ') }}) select {{ as_s
 {% for column in columns %}{{ of ~ '.' ~ name(column) if column in sent else 'null' }}{{ ', ' if not loop.last }}{% endfor %}
 {%- endmacro -%}
 
-{#- All rows of a table after an increment, for a storage that writes tables whole: the same rows that `merged` or `added` would give. -#}
-{%- macro rewritten_with(own, new, columns, sent, had, key) -%}
-select {% for column in columns %}{{ after_increment(column, sent, had, key) }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ own }} as own
-{%- if key %}
-left join {{ new }} as new on {{ same_key(key) }}
-{%- endif %}
+{#- All rows of a table after an increment, for a storage that writes tables whole: the same rows that `merged` or `added` would give, or those of the
+    partitions that the new rows are in anew. `kept` says of each column where the rows that stay have it. -#}
+{%- macro rewritten_with(own, new, kept, columns, sent, key) -%}
+{{ rewritten_rows(own, new, kept, columns, sent, '\nleft join ' ~ new ~ ' as new on ' ~ same_key(key)) }}
+where not exists (select 1 from {{ own }} as own where {{ same_key(key) }})
+{%- endmacro -%}
+{%- macro rewritten_over(own, new, kept, columns, sent, partitions) -%}
+{{ rewritten_rows(own, new, kept, columns, sent, '\nwhere not exists (select 1 from ' ~ new ~ ' as new where ' ~ same_key(partitions) ~ ')') }}
+{%- endmacro -%}
+{%- macro rewritten_rows(own, new, kept, columns, sent, which='') -%}
+select {% for column, place in kept.items() %}{{ macro('kept_' ~ place)(name(column)) }} as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ own }} as own
+{{- which }}
 union all
 select {{ as_sent(columns, sent, 'new') }} from {{ new }} as new
-{%- if key %}
-where not exists (select 1 from {{ own }} as own where {{ same_key(key) }})
-{%- endif %}
 {%- endmacro -%}
-
-{%- macro after_increment(column, sent, had, key) -%}
-{%- if column not in had -%} {{ 'new.' ~ name(column) if key else 'null' }}
-{%- elif column not in sent or not key -%} own.{{ name(column) }}
-{%- else -%} if(new.`times of this key` is null, own.{{ name(column) }}, new.{{ name(column) }})
-{%- endif -%}
-{%- endmacro -%}
+{%- macro kept_nowhere(column) -%} null {%- endmacro -%}
+{%- macro kept_own(column) -%} own.{{ column }} {%- endmacro -%}
+{%- macro kept_new(column) -%} new.{{ column }} {%- endmacro -%}
+{%- macro kept_newest(column) -%} if(new.`times of this key` is null, own.{{ column }}, new.{{ column }}) {%- endmacro -%}
 
 {%- macro same_key(key) -%}
 {% for column in key %}own.{{ name(column) }} <=> new.{{ name(column) }}{{ ' and ' if not loop.last }}{% endfor %}

@@ -1,15 +1,12 @@
 {#- Views over the changelog tables of all sources. Columns are listed: a union goes by position. -#}
 
-{%- macro all_sources(sources, columns) -%}
-{%- for source in sources %}
-  select {% for column in columns %}{{ text(source.name) ~ ' as ' if column == 'source' }}{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ name(source.model) }}
-  {%- if not loop.last %}
-  union all
-  {%- endif %}
-{%- else %}
-  select {% for column in columns %}cast(null as {{ contract[column] }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} where false
-{%- endfor %}
+{%- macro all_sources(sources, columns) %}
+  {{ sources | each('rows_of_source', columns) | join('\n  union all\n  ') | default(rows_of_none(columns), true) }}
 {%- endmacro -%}
+{%- macro rows_of_source(source, columns) -%}
+select {% for column in columns %}{{ text(source.name) ~ ' as ' if column == 'source' }}{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ name(source.model) }}
+{%- endmacro -%}
+{%- macro rows_of_none(columns) -%} select {% for column in columns %}cast(null as {{ contract[column] }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} where false {%- endmacro -%}
 
 {%- macro view_of_kind(sources, kind) -%}
 select * from (
@@ -24,30 +21,32 @@ select * from {{ name(model) }}
 where {% for source in sources %}(source = {{ text(source.name) }} and batch > {{ source.since }} and batch <= {{ source.until }}){{ ' or ' if not loop.last }}{% else %}false{% endfor %}
 {%- endmacro -%}
 
-{#- How fresh each source is, and how many messages of each kind came from it. -#}
-{%- macro freshness(sources, by) -%}
+{#- How fresh each source is, and how many messages of each kind came from it: with controls, which are of no table, or of some rows. -#}
+{%- macro freshness(sources, by, heartbeats='', controls='', which='') -%}
 select
   {{ by | map('name') | join(', ') }},
   max(event_time) filter (where kind in ('row', 'ddl')) as last_event,
-  {%- if 'table_name' not in by %}
-  max(coalesce(event_time, produced_at)) filter (where kind = 'control' and op in ('heartbeat', 'watermark')) as last_heartbeat,
-  {%- endif %}
+  {{- heartbeats }}
   max({{ sent_at() }}) as last_message,
   max(loaded_at) as last_loaded,
   count_if(seq.row = 0) as messages,
   count_if(kind = 'row') as rows,
-  {%- if 'table_name' not in by %}
-  count_if(kind = 'control') as controls,
-  {%- endif %}
+  {{- controls }}
   count_if(kind = 'ddl') as ddls,
   count_if(kind = 'dead_letter') as dead_letters
 from (
 {{- all_sources(sources, ['kind', 'source', 'op', 'tenant', 'db_name', 'schema_name', 'table_name', 'event_time', 'produced_at', 'seq', 'origin', 'loaded_at']) }}
 )
-{%- if 'table_name' in by %}
-where kind <> 'control'
-{%- endif %}
+{{- which }}
 group by {{ by | map('name') | join(', ') }}
+{%- endmacro -%}
+{%- macro view_freshness(sources) -%}
+{{ freshness(sources, ['source'],
+  "\n  max(coalesce(event_time, produced_at)) filter (where kind = 'control' and op in ('heartbeat', 'watermark')) as last_heartbeat,",
+  "\n  count_if(kind = 'control') as controls,") }}
+{%- endmacro -%}
+{%- macro view_freshness_by_table(sources) -%}
+{{ freshness(sources, ['source', 'tenant', 'db_name', 'schema_name', 'table_name'], which="\nwhere kind <> 'control'") }}
 {%- endmacro -%}
 
 {#- Row changes, with the two halves of an update as one row. Of a half that came twice the earlier one counts, so that messages that are sent again
@@ -131,5 +130,3 @@ select *, {{ tables_named_in('statement') }} as tables from (
 {%- endmacro -%}
 {%- macro view_control_events(sources) -%} {{ view_of_kind(sources, 'control') }} {%- endmacro -%}
 {%- macro view_dead_letters(sources) -%} {{ view_of_kind(sources, 'dead_letter') }} {%- endmacro -%}
-{%- macro view_freshness(sources) -%} {{ freshness(sources, ['source']) }} {%- endmacro -%}
-{%- macro view_freshness_by_table(sources) -%} {{ freshness(sources, ['source', 'tenant', 'db_name', 'schema_name', 'table_name']) }} {%- endmacro -%}

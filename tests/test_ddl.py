@@ -55,7 +55,7 @@ def read(*told: Any, table: tuple[str, ...] = ("db", "a"), known: tuple[str, ...
 def shown(found: Followed) -> list[Any]:
     """The batch of each effect, and what it does."""
     return [
-        (one.batch, "empties" if one.empties else dict(one.told) or dict(one.renamed) or "another name")
+        (one.row["batch"], "empties" if one.empties else dict(one.told) or dict(one.renamed) or "another name")
         for one in found.effects
     ]
 

@@ -141,4 +141,5 @@ class CatalogPublisher:
         columns = self.session.column_types(self.tables.macro("catalog_name", target, name).strip(), {})
         comments = layout_of_columns(name, replace(layout, partition_by=(), cluster_by=()), columns).comments or {}
         told = {column: comments.get(column, "") for column in columns}
-        self.do(self.tables.macro("view_published", target, name, sql, told, layout.comment or ""))
+        clauses = {"columns": told} | ({"comment": layout.comment} if layout.comment else {})
+        self.do(self.tables.macro("view_published", target, name, sql, clauses))

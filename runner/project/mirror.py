@@ -54,18 +54,11 @@ class MirroredTable:
         return self.names or (Called(self.name),)
 
     @property
-    def relation(self) -> str:
-        """The table or view with its changes."""
-        return self.rows or self.source.model
-
-    @property
     def ways(self) -> Mapping[str, str]:
         """Where macros have several ways to print, the one of this table, which ends their names."""
-        spec = self.source.format
-        return {
-            "reads": "with_halves_joined" if spec.has_halves and not self.rows else "as_landed",
-            "log": "named" if "log" in spec.meta else "unnamed",
-        }
+        has_halves = self.source.format.has_halves and not self.rows
+        log = "named" if "log" in self.source.format.meta else "unnamed"
+        return {"reads": "with_halves_joined" if has_halves else "as_landed", "log": log}
 
 
 # How texts become values of a type (`typed_as_<way>`); of other types by a cast.
@@ -96,11 +89,9 @@ class MirrorColumn:
     def ways(self) -> Mapping[str, str]:
         """Where macros have several ways to print, the one of this column, which ends their names."""
         is_added = self.added_with is not None and not self.has_default
-        return {
-            "place": "key" if self.is_key else "row",
-            "untold": "added" if is_added else "null" if self.default is None else "default",
-            "type": TYPED_AS.get(self.type.partition("(")[0], "cast"),
-        }
+        untold = "added" if is_added else "null" if self.default is None else "default"
+        kind = TYPED_AS.get(self.type.partition("(")[0], "cast")
+        return {"place": "key" if self.is_key else "row", "untold": untold, "type": kind}
 
 
 @dataclass(frozen=True)
@@ -261,8 +252,10 @@ class MirrorQuery:
         """Where macros have several ways to print, that of this query: after what rows may change, and what tells of a
         new change whether it comes after what is known.
         """
-        decides = "parts" if self.has_parts else "places" if self.numbered_in is None else "numbers"
-        return {"after": "statements" if self.has_statements else "changes", "decides": decides}
+        looks = "places" if self.has_parts or self.numbered_in is None else "numbers"
+        decides, laid = ("parts", "over") if self.has_parts else (looks, "alone")
+        after = "statements" if self.has_statements else "changes"
+        return {"after": after, "looks": looks, "decides": decides, "laid": laid}
 
     @property
     def emptied(self) -> list[str]:
@@ -270,18 +263,10 @@ class MirrorQuery:
         return ["emptied_nth"] * self.has_statements
 
     @property
-    def known_columns(self) -> list[str]:
-        """What is known of a row beside its newest change. Until a change tells parts of one, the newest tells all."""
-        rows, unlisted = self.mirror.ways["rows"], "unlisted" in self.mirror.sent_columns
-        copies = ["copies_known"] * (rows == "copies")
-        if not self.has_parts and not self.has_statements:
-            return [*copies, f"told_newest_{rows}", "unlisted_newest" if unlisted else "unlisted_never", "no_parts"]
-        told = "told_and_rewritten" if self.has_statements else "told_in_parts"
-        return [*copies, "parts", "unlisted_whole" if unlisted else "unlisted_never", "only_parts", told]
-
-    @property
     def steps(self) -> list[Step]:
-        """The steps from the changes, each with its row's key, to their order, and to the statements after each."""
+        """The steps from the changes, each with its row's key, to their order, and to the statements after each; for a
+        state to what is known of each row. Until a change tells parts of one, the newest tells all of it.
+        """
         mirror, formats = self.mirror, [table.source.format for table in self.mirror.tables]
         is_numbered, names_logs = any(one.seq for one in formats), any("log" in one.meta for one in formats)
         names, begins = ["came", "told_once", "ordered_as_told"], ["one_stretch"]
@@ -290,12 +275,17 @@ class MirrorQuery:
         elif is_numbered:
             names = ["came", "told_once", *["named"] * names_logs, "stretched", "ordered_in_stretches"]
             begins = ["stretches"]
-        copies, unlisted = mirror.ways["rows"] == "copies", "unlisted" in mirror.sent_columns
+        rows, copies, unlisted = mirror.ways["rows"], mirror.without_key == "count", "unlisted" in mirror.sent_columns
+        known = [f"told_newest_{rows}", "unlisted_newest" if unlisted else "unlisted_never", "no_parts"]
+        if self.has_parts or self.has_statements:
+            told = "told_and_rewritten" if self.has_statements else "told_in_parts"
+            known = ["parts", "unlisted_whole" if unlisted else "unlisted_never", "only_parts", told]
         columns = {
             "told_changes": ["copies"] * copies + ["still_unlisted"] * unlisted,
             "told_once": ["row_index"] * (not mirror.key),
             names[-1]: begins * self.has_statements,
+            "known": ["copies_known"] * copies + known,
         }
-        last = ["effects", "changes_and_statements"] if self.has_statements else ["changes"]
-        steps = pairwise(["keyed", "told_changes", *names, *last])
+        names += ["effects", "changes_and_statements"] if self.has_statements else ["changes"]
+        steps = pairwise(["keyed", "told_changes", *names, *["known"] * (self.shows == "state")])
         return [Step(name, reads, columns.get(name, [])) for reads, name in steps]

@@ -30,22 +30,8 @@ from runner.storage.data import Layout
 from runner.yaml_text import Yaml, whole_number
 
 MIRROR_KEYS = (
-    "name",
-    "description",
-    "of",
-    "key",
-    "columns",
-    "left_out",
-    "history",
-    "where",
-    "without_key",
-    "on_truncate",
-    "on_drift",
-    "acknowledged",
-    "config",
-    "tags",
-    "data_tests",
-    "tests",
+    *("name", "description", "of", "key", "columns", "left_out", "history", "where", "without_key", "on_truncate"),
+    *("on_drift", "acknowledged", "config", "tags", "data_tests", "tests"),
 )
 COLUMN_KEYS = ("type", "sent_as", "default", "description", "data_tests", "tests")
 # Setting -> its values; the first is the default.
@@ -63,15 +49,7 @@ DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MOST_DIGITS = 38
 # Columns of the tables beside those of mirrors, and of steps on the way to a mirror.
 STEPS = {
-    "_known_until",
-    "_known_at",
-    "_row_key",
-    "_decision",
-    "_newest",
-    "_place",
-    "_removes",
-    "_is_gone",
-    "_left_out",
+    *("_known_until", "_known_at", "_row_key", "_decision", "_newest", "_place", "_removes", "_is_gone", "_left_out"),
     "_is_left_out",
 }
 # The columns that mirrors have beside those of their table, with what they say.
@@ -192,18 +170,10 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     with problems.gathered():
         _check_key(yaml, key, chosen["without_key"], [column.name for column in columns])
     problems.raise_if_any()
-    return Mirror(
-        yaml["name"].text(),
-        tables,
-        key,
-        tuple(replace(column, is_key=column.name in key) for column in columns),
-        chosen["without_key"],
-        chosen["on_truncate"],
-        chosen["on_drift"],
-        texts(yaml.get("left_out")),
-        where,
-        acknowledged,
-    )
+    columns = tuple(replace(column, is_key=column.name in key) for column in columns)
+    settings = {name: chosen[name] for name in ("without_key", "on_truncate", "on_drift")}
+    name, left_out = yaml["name"].text(), texts(yaml.get("left_out"))
+    return Mirror(name, tables, key, columns, left_out=left_out, where=where, acknowledged=acknowledged, **settings)
 
 
 def _moment(yaml: Yaml | None) -> int | None:

@@ -13,7 +13,7 @@ from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions, Progress
 from runner.engine.tables import Tables
 from runner.errors import full_refresh
-from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQuery
+from runner.project.mirror import Mirror, MirrorColumn, MirrorQuery
 from runner.project.mirrors import taken_columns
 from runner.project.templates import new_rows_view
 from runner.run.increments import NOTHING, landed_again, reading_until
@@ -79,11 +79,13 @@ class Mirrors:
         statements = self.statements.show(query.mirror)
         known = Mark.read(self.tables.mark(name)).defaults
         query = replace(query, mirror=with_defaults(statements.mirror, known))
-        if any(self._is_new(query.mirror, one, since) for one in statements.effects):
+        read = {one.source.name: since.get(one.source.model, NOTHING).batch for one in query.mirror.tables}
+        if any(one.row["batch"] > read[one.row["source"]] for one in statements.effects):
             self._check_whole(query)
             return self._built(query, until, (), progress)
         self.reading.show_new_rows(name, query.mirror.models, since, until)
-        new = replace(query.mirror, tables=tuple(_with_rows(name, one) for one in query.mirror.tables))
+        tables = tuple(replace(one, rows=new_rows_view(name, one.source.model)) for one in query.mirror.tables)
+        new = replace(query.mirror, tables=tables)
         found = _row(self.tables, "increment_findings", new)
         found_mirror, notes = _after_findings(new, query.shows, found)
         if found_mirror is not new or not defaults_told(self.tables, new).keys() <= known.keys():
@@ -94,10 +96,6 @@ class Mirrors:
                 query = self._remembered(query, found, statements.effects)
                 Increment(self.tables, query, new, lambda: self._check_whole(query)).apply()
         return self.tables.count(name), (*notes, *statements.notes) if query.shows == "state" else ()
-
-    def _is_new(self, mirror: Mirror, effect: Effect, since: Positions) -> bool:
-        (model,) = {table.source.model for table in mirror.tables if table.source.name == effect.source}
-        return effect.batch > since.get(model, NOTHING).batch
 
     def _remembered(self, query: MirrorQuery, found: Mapping[str, Any], effects: Sequence[Effect]) -> MirrorQuery:
         """The query, with what is known of all changes of the table, those that it is to take in among them."""
@@ -248,7 +246,7 @@ def with_defaults(mirror: Mirror, defaults: Mapping[str, str]) -> Mirror:
 
 def _numbered_in(found: Mapping[str, Any], effects: Iterable[Effect]) -> str | None:
     """The log in which all changes are numbered, and with as many numbers all statements that were told."""
-    told = [(one.numbered_in, len(one.position)) for one in effects if one.arrival]
+    told = [(one.row["numbered_in"], len(one.position)) for one in effects if one.row["arrival"]]
     are_alike = all(log == found["numbered_in"] and number >= found["numbers"] for log, number in told)
     return found["numbered_in"] if are_alike else None
 
@@ -282,10 +280,6 @@ def _after_findings(mirror: Mirror, shows: str, found: Mapping[str, Any]) -> tup
 
 def _with_texts(mirror: Mirror, columns: Iterable[str]) -> Mirror:
     return replace(mirror, columns=(*mirror.columns, *(MirrorColumn(one, "string") for one in columns)))
-
-
-def _with_rows(name: str, table: MirroredTable) -> MirroredTable:
-    return replace(table, rows=new_rows_view(name, table.source.model))
 
 
 def _notes(mirror: Mirror, added: list[str], left: list[str], without_key: int) -> Iterator[str]:

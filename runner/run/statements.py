@@ -16,25 +16,16 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Effect:
-    """What a statement did to the rows of a table: it `empties` it, or columns are `renamed`, or all rows have what is
-    `told`; without any of these it gives it another name. `rank` is the table's number in the mirror, `called` that of
-    the name under which it is meant, -1 for all, `earlier` how many tables before it are of other sources; what follows
-    is the statement's place, with instants in microseconds: `at` is the best that is known of when it `happened_at`.
-    `batch` is that in which it landed in `source`.
+    """What the statement of a `row` did to the rows of a table: it `empties` it, or columns are `renamed`, or all rows
+    have what is `told`; without any of these it gives it another name. `rank` is the table's number in the mirror,
+    `called` that of the name under which it is meant, -1 for all, `earlier` how many tables before it are of other
+    sources, and `position` the numbers of its message.
     """
 
-    source: str
-    batch: int
+    row: Row
     rank: int
     earlier: int
-    generation: int
     position: tuple[int, ...]
-    numbered_in: str | None
-    sent_at: int | None
-    log: str | None
-    arrival: tuple[int, ...]
-    at: int | None
-    happened_at: int | None
     called: int = -1
     empties: bool = False
     told: Mapping[str, str | None] = field(default_factory=dict)
@@ -169,11 +160,7 @@ class _Reader:
         return self.found[::-1]
 
     def _add(self, row: Row, **does: Any) -> None:
-        effect = Effect(
-            row["source"], row["batch"], self.rank, self.earlier, row["generation"], _position(row), row["numbered_in"],
-            row["sent_at"], row["log"], tuple(row["arrival"]), row["at"], row["happened_at"],
-            **{"called": len(self.names) - 1, **does},
-        )  # fmt: skip
+        effect = Effect(row, self.rank, self.earlier, _position(row), **{"called": len(self.names) - 1, **does})
         if not effect.empties or self.mirror.on_truncate == "delete":
             self.found.append(effect)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ class Layout:
         named = (("partitions", self.partition_by), ("clusters", self.cluster_by))
         return "; ".join(f"{what} by {', '.join(map(str, parts))}" for what, parts in named if parts)
 
+    def clauses(self, properties: Mapping[str, str]) -> dict[str, Any]:
+        """What creates such a table with these properties, printed by the macros `clause_<name>`."""
+        parts = {"partition_by": self.partition_by, "cluster_by": self.cluster_by}
+        others = {"comment": self.comment, "properties": properties or None}
+        return {name: value for name, value in {**parts, **others}.items() if value not in ((), None)}
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that keep its rows together."""
@@ -80,6 +87,13 @@ class Increment:
     def added(self) -> dict[str, str]:
         """The columns that the table gets, with their types."""
         return {column: self.sent[column] for column in self.taken if column not in self.had}
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """Where rows that stay have each column, if the table is written whole: the macros `kept_<place>`."""
+        new, newest = ("new", "newest") if self.key else ("nowhere", "own")
+        own = {column: newest if column in self.sent else "own" for column in self.had}
+        return {column: own.get(column, new) for column in self.columns}
 
     @property
     def dropped(self) -> list[str]:

@@ -62,8 +62,8 @@ class Iceberg(TableFormat):
             return
         # A table gets its order once it is there, and the rows that it is created with must be in that order too.
         rows = self.macro("ordered_rows", self.target, view, (*layout.partition_by, *layout.cluster_by))
-        unordered, given = replace(layout, cluster_by=()), {**self.ordered_properties, **properties}
-        self.session.do(self.macro("table_replaced", self.table(name), self.name, rows, unordered, given))
+        clauses = replace(layout, cluster_by=()).clauses({**self.ordered_properties, **properties})
+        self.session.do(self.macro("table_replaced", self.table(name), self.name, rows, clauses))
         self.session.do(self.macro("table_ordered", self.table(name), layout.cluster_by))
 
     def writes(self, name: str) -> list[str]:

@@ -108,14 +108,11 @@ class Parquet(Storage):
 
     def apply_increment(self, name: str, increment: Increment, layout: Layout = NO_LAYOUT) -> None:
         self.table_view(name)
-        own, had, new = quoted(name), list(increment.had), increment
-        arguments = (own, new.rows, new.columns, new.taken, had)
+        new = increment
+        macro, *key = ("rewritten_with", new.key) if new.key else ("rewritten_rows",)
         if new.replaces_partitions:
-            partitions = [part.column for part in layout.partition_by]
-            sql = self.macro("rewritten_over", *arguments, partitions)
-        else:
-            sql = self.macro("rewritten_with", *arguments, new.key)
-        self.replace(name, sql, layout)
+            macro, key = "rewritten_over", [tuple(part.column for part in layout.partition_by)]
+        self.replace(name, self.macro(macro, quoted(name), new.rows, new.kept, new.columns, new.taken, *key), layout)
 
     def refresh(self, name: str, layout: Layout) -> None:
         """Does nothing: such a table has neither properties nor comments."""
@@ -165,7 +162,8 @@ class Parquet(Storage):
 
     def _table_rows(self, name: str) -> str:
         shape = self._shape(name)
-        return self.macro("shaped_rows", self.table(name), shape and shape["columns"])
+        table = self.table(name)
+        return self.macro("shaped_rows", table, shape["columns"]) if shape else self.macro("all_rows", table)
 
     def _changelog_rows(self, name: str) -> str:
         # Spark takes the columns of a folder from its files.

@@ -50,8 +50,8 @@ class TableFormat(Storage):
 
     def create_table(self, name: str, view: str, layout: Layout, properties: Mapping[str, str]) -> None:
         """Creates a table of the rows of a view, in place of the one that was there."""
-        rows = self.macro("all_rows", quoted(view))
-        self.session.do(self.macro("table_replaced", self.table(name), self.name, rows, layout, properties))
+        rows, clauses = self.macro("all_rows", quoted(view)), layout.clauses(properties)
+        self.session.do(self.macro("table_replaced", self.table(name), self.name, rows, clauses))
 
     def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
         """The properties that a table with these columns and types needs."""
