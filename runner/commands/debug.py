@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import shutil
@@ -22,23 +21,15 @@ from packaging.specifiers import SpecifierSet
 from runner.commands.arguments import Call
 from runner.commands.session import open_spark, spark_log
 from runner.counts import counted, grouped
-from runner.engine.errors import QueryFailed, query_errors
-from runner.engine.files import files_of
-from runner.engine.kafka import topics_now
-from runner.engine.messages import STORED_AS
-from runner.engine.session import Spark
 from runner.errors import RunnerError, RunnerErrors, errors_in
 from runner.files import is_uri
-from runner.patterns import matching
-from runner.project.inputs import Catalog, Messages, Source, Target
+from runner.project.inputs import Source, Target
 from runner.project.nodes import Project
-from runner.render import name as quoted
 from runner.report import Report
 from runner.run.workspace import ProjectArguments, Workspace, read_project_of
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
-
 
 OLDEST_JAVA = 17
 INSTALL_JAVA = f"install Java {OLDEST_JAVA} or later, and put it in PATH or in JAVA_HOME"
@@ -189,6 +180,7 @@ def _classes() -> Finding:
 
 
 def _reached(spark: Spark, project: Project, report: Report) -> Iterator[Finding]:
+    from runner.engine.connectivity import messages_found, schema_found, tables_found
 
     catalog = project.target.catalog
     with report.during("looking at the tables"):
@@ -257,43 +249,3 @@ def _installed(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def messages_found(spark: Spark, messages: Messages) -> str:
-    """What there is of a source's messages, in words; raises QueryFailed if there is nothing, or no answer."""
-    if messages.topics:
-        now = topics_now(spark, messages.topics, ())
-        if not now:
-            return "not looked for: only the server of Spark Connect can reach Kafka"
-        return f"{counted(len(now.ids), 'topic')}, {counted(now.left({}), 'message')}"
-    if pattern := messages.local_pattern:
-        files = [path for path in matching(pattern) if os.access(path, os.R_OK)]
-        if not files:
-            raise QueryFailed(f'nothing that can be read matches "{messages.path}"')
-        return counted(len(files), "file")
-    with query_errors():
-        # Listing the files is all that this does.
-        frame = spark.session.read.format(STORED_AS[messages.kind]).load(messages.path)
-        return counted(len(frame.inputFiles()), "file")
-
-
-def tables_found(spark: Spark) -> str:
-    """What there is at the place of the tables, in words; raises QueryFailed if nothing can be written there."""
-    path = spark.target.path
-    if is_uri(path):
-        with query_errors():
-            return "there" if files_of(spark, spark.target).exists(path) else "will be created"
-    nearest = next(folder for folder in (Path(path), *Path(path).parents) if folder.exists())
-    try:
-        # Rights do not tell all: a disk may be read-only.
-        tempfile.TemporaryFile(dir=nearest).close()
-    except OSError as error:
-        raise QueryFailed(f'nothing can be written to "{nearest}": {error.strerror}') from None
-    return "there" if Path(path).exists() else "will be created"
-
-
-def schema_found(spark: Spark, catalog: Catalog) -> str:
-    """Whether a schema is in its catalog, in words; raises QueryFailed if the catalog does not answer."""
-    with query_errors():
-        is_there = spark.session.catalog.databaseExists(f"{quoted(catalog.name)}.{quoted(catalog.schema)}")
-    return "there" if is_there else "will be created"
