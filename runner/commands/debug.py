@@ -172,7 +172,7 @@ def _with_spark(project: Project | None, report: Report) -> Iterator[Finding]:
 
 
 def _classes() -> Finding:
-    from runner.engine.start import archive
+    from runner.engine.archive import archive
 
     if (file := archive()).is_file():
         return Finding("classes", GOOD, str(file))

@@ -28,7 +28,7 @@ def prepare(call: Call) -> int:
 
         if has_jvm():
             raise RunnerError("prepare", "this process has a Spark already", hint="run it in a process of its own")
-    from runner.engine.start import archive
+    from runner.engine.archive import archive
 
     file = archive()
     if file.exists():
@@ -48,7 +48,8 @@ def prepare(call: Call) -> int:
 
 def _write(file: Path, root: Path, report: Report) -> None:
     """Writes the archive of a process that builds a sample project."""
-    from runner.engine.start import DEFAULT_OPTIONS, end_jvm, writing
+    from runner.engine.archive import writing
+    from runner.engine.start import DEFAULT_OPTIONS, end_jvm
 
     (root / "project.yml").write_text(sample(root, {DEFAULT_OPTIONS: writing(file)}), encoding="utf-8")
     project = ProjectArguments(root, "local", target_path=root / "target")
