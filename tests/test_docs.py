@@ -18,7 +18,6 @@ import pytest
 
 from runner import cli, contract
 from runner.project import (
-    data_test_calls,
     data_test_config,
     foreign,
     freshness,
@@ -26,11 +25,12 @@ from runner.project import (
     parse,
     project,
     properties,
-    saved_selectors,
+    select,
     settings,
     sources,
     state,
     targets,
+    tests,
     topics,
 )
 from runner.render import REPLACEABLE
@@ -184,14 +184,14 @@ def test_every_project_key_is_documented() -> None:
         *(key for keys in (foreign.EXTERNAL_KEYS, freshness.FRESHNESS_KEYS, freshness.AGE_KEYS) for key in keys),
         *settings.SEED_SETTINGS,
         *data_test_config.TEST_SETTINGS,
-        *data_test_calls.BESIDE,
+        *tests.BESIDE,
         *nodes.MATERIALIZATIONS,
     ]:
         assert key in words, key
 
 
 def test_every_key_of_selectors_is_documented() -> None:
-    keys = (*saved_selectors.SELECTOR_KEYS, *saved_selectors.TERM_KEYS, *saved_selectors.SETS)
+    keys = (*select.SELECTOR_KEYS, *select.TERM_KEYS, *select.SETS)
     assert set(keys) <= documented("selection.md") | {"name", "description"}
     assert {*state.STATUSES, *state.STATES} <= {
         word.partition(":")[2] for word in re.findall(r"`(\w+:[\w.]+)`", (ROOT / "docs/selection.md").read_text())
