@@ -1,6 +1,6 @@
 {#- Sources: tables that the runner does not make, and how old the newest row of a source is. -#}
 
-{%- macro foreign_table(table) -%}
+{%- macro external_table(table) -%}
 {{ folder_table(table.storage, table.folder) if table.folder else (table.place | map('name') | join('.')) }}
 {%- endmacro -%}
 

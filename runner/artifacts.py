@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from runner.files import read_text, write_whole
 from runner.project.freshness import ANY_AGE, Freshness
 from runner.project.graph import Graph
-from runner.project.inputs import ForeignTable, Source, Target
+from runner.project.inputs import ExternalTable, Source, Target
 from runner.project.nodes import Case, Exposure, FunctionTest, Node, Project, SqlFile, UnitTest, compiled_path
 from runner.project.state import MANIFEST, RESULTS, Contents, unique_id
 from runner.project.tests import GIVEN
@@ -124,7 +124,7 @@ class ManifestEntry:
         match self.node.subject:
             case Source() as source:
                 return self._source(source.name, source.name, "", source.freshness)
-            case ForeignTable() as table:
+            case ExternalTable() as table:
                 return self._source(table.group, table.name, table.place[-2], table.freshness) | {
                     "identifier": table.place[-1],
                     "loaded_at_field": table.loaded_at or None,
@@ -300,7 +300,7 @@ def _unknown(result: Result) -> dict[str, Any]:
 
 
 def _freshness(node: Node) -> Freshness:
-    return node.subject.freshness if isinstance(node.subject, (Source, ForeignTable)) else ANY_AGE
+    return node.subject.freshness if isinstance(node.subject, (Source, ExternalTable)) else ANY_AGE
 
 
 def _criteria(freshness: Freshness) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from runner import cli
 from runner.errors import RunnerError
-from runner.project import absent, data_test_config, foreign, settings
+from runner.project import absent, data_test_config, external_sources, settings
 from runner.project.graph import Graph
 from runner.project.select import LOOKED_UP, METHODS, select
 from tests.pages import ROOT
@@ -97,7 +97,12 @@ def told_in(project, runner, models: dict[str, str]) -> dict[str, list[tuple[str
 
 
 def test_settings(project, runner) -> None:
-    known = (*settings.SETTINGS, *settings.SEED_SETTINGS, *data_test_config.TEST_SETTINGS, *foreign.CONFIG_KEYS)
+    known = (
+        *settings.SETTINGS,
+        *settings.SEED_SETTINGS,
+        *data_test_config.TEST_SETTINGS,
+        *external_sources.CONFIG_KEYS,
+    )
     missing = [name for name, (verdict, _) in rows("Settings").items() if verdict != "same"]
     assert {name for name in rows("Settings") if name not in missing} <= set(known)
     told = told_in(project, runner, {name: f"{{{{ config({name}='x') }}}} select 1 as a" for name in missing})

@@ -183,7 +183,7 @@ def test_an_archive_is_read_if_it_is_there_and_no_other_is_chosen(
 
 
 @pytest.mark.parametrize(
-    ("settings", "reads_little", "expected"),
+    ("settings", "is_small_job", "expected"),
     [
         pytest.param({}, False, [*JAVA_OPTIONS], id="much to read"),
         pytest.param({}, True, [*JAVA_OPTIONS, *FOR_LITTLE], id="little to read"),
@@ -196,8 +196,8 @@ def test_java_has_no_second_compiler_where_there_is_little_to_read(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     settings: dict[str, str],
-    reads_little: bool,
+    is_small_job: bool,
     expected: list[str],
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert java_options(settings, reads_little).split() == expected
+    assert java_options(settings, is_small_job).split() == expected

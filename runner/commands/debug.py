@@ -159,7 +159,7 @@ def _with_spark(project: Project | None, report: Report) -> Iterator[Finding]:
     log = spark_log(project) if project else folder / "logs" / "spark.log"
     began = time.monotonic()
     try:
-        with open_spark(target, log, None, report, reads_little=True) as spark:
+        with open_spark(target, log, None, report, is_small_job=True) as spark:
             yield Finding("Spark", GOOD, f"{spark.session.version}, there in {time.monotonic() - began:.1f}s")
             if not target.remote:
                 yield _classes()

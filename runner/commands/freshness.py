@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from runner import artifacts
 from runner.commands.arguments import Call
 from runner.commands.session import session_to_read
-from runner.project.inputs import ForeignTable, Source
+from runner.project.inputs import ExternalTable, Source
 from runner.project.nodes import Node
 from runner.run.run import Run
 from runner.run.workspace import NOTHING, Workspace
@@ -40,7 +40,9 @@ def freshness(call: Call, action: str) -> int:
 
 def _has_age(node: Node) -> bool:
     """Whether it is a source of messages, or a table of which it is said when its rows came."""
-    return isinstance(node.subject, Source) or (isinstance(node.subject, ForeignTable) and bool(node.subject.loaded_at))
+    return isinstance(node.subject, Source) or (
+        isinstance(node.subject, ExternalTable) and bool(node.subject.loaded_at)
+    )
 
 
 def _landing(workspace: Workspace, node: Node) -> Node:

@@ -112,7 +112,7 @@ def parse_messages(arguments: MessagesArguments, report: Report, content: bytes 
 
 def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str], Messages]) -> Parsed:
     """What the format of the arguments makes of the messages that `read` returns for the format's encoding."""
-    from runner.run.little import Amount
+    from runner.run.job_size import Amount
     from runner.run.source_files import starting_is_longer
 
     renderer = format_renderer(arguments.project)
@@ -124,8 +124,8 @@ def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str
         report.say(f"{arguments.file} has records that a tool has dumped: a source reads them with dump: {dump}")
     folder = Path(tempfile.gettempdir()) / "runner-parse"
     size = sum(len(message.raw) for message in messages)
-    target, reads_little = Target("parse", str(folder)), Amount(size, len(messages)).is_little
-    with open_spark(target, folder / "logs" / "spark.log", library, report, reads_little) as opened:
+    target, is_small_job = Target("parse", str(folder)), Amount(size, len(messages)).is_little
+    with open_spark(target, folder / "logs" / "spark.log", library, report, is_small_job) as opened:
         with report.during(f"reading {Path(arguments.file).name}"):
             spark = opened.for_messages(starting_is_longer(size, len(messages)))
             view = f"{arguments.format}_messages"

@@ -11,7 +11,7 @@ from runner.commands.arguments import TRIGGER, Call, RunArguments
 from runner.commands.repeat import repeatable
 from runner.commands.session import session
 from runner.errors import RunnerError
-from runner.project.inputs import Elsewhere
+from runner.project.inputs import Deferred
 from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
 from runner.project.project import unread
 from runner.project.state import given_state, target_in
@@ -117,21 +117,21 @@ def _reads_messages(node: Node) -> bool:
 def _settings(workspace: Workspace, nodes: list[Node], arguments: RunArguments) -> Settings:
     """How to run, and how to run it again."""
     own = {node.name for node in nodes}
-    elsewhere = tables_elsewhere(workspace, own, arguments.selection.state) if arguments.defer else None
+    deferred = deferred_tables(workspace, own, arguments.selection.state) if arguments.defer else None
     again = repeatable(arguments, workspace.project.target.name)
-    return Settings(arguments.full_refresh, arguments.empty, elsewhere, again)
+    return Settings(arguments.full_refresh, arguments.empty, deferred, again)
 
 
 def _reads_little(run: Run, arguments: RunArguments) -> bool:
     """Whether a run reads few rows, as far as this machine sees it."""
     if arguments.empty or arguments.defer:
         return not arguments.defer
-    from runner.run.little import reads_little
+    from runner.run.job_size import is_small_job
 
-    return reads_little(run.nodes, run.graph, run.project.target, arguments.full_refresh)
+    return is_small_job(run.nodes, run.graph, run.project.target, arguments.full_refresh)
 
 
-def tables_elsewhere(workspace: Workspace, run: Collection[str], folder: Path | None) -> Elsewhere:
+def deferred_tables(workspace: Workspace, run: Collection[str], folder: Path | None) -> Deferred:
     """The tables of the state, for all nodes that are not run; raises `defer-storage` if Spark is not set up to read
     them.
     """
@@ -142,9 +142,7 @@ def tables_elsewhere(workspace: Workspace, run: Collection[str], folder: Path | 
             f'the tables of the state are in {target.storage}, and those of the target "{own.name}" in {own.storage}',
             hint="compare with a run into the same storage",
         )
-    return Elsewhere(
-        target, frozenset(node.relation for name, node in workspace.graph.nodes.items() if name not in run)
-    )
+    return Deferred(target, frozenset(node.relation for name, node in workspace.graph.nodes.items() if name not in run))
 
 
 def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:

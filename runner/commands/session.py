@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def session(run: Run, report: Report, reads_little: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """A session with the tables of a run locked; the block ends with its results. Writes what is compiled before, then
-    the results, and reports them. Java is started for a run that `reads_little`: asked when the tables are locked, for
+    the results, and reports them. Java is started for a run that `is_small_job`: asked when the tables are locked, for
     whoever is refused must not wait for Spark to be imported. Raises Interrupted after the results are written.
     """
     project = run.project
@@ -40,7 +40,7 @@ def session(run: Run, report: Report, reads_little: Callable[[], bool] = lambda:
     run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     began, is_written = time.monotonic(), False
     try:
-        with run.signals, _locked(run, report, reads_little) as spark:
+        with run.signals, _locked(run, report, is_small_job) as spark:
             run.begin(spark)
             report.measuring(spark.measures.now)
             try:
@@ -66,13 +66,13 @@ def session(run: Run, report: Report, reads_little: Callable[[], bool] = lambda:
 
 
 @contextmanager
-def _locked(run: Run, report: Report, reads_little: Callable[[], bool]) -> Iterator[Spark]:
+def _locked(run: Run, report: Report, is_small_job: Callable[[], bool]) -> Iterator[Spark]:
     """A session of Spark, with the tables locked that the run writes."""
     target = run.project.target
     with _locks(run.project, run.command) as locks:
         locks.take(run.tables_written, lambda session: _end(target, session))
         # Before this there is no JVM.
-        with open_spark(target, spark_log(run.project), run.library, report, reads_little()) as spark:
+        with open_spark(target, spark_log(run.project), run.library, report, is_small_job()) as spark:
             run.signals.count_only(spark.cancel, spark.kill)
             if spark.process:
                 locks.jvm(spark.process)
@@ -91,25 +91,25 @@ def _write(run: Run, began: float) -> None:
     artifacts.write_results(run.project, run.graph, run.compiled, run.run_id, run.results or [], seconds, how)
 
 
-def open_spark(target: Target, log: Path, library: Library | None, report: Report, reads_little: bool = False) -> Spark:
-    """A session, which says that it is being started if it has to be. For one that `reads_little` Java is started so
+def open_spark(target: Target, log: Path, library: Library | None, report: Report, is_small_job: bool = False) -> Spark:
+    """A session, which says that it is being started if it has to be. For one that `is_small_job` Java is started so
     that it is there sooner, and is slower with much.
     """
     said = "connecting to Spark" if target.remote else "starting Spark"
     with nullcontext() if _has_spark(target) else report.during(said, is_said=True):
         from runner.engine.session import Spark
 
-        return Spark(target, log, library, reads_little)
+        return Spark(target, log, library, is_small_job)
 
 
 @contextmanager
 def session_to_read(run: Run, report: Report) -> Iterator[None]:
     """A session in which a run reads tables as they are."""
-    from runner.run.little import tables_are_small
+    from runner.run.job_size import tables_are_small
 
     target = run.project.target
-    reads_little = not run.settings.deferred and tables_are_small(run.graph, target)
-    with open_spark(target, spark_log(run.project), run.library, report, reads_little) as spark:
+    is_small_job = not run.settings.deferred and tables_are_small(run.graph, target)
+    with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
         run.begin(spark)
         yield
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.commands.arguments import Call
-from runner.commands.run import tables_elsewhere
+from runner.commands.run import deferred_tables
 from runner.commands.session import session_to_read
 from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.lineage import tables_read
@@ -20,8 +20,8 @@ def show(call: Call, inline: str | None, limit: int, output: str, defer: bool) -
     """Prints the first rows of a model, or those that fail a data test, from the tables as they are now."""
     workspace, report = Workspace(call.project), call.report
     node = _inline(workspace, inline) if inline else _one_model(workspace, call.selection)
-    elsewhere = tables_elsewhere(workspace, (), call.selection.state) if defer else None
-    run = Run(workspace, "show", [node], Settings(deferred=elsewhere))
+    deferred = deferred_tables(workspace, (), call.selection.state) if defer else None
+    run = Run(workspace, "show", [node], Settings(deferred=deferred))
     with session_to_read(run, report):
         from runner.engine.errors import QueryFailed
         from runner.run.execute import ErrorLocations

@@ -135,7 +135,7 @@ def landed_until(target: Target, sources: Iterable[Source]) -> dict[str, dict[st
     return found
 
 
-def is_fresher(source: Source, target: Target, recorded: Mapping[str, Any] | None) -> bool:
+def has_new_input(source: Source, target: Target, recorded: Mapping[str, Any] | None) -> bool:
     """Whether there are messages of a source that a run into this target had not landed: in the table since then, or
     not landed yet. True too where this machine does not see it (in topics, on other file systems), or cannot read what
     has landed.

@@ -40,7 +40,7 @@ class Spark:
     """A session for one run. Its views are not visible to other sessions of the same JVM."""
 
     def __init__(
-        self, target: Target, log: Path, library: SqlFunctions | None = None, reads_little: bool = False
+        self, target: Target, log: Path, library: SqlFunctions | None = None, is_small_job: bool = False
     ) -> None:
         # A session of Spark Connect and one in this process's JVM do not know each other.
         there = None if target.remote else running()
@@ -54,7 +54,7 @@ class Spark:
         elif target.remote:
             self._connect(target.remote)
         else:
-            self.session = started(target, log, reads_little)
+            self.session = started(target, log, is_small_job)
         self.opened.append(self.session)
         self.measures = Measures(self.session, bool(target.remote))
         with spark_gone():

@@ -124,7 +124,7 @@ def end_jvm(seconds: float = SECONDS_TO_END) -> None:
             gateway.proc.kill()
 
 
-def started(target: Target, log: Path, reads_little: bool = False) -> SparkSession:
+def started(target: Target, log: Path, is_small_job: bool = False) -> SparkSession:
     """A session in a new JVM."""
     is_local = str(target.spark.get("spark.master", "local")).startswith("local")
     settings = {
@@ -134,7 +134,7 @@ def started(target: Target, log: Path, reads_little: bool = False) -> SparkSessi
         **target.spark,
         **SQL_SETTINGS,
     }
-    settings[OPTIONS] = java_options(target.spark, reads_little)
+    settings[OPTIONS] = java_options(target.spark, is_small_job)
     conf = SparkConf().setAppName("runner").setAll(list(settings.items()))
     with _start_explained(log):
         _launch(conf, log)
@@ -144,13 +144,13 @@ def started(target: Target, log: Path, reads_little: bool = False) -> SparkSessi
     return session
 
 
-def java_options(settings: Mapping[str, str], reads_little: bool) -> str:
+def java_options(settings: Mapping[str, str], is_small_job: bool) -> str:
     """The options of Java for a target with these settings of Spark. What they say of Java goes before what is said
     here.
     """
     options, default_options = settings.get(OPTIONS, SETTINGS[OPTIONS]), settings.get(DEFAULT_OPTIONS, "")
     has_own = bool({OPTIONS, DEFAULT_OPTIONS} & set(settings))
-    return " ".join((options, reading((options, default_options)), FOR_LITTLE if reads_little and not has_own else ""))
+    return " ".join((options, reading((options, default_options)), FOR_LITTLE if is_small_job and not has_own else ""))
 
 
 @contextmanager

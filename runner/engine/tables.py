@@ -26,7 +26,7 @@ from runner.engine.progress import Position, Progress, Refreshes
 from runner.engine.session import Spark
 from runner.errors import full_refresh
 from runner.project.contracts import Contract
-from runner.project.inputs import Elsewhere, Target
+from runner.project.inputs import Deferred, Target
 from runner.render import name as quoted
 from runner.storage.data import Increment, Layout
 from runner.storage.known import STORAGES
@@ -36,7 +36,7 @@ from runner.storage.storage import NO_LAYOUT, Storage
 
 class Tables:
     """The tables of a target, by the names of their models. `macro` prints SQL. If a run `reads_nothing`, all that it
-    reads has no rows, and nothing of it counts as read. Tables that are not here may be `elsewhere`.
+    reads has no rows, and nothing of it counts as read. Tables that are not here may be `deferred`.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class Tables:
         spark: Spark,
         macro: Macro,
         reads_nothing: bool = False,
-        elsewhere: Elsewhere | None = None,
+        deferred: Deferred | None = None,
         target: Target | None = None,
     ) -> None:
         self.spark, self.target, self.macro = spark, target or spark.target, macro
-        self.reads_nothing, self.elsewhere = reads_nothing, elsewhere
-        # What this run reads elsewhere.
+        self.reads_nothing, self.deferred = reads_nothing, deferred
+        # What this run reads of another.
         self.borrowed: set[str] = set()
         self.files = files_of(spark, self.target)
         self.storage = STORAGES[self.target.storage](spark, self.files, self.target, macro)
@@ -194,8 +194,8 @@ class Tables:
 
     def _lender(self, name: str) -> Tables | None:
         """The tables of the target where a table may be that is not here."""
-        is_lent = self.elsewhere and name in self.elsewhere.names
-        return Tables(self.spark, self.macro, target=self.elsewhere.target) if self.elsewhere and is_lent else None
+        is_lent = self.deferred and name in self.deferred.names
+        return Tables(self.spark, self.macro, target=self.deferred.target) if self.deferred and is_lent else None
 
     # --- tables of models
 
@@ -307,7 +307,7 @@ class Tables:
 # messages or land them twice
 
 
-def check_moment(name: str, tables: Tables) -> None:
+def check_consistency(name: str, tables: Tables) -> None:
     """Raises QueryFailed if the stream of a changelog must not go on."""
     storage, checkpoint = tables.storage, tables.checkpoint(name)
     wrong: str | None = None

@@ -45,7 +45,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class Deferred:
     """The tables of another target, which are read in place of those of these names that are not here."""
 
     target: Target
@@ -132,7 +132,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class ForeignTable:
+class ExternalTable:
     """A table that something else fills. `place` are the parts of its name in a catalog, or it is in a folder, in a
     `storage` that Spark reads. `loaded_at` is an expression of when a row came.
     """

@@ -10,7 +10,7 @@ from typing import Any
 from runner.errors import Where
 from runner.project.contracts import Contract
 from runner.project.data_test_config import TestConfig
-from runner.project.inputs import ForeignTable, Source, Target
+from runner.project.inputs import ExternalTable, Source, Target
 from runner.project.mirror import Mirror, MirrorQuery
 from runner.secrets import Secrets
 from runner.storage.data import Layout
@@ -211,7 +211,7 @@ class FunctionTest:
     tests: Yaml = field(repr=False, compare=False)
 
 
-Subject = Source | ForeignTable | Model | Exposure | DataTest | UnitTest | Case | FunctionTest
+Subject = Source | ExternalTable | Model | Exposure | DataTest | UnitTest | Case | FunctionTest
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean
 from runner.project import absent
-from runner.project.foreign import foreign_tables
+from runner.project.external_sources import foreign_tables
 from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.mirrors import MIRROR_KEYS, generated_tests, mirror_names, mirror_nodes, mirror_tests

@@ -164,7 +164,7 @@ class Templates:
         """What SQL calls a model, or a table that the runner does not make."""
         if node not in self.foreign:
             return name(self._relation(node))
-        return self.call("foreign_table", self.foreign[node][0].subject).strip()
+        return self.call("external_table", self.foreign[node][0].subject).strip()
 
     def singular_test_sql(self, path: Path) -> str:
         """The query of the rows that fail the test of a file."""

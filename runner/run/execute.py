@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from runner.engine.errors import QueryFailed, SqlPlace, query_errors
 from runner.errors import BUG, RunnerError, RunnerErrors, Where, excerpt
 from runner.files import read_text
-from runner.project.inputs import ForeignTable, Source
+from runner.project.inputs import ExternalTable, Source
 from runner.project.nodes import (
     Case,
     DataTest,
@@ -83,7 +83,7 @@ class Execution:
                 return self.tests.case(node)
             case FunctionTest():
                 return self.tests.function_test(node)
-            case Source() | ForeignTable() | Exposure():
+            case Source() | ExternalTable() | Exposure():
                 raise AssertionError(f"{node.name} is nothing that runs")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.engine.errors import QueryFailed, telling
 from runner.project.freshness import Freshness
-from runner.project.inputs import ForeignTable, Source
+from runner.project.inputs import ExternalTable, Source
 from runner.project.nodes import Node
 from runner.render import name as quoted
 from runner.run.results import Result
@@ -41,8 +41,8 @@ class SourceAges:
 
     def _measured(self, node: Node) -> tuple[str, str, Freshness]:
         match node.subject:
-            case ForeignTable() as table:
-                return self.macro("foreign_table", table).strip(), table.loaded_at, table.freshness
+            case ExternalTable() as table:
+                return self.macro("external_table", table).strip(), table.loaded_at, table.freshness
             case Source() as source:
                 self.views.make(self.graph.nodes[source.model])
                 return quoted(source.model), self.macro("sent_at").strip(), source.freshness
@@ -52,7 +52,7 @@ class SourceAges:
 def _tell_missing(node: Node, failure: QueryFailed) -> None:
     """Raises what to do about a table that is not there, if that is why its query has failed."""
     table = node.subject
-    if not isinstance(table, ForeignTable) or not NOT_THERE.search(failure.message):
+    if not isinstance(table, ExternalTable) or not NOT_THERE.search(failure.message):
         return
     if table.folder:
         what, names = f'there is no table in "{table.folder}"', '"location"'

@@ -16,7 +16,7 @@ from runner.engine.landed import Landed
 from runner.engine.messages import source_view
 from runner.engine.streams import LIMITS, newest_landed
 from runner.engine.streams import landed as landed_by
-from runner.engine.tables import check_moment
+from runner.engine.tables import check_consistency
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
@@ -178,7 +178,7 @@ class Landing:
     def _ready(self, source: Source) -> tuple[str, ...]:
         """Checks what a source is read from and where it lands; returns notes."""
         files, notes = self._found(source), self._refreshed(source.model)
-        check_moment(source.model, self.tables)
+        check_consistency(source.model, self.tables)
         return (
             notes + self._notes(source, self.compiled.nodes[source.model].meaning) + self._changed(source.model, files)
         )

@@ -11,7 +11,7 @@ from runner.compile.compiled import Compiled
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes, queries_together, with_queries_read
 from runner.compile.query import reads
-from runner.project.inputs import Elsewhere, Messages
+from runner.project.inputs import Deferred, Messages
 from runner.project.nodes import Node
 from runner.run.results import Result
 from runner.run.schedule import Order, StopSignals
@@ -37,7 +37,7 @@ class Settings:
 
     full_refresh: bool = False
     reads_nothing: bool = False
-    deferred: Elsewhere | None = None
+    deferred: Deferred | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 

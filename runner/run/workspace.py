@@ -90,14 +90,14 @@ class Workspace:
         problems.raise_if_any()
         self.graph = nodes.graph()
         self.formats = FormatFolders(self.project.format_folders)
-        self.past = self._past(None)
+        self.previous = self._previous(None)
 
     def chosen(self, selection: Selection, wanted: Wanted = lambda node: True) -> list[Node]:
         """The selected nodes that are wanted, parents first. Raises `selector-empty` if there are none, unless
         selectors ask for what earlier runs have left: that may well be nothing.
         """
         nodes = self.in_order(self.selected(selection), wanted)
-        if not nodes and not self.past.was_asked:
+        if not nodes and not self.previous.was_asked:
             subject = f'"{selection.text}" selects' if selection.text else "the project has"
             message = f"nothing to do: {subject} nothing that this command works on"
             raise RunnerError("selector-empty", message, hint="runner ls shows what there is")
@@ -105,11 +105,11 @@ class Workspace:
 
     def selected(self, selection: Selection) -> set[str]:
         """The names of the selected nodes: without any selector, those of the default selector, or all."""
-        if selection.state != self.past.folder:
-            self.past = self._past(selection.state)
-        past, saved = self.past, self.saved_selectors
-        asked: dict[str, Lookup] = {"state": past.in_state, "result": past.with_result}
-        asked["source_status"] = past.with_source_status
+        if selection.state != self.previous.folder:
+            self.previous = self._previous(selection.state)
+        previous, saved = self.previous, self.saved_selectors
+        asked: dict[str, Lookup] = {"state": previous.in_state, "result": previous.with_result}
+        asked["source_status"] = previous.with_source_status
         asked["selector"] = lambda name: saved.select(name, self.graph, asked)
         name = selection.selector
         if not (name or selection.select or selection.exclude):
@@ -129,12 +129,12 @@ class Workspace:
     def saved_selectors(self) -> SavedSelectors:
         return saved_selectors(self.project)
 
-    def _past(self, folder: Path | None) -> Past:
-        return Past(self.project, self.graph, self.templates.renderer, folder)
+    def _previous(self, folder: Path | None) -> PreviousState:
+        return PreviousState(self.project, self.graph, self.templates.renderer, folder)
 
     def changes(self, node: Node) -> tuple[str, ...] | None:
         """What of a node is not as in the state; None if no state is given."""
-        return self.past.changes[node.name] if self.past.folder else None
+        return self.previous.changes[node.name] if self.previous.folder else None
 
     def in_order(self, names: Collection[str], wanted: Wanted) -> list[Node]:
         """The nodes of these names that are wanted, parents first."""
@@ -166,7 +166,7 @@ FRESHER = "fresher"
 
 
 @dataclass
-class Past:
+class PreviousState:
     """Compares a project with what a run has written to `folder`, its target folder. Without a folder, results are
     those of the project's last run. Nothing is read before it is asked for; `was_asked` says whether it was.
     """
@@ -193,7 +193,7 @@ class Past:
 
     def with_source_status(self, status: str) -> set[str]:
         """The sources with new messages since the run in the folder, or since the project's last one."""
-        from runner.engine.progress import is_fresher
+        from runner.engine.progress import has_new_input
 
         self.was_asked = True
         if status != FRESHER:
@@ -201,7 +201,7 @@ class Past:
             raise RunnerError("selector-state", f'"source_status:{status}" is no state of a source', hint=hint)
         folder = self.folder or self.project.target_path
         landed, target = landed_in(folder), target_in(folder)
-        fresher = (one for one in self.project.sources if is_fresher(one, target, landed.get(one.name)))
+        fresher = (one for one in self.project.sources if has_new_input(one, target, landed.get(one.name)))
         return {f"source.{source.name}" for source in fresher}
 
     @cached_property

@@ -12,7 +12,7 @@ from runner.errors import Problems
 from runner.files import read_text
 from runner.project.freshness import Freshness
 from runner.project.graph import Graph
-from runner.project.inputs import ForeignTable, Source
+from runner.project.inputs import ExternalTable, Source
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, Exposure, Model, Node, Project, SqlFile, UnitTest
 from runner.project.properties import doc_blocks
@@ -113,7 +113,7 @@ def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
     """What is worth knowing of a node beside its texts."""
     yield "file", node.path
     match node.subject:
-        case ForeignTable(place=place, folder=folder, loaded_at=loaded_at, freshness=freshness):
+        case ExternalTable(place=place, folder=folder, loaded_at=loaded_at, freshness=freshness):
             yield "table", folder.removeprefix(f"{root}/") or ".".join(place)
             yield "loaded at", loaded_at
             yield from _thresholds(freshness)

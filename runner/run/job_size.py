@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.engine.progress import checkpoint_of
 from runner.files import Damaged, is_uri
 from runner.project.graph import Graph
-from runner.project.inputs import ForeignTable, Source, Target
+from runner.project.inputs import ExternalTable, Source, Target
 from runner.project.nodes import Case, FunctionTest, Node, UnitTest
 from runner.run.source_files import SourceFiles
 
@@ -41,7 +41,7 @@ class Amount:
 UNKNOWN = Amount(stored=float("inf"))
 
 
-def reads_little(nodes: Collection[Node], graph: Graph, target: Target, is_refresh: bool = False) -> bool:
+def is_small_job(nodes: Collection[Node], graph: Graph, target: Target, is_refresh: bool = False) -> bool:
     """Whether all that the nodes of a run read is little: messages that have not landed (in a full refresh all), those
     that are read again for a test, and tables. False where this machine does not see it.
     """
@@ -65,7 +65,7 @@ def tables_are_small(graph: Graph, target: Target) -> bool:
 
 
 def _tables(graph: Graph, target: Target) -> Amount:
-    has_others = target.catalog or any(isinstance(node.subject, ForeignTable) for node in graph.nodes.values())
+    has_others = target.catalog or any(isinstance(node.subject, ExternalTable) for node in graph.nodes.values())
     if target.remote or is_uri(target.path) or has_others:
         return UNKNOWN
     found = Amount()

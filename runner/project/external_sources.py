@@ -9,7 +9,7 @@ from runner.files import is_uri
 from runner.patterns import escaped
 from runner.project.expressions import expression
 from runner.project.freshness import read_freshness
-from runner.project.inputs import ForeignTable
+from runner.project.inputs import ExternalTable
 from runner.project.models import relative_to
 from runner.project.nodes import Node, Project
 from runner.project.properties import described_columns, entries, optional_text
@@ -43,7 +43,7 @@ def _node(project: Project, group: Yaml, table: Yaml) -> Node:
     loaded_at = next((one for of in (table, group) if (one := _said(of, "loaded_at_field")).value), None)
     of_group, of_table = (_said(one, "freshness") if _says(one, "freshness") else None for one in (group, table))
     folder, storage = _external(project, table["external"]) if table.get("external") else ("", "")
-    subject = ForeignTable(
+    subject = ExternalTable(
         group["name"].text(),
         table["name"].text(),
         _place(group, table),

@@ -11,8 +11,8 @@ import pytest
 
 from runner.commands import debug, parse, session
 from runner.errors import RunnerError
-from runner.run import little
-from runner.run.little import Amount
+from runner.run import job_size
+from runner.run.job_size import Amount
 from tests.pages import table
 
 pytestmark = pytest.mark.usefixtures("lean")
@@ -82,12 +82,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """What sessions were opened for; none of them is there."""
     seen: list[bool] = []
 
-    def not_there(*words: Any, reads_little: bool = False) -> None:
-        seen.append(words[4] if len(words) > 4 else reads_little)
+    def not_there(*words: Any, is_small_job: bool = False) -> None:
+        seen.append(words[4] if len(words) > 4 else is_small_job)
         raise RunnerError("not-there", "Spark is not there")
 
     for name, limit in LIMITS.items():
-        monkeypatch.setattr(little, name, limit)
+        monkeypatch.setattr(job_size, name, limit)
     for module in (session, debug, parse):
         monkeypatch.setattr(module, "open_spark", not_there)
     return seen
