@@ -12,7 +12,7 @@ import pytest
 
 from runner import cli
 from runner.errors import RunnerError
-from runner.project import absent, data_test_config, external_sources, settings
+from runner.project import data_test_config, dbt_hints, external_sources, settings
 from runner.project.graph import Graph
 from runner.project.select import LOOKED_UP, METHODS, select
 from tests.pages import ROOT
@@ -75,7 +75,7 @@ def test_flags(refused: Callable[..., RunnerError]) -> None:
 def test_commands(refused: Callable[..., RunnerError]) -> None:
     for name, (verdict, _) in rows("Commands").items():
         if verdict != "same" and name not in ("init", "parse"):
-            assert refused(*name.split()).hint == absent.COMMANDS[name.split()[-1]]
+            assert refused(*name.split()).hint == dbt_hints.COMMANDS[name.split()[-1]]
 
 
 def test_methods() -> None:
@@ -84,7 +84,7 @@ def test_methods() -> None:
         if verdict != "same":
             with pytest.raises(RunnerError) as caught:
                 select(Graph.of({"a": []}), [f"{name}:x"])
-            assert caught.value.hint == absent.METHODS[name]
+            assert caught.value.hint == dbt_hints.METHODS[name]
 
 
 def told_in(project, runner, models: dict[str, str]) -> dict[str, list[tuple[str, str, str]]]:
@@ -109,7 +109,7 @@ def test_settings(project, runner) -> None:
     for name in missing:
         ((code, said, hint),) = told[name]
         assert (code, said) == ("setting-unknown", f'unknown setting "{name}"')
-        assert hint.startswith(absent.SETTINGS[name])
+        assert hint.startswith(dbt_hints.SETTINGS[name])
 
 
 def test_names_in_templates(project, runner) -> None:
@@ -129,4 +129,4 @@ def test_names_in_templates(project, runner) -> None:
     for name, found in told_in(project, runner, models).items():
         assert bool(found) == (names[name][0] != "same"), name
         for code, said, hint in found:
-            assert code == "template" and "is not defined" in said and hint.startswith(absent.NAMES[name])
+            assert code == "template" and "is not defined" in said and hint.startswith(dbt_hints.NAMES[name])

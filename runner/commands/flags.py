@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from runner.errors import RunnerError, did_you_mean, nearest_or_all
-from runner.project import absent
+from runner.project import dbt_hints
 
 
 class Group(click.Group):
@@ -90,13 +90,13 @@ def _name(parameter: click.Parameter | None) -> str:
 
 
 def _no_such_choice(what: str, value: str, known: Collection[str]) -> RunnerError:
-    hint = absent.COMMANDS.get(value) or nearest_or_all(value, known)
+    hint = dbt_hints.COMMANDS.get(value) or nearest_or_all(value, known)
     return RunnerError("usage", f'unknown {what} "{value}"', hint=hint)
 
 
 def _unknown(ctx: click.Context, word: str) -> RunnerError:
     name = word.partition("=")[0]
-    hint = absent.FLAGS.get(name) or absent.FLAGS.get(name.replace("--no-", "--", 1), "")
+    hint = dbt_hints.FLAGS.get(name) or dbt_hints.FLAGS.get(name.replace("--no-", "--", 1), "")
     if not hint and name.startswith("-"):
         hint = did_you_mean(name, [flag for one in ctx.command.params for flag in one.opts])
     return RunnerError("usage", f'unknown argument "{word}"', hint=hint or f"{ctx.command_path} --help")
@@ -112,7 +112,7 @@ def _mistakes(ctx: click.Context, words: Sequence[str]) -> Iterator[None]:
         raise _unknown(ctx, next(begun, error.option_name)) from None
     except click.MissingParameter as error:
         missing = error.param.human_readable_name if error.param else ""
-        hint = absent.ALONE.get(ctx.info_name or "") or f"{ctx.command_path} --help"
+        hint = dbt_hints.ALONE.get(ctx.info_name or "") or f"{ctx.command_path} --help"
         raise RunnerError("usage", f"the following arguments are required: {missing}", hint=hint) from None
     except click.UsageError as error:
         message = error.format_message().rstrip(".").replace("'", '"')

@@ -13,7 +13,7 @@ from runner.commands.editors import editor_line, write_schemas
 from runner.counts import counted
 from runner.errors import RunnerError, RunnerWarning, from_here
 from runner.files import write_whole
-from runner.project import absent
+from runner.project import dbt_hints
 from runner.project.settings import HOOKS, SEED_SETTINGS, SETTINGS, check_setting, is_in_folder, setting_name
 from runner.report import Report
 from runner.yaml_text import Yaml, read_yaml
@@ -58,7 +58,7 @@ class Moved:
                 out[section] = self._settings(written, self.root / section, files, known, out["name"])
         for key, value in of_dbt.items():
             if key not in (*out, *NEEDLESS, "models", "seeds") and value.value not in (DEFAULTS.get(key), None, [], {}):
-                self._leave_out(key, value, absent.PROJECT_KEYS.get(key, "project.yml has no such key"))
+                self._leave_out(key, value, dbt_hints.PROJECT_KEYS.get(key, "project.yml has no such key"))
         return {key: value for key, value in out.items() if value}
 
     def _settings(self, section: Yaml, folder: Path, files: str, known: Collection[str], name: str = "") -> Any:
@@ -78,7 +78,7 @@ class Moved:
     def _why_not(self, key: str, value: Yaml, known: Collection[str]) -> str:
         """What to do instead of writing a setting here; empty if it can be written."""
         setting = setting_name(key)
-        if not key.startswith("+") and setting not in (*known, *absent.SETTINGS):
+        if not key.startswith("+") and setting not in (*known, *dbt_hints.SETTINGS):
             return f'there is no folder, model or seed "{key}": settings of packages belong to folders of this project'
         if setting not in HOOKS and "{{" in str(value.value):
             return "settings of folders have no templates here: write the value, or config(...) in the models"

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean
-from runner.project import absent
+from runner.project import dbt_hints
 from runner.project.external_sources import foreign_tables
 from runner.project.graph import Graph
 from runner.project.inputs import Source
@@ -245,7 +245,7 @@ def _read_properties(path: Path, problems: Problems) -> Yaml | None:
     if read is None:
         return None
     with problems.gathered():
-        read.only(PROPERTY_KEYS, instead=absent.KEYS)
+        read.only(PROPERTY_KEYS, instead=dbt_hints.KEYS)
     with problems.gathered():
         if (version := read.get("version")) and version.text() != VERSION:
             message = f'the version of property files is {VERSION}, not "{version.text()}"'

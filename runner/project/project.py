@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.errors import Problems, RunnerError, RunnerWarning, Where, nearest_or_all
 from runner.files import read_text
-from runner.project import absent
+from runner.project import dbt_hints
 from runner.project.inputs import Target
 from runner.project.nodes import Project
 from runner.project.settings import SEED_SETTINGS, SETTINGS, read_folder_settings
@@ -51,7 +51,7 @@ def read_project(
     yaml = read_yaml(root / "project.yml")
     problems = Problems()
     with problems.gathered():
-        yaml.only(KEYS, instead=absent.PROJECT_KEYS)
+        yaml.only(KEYS, instead=dbt_hints.PROJECT_KEYS)
     all_vars = _variables(yaml, variables, problems)
     formats, chosen = FormatFolders(project_folders(root, "formats")), None
     with problems.gathered():
@@ -135,25 +135,6 @@ def _target(yaml: Yaml, wanted: str | None, root: Path, variables: Mapping[str, 
     return read_target(name, targets[name], root, Filler(variables, None, secrets))
 
 
-# What is looked for in a project's folder -> what to do instead.
-UNREAD = {
-    "snapshots/*": "the changelog already has the history of each row: select it in a model",
-    "analyses/*": absent.KEYS["analyses"],
-    "models/**/*.py": f"{absent.SETTINGS['packages']}: write the model as a query",
-    "macros/**/*.y*ml": absent.KEYS["macros"],
-    "formats/**/*.yaml": "the names of formats and types end in .yml",
-    "tests/*.y*ml": "a test has {{ config(...) }} in its own file; properties of models belong into models/",
-    "dbt_project.yml": "project.yml takes its place: vars, and settings of folders under models and seeds",
-    "packages.yml": absent.COMMANDS["deps"],
-    "dependencies.yml": absent.COMMANDS["deps"],
-    "profiles.yml": absent.TARGET,
-}
-# Macros that dbt looks for by their names -> what to do instead.
-UNCALLED = {
-    "generate_schema_name": absent.TARGET,
-    "generate_database_name": absent.TARGET,
-    "generate_alias_name": "a model has an alias of its own: config(alias='...')",
-}
 DEFINED = re.compile(r"\{%-?\s*macro\s+(\w+)")
 
 
@@ -162,12 +143,12 @@ def unread(root: Path) -> Iterator[RunnerWarning]:
     its name.
     """
     functions = function_folder(root / "macros")
-    for pattern, hint in UNREAD.items():
+    for pattern, hint in dbt_hints.FILES.items():
         if found := sorted(path for path in root.glob(pattern) if not path.is_relative_to(functions)):
             first = found[0].relative_to(root).as_posix()
             what = f'"{first}"' if len(found) == 1 else f'"{first}" and {len(found) - 1} more of its kind'
             yield RunnerWarning("files-unread", f"nothing reads {what}", Where(found[0]), hint)
     for path in sorted(root.glob("macros/**/*.sql")):
         for name in DEFINED.findall(read_text(path)):
-            if name in UNCALLED:
-                yield RunnerWarning("files-unread", f'nothing looks for "{name}"', Where(path), UNCALLED[name])
+            if name in dbt_hints.MACROS:
+                yield RunnerWarning("files-unread", f'nothing looks for "{name}"', Where(path), dbt_hints.MACROS[name])

@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.files import read_text
-from runner.project import absent
+from runner.project import dbt_hints
 from runner.yaml_text import Yaml
 
 PROPERTY_KEYS = ("version", "models", "seeds", "sources", "mirrors", "unit_tests", "exposures")
@@ -33,7 +33,7 @@ def entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Probl
     with gather.gathered():
         for entry in yaml[key].list().elements() if yaml and yaml.get(key) else ():
             with gather.gathered():
-                entry.only(known, instead=absent.KEYS)
+                entry.only(known, instead=dbt_hints.KEYS)
             with gather.gathered():
                 if not entry.get("name"):
                     raise entry.error("name-missing", f'every entry of "{key}" needs a "name"')

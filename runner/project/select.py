@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all, placed
-from runner.project import absent
+from runner.project import dbt_hints
 from runner.project.graph import Graph
 from runner.project.nodes import DECLARED, Node
 from runner.project.variables import Filler
@@ -157,7 +157,7 @@ def _method(method: str) -> Callable[[Node, str], bool]:
         raise RunnerError(
             "selector-method",
             f'there is no selector method "{method}"',
-            hint=absent.METHODS.get(method) or nearest_or_all(method, [*METHODS, *LOOKED_UP, "config.NAME"]),
+            hint=dbt_hints.METHODS.get(method) or nearest_or_all(method, [*METHODS, *LOOKED_UP, "config.NAME"]),
         )
     return METHODS[method]
 

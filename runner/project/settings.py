@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
-from runner.project import absent, table_settings
+from runner.project import dbt_hints, table_settings
 from runner.project.nodes import MATERIALIZATIONS, SCHEMA_CHANGES
 from runner.yaml_text import Yaml
 
@@ -37,12 +37,12 @@ INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change", "incremental_strategy"
 def check_setting(name: str, value: Any, known: Collection[str] = SETTINGS) -> None:
     """Raises RunnerError, without a place, if there is no such setting or it cannot have this value."""
     if name not in known:
-        hint = absent.SETTINGS.get(name) or nearest_or_all(name, known)
+        hint = dbt_hints.SETTINGS.get(name) or nearest_or_all(name, known)
         raise RunnerError("setting-unknown", f'unknown setting "{name}"', hint=hint)
     if name in table_settings.SETTINGS:
         table_settings.check(name, value)
     if name == "materialized" and value not in MATERIALIZATIONS:
-        hint = absent.MATERIALIZATIONS.get(str(value)) or nearest_or_all(str(value), MATERIALIZATIONS)
+        hint = dbt_hints.MATERIALIZATIONS.get(str(value)) or nearest_or_all(str(value), MATERIALIZATIONS)
         raise RunnerError("materialization-unknown", f'unknown materialisation "{value}"', hint=hint)
     if name == "enabled" and str(value).lower() not in ("true", "false"):
         raise RunnerError("setting-value", f'"enabled" is true or false, not "{value}"')

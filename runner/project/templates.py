@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
-from runner.project import absent
+from runner.project import dbt_hints
 from runner.project.inputs import Source
 from runner.project.macro_calls import Call, constant_calls
 from runner.project.nodes import DataTest, Node, Overrides, Project
@@ -65,8 +65,7 @@ class Templates:
             "read_rows_view": read_rows_view,
         }
         self.folders, self.scope = project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope}
-        instead = {**absent.NAMES, **absent.STATEMENTS, **absent.ATTRIBUTES}
-        self.renderer = Renderer(self.folders, self.scope, instead=instead, namespace=self.project)
+        self.renderer = Renderer(self.folders, self.scope, instead=dbt_hints.IN_TEMPLATES, namespace=self.project)
 
     # --- what a template says about its node
 
