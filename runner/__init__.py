@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runner.invocation import Invocation
+    from runner.cli import Invocation
 
 __all__ = ["invoke"]
 

@@ -19,14 +19,20 @@ from runner.run.results import Result
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a command ended: its exit code, how each node went that it worked on, and what kept it from running, if
-    anything did.
+class Invocation:
+    """How a command went. `results` has one result for each node that it worked on, in the order in which they ended;
+    `exception` is the mistake that kept it from running, or None; `output` is what it has printed to standard output,
+    if that was kept.
     """
 
     exit_code: int
     results: tuple[Result, ...] = ()
     exception: BaseException | None = None
+    output: str = ""
+
+    @property
+    def success(self) -> bool:
+        return self.exit_code == 0
 
 
 # --- commands, in the order of help
@@ -180,14 +186,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
-def execute(argv: Sequence[str] | None, stdout: TextIO | None = None) -> Outcome:
+def execute(argv: Sequence[str] | None, stdout: TextIO | None = None) -> Invocation:
     """Runs a command and says how it went, on standard error too; data go to `stdout`."""
     call = Call(os.environ, stdout)
     try:
         with runner.make_context("runner", list(sys.argv[1:] if argv is None else argv), obj=call) as context:
-            return Outcome(runner.invoke(context), call.report.results)
+            return Invocation(runner.invoke(context), call.report.results)
     except click.exceptions.Exit as end:  # --help and --version
-        return Outcome(end.exit_code)
+        return Invocation(end.exit_code)
     except BrokenPipeError:
         raise
     except (RunnerError, RunnerErrors, OSError) as mistake:
@@ -195,13 +201,13 @@ def execute(argv: Sequence[str] | None, stdout: TextIO | None = None) -> Outcome
             call.report.error(error)
             if call.flags.get("debug"):
                 call.report.debug("".join(traceback.format_exception(error)).rstrip())
-        return Outcome(2, exception=mistake)
+        return Invocation(2, exception=mistake)
     except KeyboardInterrupt as signal:
         call.report.interrupted()
-        return Outcome(130, call.report.results, signal)
+        return Invocation(130, call.report.results, signal)
     except Exception as bug:
         call.report.bug(traceback.format_exc())
-        return Outcome(1, call.report.results, bug)
+        return Invocation(1, call.report.results, bug)
     finally:
         call.report.close()
 

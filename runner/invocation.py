@@ -8,30 +8,12 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 
-from runner.cli import execute
-from runner.run.results import Result
+from runner.cli import Invocation, execute
 
 # A process has one JVM: commands of several threads run one after the other.
 ONE_AT_A_TIME = threading.RLock()
-
-
-@dataclass(frozen=True)
-class Invocation:
-    """How a command went. `exit_code` is that of the command line; `results` has one result for each node that it
-    worked on, in the order in which they ended; `exception` is the mistake that kept it from running, or None; `output`
-    is what the command line prints to standard output.
-    """
-
-    exit_code: int
-    results: tuple[Result, ...]
-    exception: BaseException | None
-    output: str
-
-    @property
-    def success(self) -> bool:
-        return self.exit_code == 0
 
 
 def invoked(arguments: Sequence[str]) -> Invocation:
@@ -43,7 +25,7 @@ def invoked(arguments: Sequence[str]) -> Invocation:
         outcome = execute([*arguments], output)
     if isinstance(outcome.exception, KeyboardInterrupt):
         raise outcome.exception
-    return Invocation(outcome.exit_code, outcome.results, outcome.exception, output.getvalue())
+    return replace(outcome, output=output.getvalue())
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from runner.commands.arguments import Call, MessagesArguments
 from runner.commands.fitting import Messages, fitting_format, messages_in, read_file
 from runner.commands.session import open_spark
-from runner.compile.compiled import FormatQuery, Print
+from runner.compile.compiled import CompiledNode, Print
 from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.compile.unknown_types import notes_on, unknown_types
@@ -135,7 +135,7 @@ def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str
     return Parsed(rows, lines, landed, tuple(_warnings(arguments, query, landed)), notes, is_case)
 
 
-def _warnings(arguments: MessagesArguments, query: FormatQuery, landed: Landed) -> Iterator[RunnerWarning]:
+def _warnings(arguments: MessagesArguments, query: CompiledNode, landed: Landed) -> Iterator[RunnerWarning]:
     if landed.reasons:
         what = f"{landed.rows['dead_letter']} of {counted(landed.messages, 'message')} cannot be understood"
         hint = f"runner parse {arguments.format} {arguments.file} --kind dead_letter shows them"
@@ -149,13 +149,13 @@ def _format_of(arguments: MessagesArguments) -> Format:
     return with_schemas(folders.load(arguments.format), schemas, "--schema FILE.avsc", None)
 
 
-def _query_of(arguments: MessagesArguments, spec: Format, macro: Print) -> FormatQuery:
+def _query_of(arguments: MessagesArguments, spec: Format, macro: Print) -> CompiledNode:
     zone = read_zone(Yaml(arguments.zone, {(): Where(Path("--zone"))}))
     return compile_format(macro, spec, arguments.format, zone)
 
 
 def _rows(
-    spark: Spark, query: FormatQuery, messages: list[FileMessage], view: str, counts: str
+    spark: Spark, query: CompiledNode, messages: list[FileMessage], view: str, counts: str
 ) -> tuple[list[dict[str, Any]], str]:
     """The rows of messages, in the order of the file, and what is counted of them."""
     from runner.engine.messages import messages_view

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.compile.compiled import CompiledCase, CompiledFunctionTest, FormatQuery, FunctionCase, Print
+from runner.compile.compiled import CompiledCase, CompiledFunctionTest, CompiledNode, FunctionCase, Print
 from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.errors import Problems, nearest_or_all
@@ -26,7 +26,7 @@ class Cases:
 
     def __init__(self, macro: Print, formats: FormatFolders, library: Library) -> None:
         self.macro, self.formats, self.library = macro, formats, library
-        self.queries: dict[tuple[str, str], FormatQuery] = {}
+        self.queries: dict[tuple[str, str], CompiledNode] = {}
 
     def compile(self, case: Case) -> CompiledCase:
         """The case of a `NAME.rows.yml` and the messages beside it; raises mistakes in it or its format."""
@@ -41,7 +41,7 @@ class Cases:
             raise yaml.error("case-messages", f'the case "{name}" has no messages', f"they belong in {messages.name}")
         return CompiledCase(query, f"{case.format}_messages", messages, rows(yaml))
 
-    def _query(self, format_name: str, case: Yaml) -> FormatQuery:
+    def _query(self, format_name: str, case: Yaml) -> CompiledNode:
         source = case["source"].only(SOURCE_KEYS) if case.get("source") else Yaml({}, case.places)
         settings = (format_name, repr(source.value))
         if settings not in self.queries:

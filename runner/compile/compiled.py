@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -34,31 +34,12 @@ class Step:
 
 
 @dataclass(frozen=True)
-class FormatQuery:
-    """The SELECT that a format compiles to, and the functions that only it calls: `functions` read messages,
-    `sql_functions` are all SQL functions that it needs, in the order in which they must be made. `promises` are what
-    the format says of all rows.
-    """
-
-    sql: str
-    encoding: str
-    functions: tuple[AvroFunction, ...] = ()
-    sql_functions: tuple[SqlFunction, ...] = ()
-    promises: tuple[Promise, ...] = ()
-
-    @property
-    def meaning(self) -> str:
-        """All text that decides what rows come out."""
-        return _meaning(self.sql, self.sql_functions)
-
-
-@dataclass(frozen=True)
 class CompiledNode:
-    """The SQL of a model or data test, and the functions that it calls: `functions` read messages, `sql_functions` are
-    all SQL functions that it needs, in the order in which they must be made. `increment` is the SQL of an incremental
-    model once its table exists; `promises` are what the format of a source says of all rows, and `of_first_load` is the
-    SQL of a source for its first load, where that is another; `pre_hook` and `post_hook` are the statements that run
-    before and after.
+    """The SQL of a model, a data test or a case, and the functions that it calls: `functions` read messages,
+    `sql_functions` are all SQL functions that it needs, in the order in which they must be made. `increment` is the SQL
+    of an incremental model once its table exists; `promises` are what the format of a source says of all rows, and
+    `of_first_load` is the SQL of a source for its first load, where that is another; `pre_hook` and `post_hook` are the
+    statements that run before and after. Messages that it reads have the `encoding`.
     """
 
     sql: str
@@ -69,18 +50,19 @@ class CompiledNode:
     pre_hook: tuple[str, ...] = ()
     post_hook: tuple[str, ...] = ()
     of_first_load: str = ""
+    encoding: str = ""
 
     @property
     def meaning(self) -> str:
         """All text that decides what rows come out, whichever load of their tables they are of."""
-        return _meaning(self.of_first_load or self.sql, self.sql_functions)
+        return ";\n".join([*(function.text for function in self.sql_functions), self.of_first_load or self.sql])
 
 
 @dataclass(frozen=True)
 class CompiledCase:
     """A file of messages and the changelog rows that a format must make of them; the query reads the view `view`."""
 
-    query: FormatQuery
+    query: CompiledNode
     view: str
     messages: Path
     rows: list[Mapping[str, Any]]
@@ -129,7 +111,3 @@ class Compiled:
     def sql_functions(self) -> tuple[SqlFunction, ...]:
         """All SQL functions that the nodes need, in the order in which they must be made."""
         return distinct(node.sql_functions for node in self.nodes.values())
-
-
-def _meaning(sql: str, functions: Iterable[SqlFunction]) -> str:
-    return ";\n".join([*(function.text for function in functions), sql])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from runner.compile.compiled import Compiled, CompiledNode, FormatQuery, Print
+from runner.compile.compiled import Compiled, CompiledNode, Print
 from runner.errors import Problems, RunnerError
 from runner.files import read_text
 from runner.functions.avro.layout import AvroFunction
@@ -50,9 +50,10 @@ class Library:
             groups = [[*self._needed(function.calls), function] for function in given]
             return distinct([*groups, self._needed(names_called(sql))])
 
-    def complete(self, query: FormatQuery) -> FormatQuery:
-        """A format's query with all SQL functions that it needs; before, it has those that only it calls."""
-        return replace(query, sql_functions=self.called_by(query.sql, query.sql_functions))
+    def complete(self, node: CompiledNode) -> CompiledNode:
+        """The node with all SQL functions that it needs; before, it has those that only it calls."""
+        texts = "\n".join([node.sql, node.increment or "", *node.pre_hook, *node.post_hook])
+        return replace(node, sql_functions=self.called_by(texts, node.sql_functions))
 
     def find(self, name: str) -> SqlFunction | None:
         """The function of a name, if there is one."""

@@ -48,12 +48,12 @@ def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFo
         with problems.gathered():
             match node.subject:
                 case Model() as model:
-                    compiled[node.name] = compiler.with_functions(compiler.model(model, node))
+                    compiled[node.name] = library.complete(compiler.model(model, node))
                 case DataTest() as test:
-                    compiled[node.name] = compiler.with_functions(compiler.data_test(test))
+                    compiled[node.name] = library.complete(compiler.data_test(test))
                 case UnitTest(file=SqlFile(path=path), overrides=overrides):
                     overridden = CompiledNode(templates.overridden_sql(path, overrides, node.where))
-                    compiled[node.name] = compiler.with_functions(overridden)
+                    compiled[node.name] = library.complete(overridden)
                 case Case() as case:
                     cases[node.name] = compiler.cases.compile(case)
                 case FunctionTest() as test:
@@ -77,11 +77,6 @@ class Compiler:
         self.templates, self.library = templates, library
         self.cases = Cases(templates.call, formats, library)
 
-    def with_functions(self, node: CompiledNode) -> CompiledNode:
-        """The node with all SQL functions that it needs; before, it has those that only it calls."""
-        texts = "\n".join([node.sql, node.increment or "", *node.pre_hook, *node.post_hook])
-        return replace(node, sql_functions=self.library.called_by(texts, node.sql_functions))
-
     def model(self, model: Model, node: Node) -> CompiledNode:
         """The SQL of a model; raises `model-empty` for a file without any."""
         match model.query:
@@ -104,14 +99,7 @@ class Compiler:
 
     def _source(self, source: Source) -> CompiledNode:
         call, spec, name, zone, tables = self.templates.call, source.format, source.name, source.zone, source.tables
-        query = compile_format(call, spec, name, zone, tables, None, source.generation)
-        return CompiledNode(
-            query.sql,
-            query.functions,
-            sql_functions=query.sql_functions,
-            promises=query.promises,
-            of_first_load=compile_format(call, spec, name, zone, tables).sql if source.generation else "",
-        )
+        return compile_format(call, spec, name, zone, tables, None, source.generation)
 
     def _seed(self, file: SeedFile) -> str:
         """The SQL of a seed; raises `column-unknown` for a type of a column that the file does not have."""

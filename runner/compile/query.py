@@ -5,10 +5,11 @@ made in this package; macros print what was chosen.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from runner.compile.column_types import ColumnTypes
-from runner.compile.compiled import Columns, FormatQuery, Print, Step, kept
+from runner.compile.compiled import Columns, CompiledNode, Print, Step, kept
 from runner.compile.documents import Documents
 from runner.compile.header import NAME_COLUMNS, Header
 from runner.compile.images import make_images
@@ -36,15 +37,21 @@ def compile_format(
     tables: Sequence[TableSettings] = (),
     prefix: str | None = None,
     generation: int = 0,
-) -> FormatQuery:
+) -> CompiledNode:
     """The query that makes changelog rows of the view `<source>_messages`, and the functions that only it calls; their
     names begin with the `prefix`, which is the source if it is not given. The zone of the source overrides that of the
     format. Raises `types-unknown`, `schema-field` and `spec-conflict`.
     """
     query = Query(macro, spec, source, zone, tables, prefix or source)
     functions = printed_functions(folded("\n".join(query.sql_functions())), "functions_of_source")
-    promises = make_promises(spec, zone, tables)
-    return FormatQuery(query.sql_of(generation), spec.message.encoding, query.reading.functions, functions, promises)
+    return CompiledNode(
+        query.sql_of(generation),
+        query.reading.functions,
+        sql_functions=functions,
+        promises=make_promises(spec, zone, tables),
+        of_first_load=query.sql_of(0) if generation else "",
+        encoding=spec.message.encoding,
+    )
 
 
 def reads(macro: Print, messages: Messages) -> dict[str, str]:
@@ -115,12 +122,11 @@ class Query:
     # --- steps
 
     def steps(self) -> Iterator[Step]:
-        """The steps, in the order the data takes."""
-        last = "*"
+        """The steps, in the order the data takes. Each reads the one before it, unless it says another."""
+        previous = ""
         for step in self._steps():
-            # What a step reads is what the step before it has made, where it does not say so itself.
-            yield step if step.reads else Step(step.name, step.comment, last, step.columns)
-            last = step.name
+            yield replace(step, reads=step.reads or previous)
+            previous = step.name
 
     def _steps(self) -> Iterator[Step]:
         images = self.images
