@@ -330,8 +330,8 @@ keyed as (
 )
 {%- endmacro -%}
 {%- macro keys_by_key(mirror) -%}
-struct({% for column in mirror.key_columns %}{{ typed(sent_key_after(column.name), column) }} as {{ name(column.name) }}{{ ', ' if not loop.last }}{% endfor %}) as key_after,
-    struct({% for column in mirror.key_columns %}coalesce({{ typed(sent_key_before(column.name), column) }}, key_after.{{ name(column.name) }}) as {{ name(column.name) }}{{ ', ' if not loop.last }}{% endfor %}) as key_before,
+struct({% for column in mirror.key_columns %}{{ typed(sent_key_after(column.name), column.type) }} as {{ name(column.name) }}{{ ', ' if not loop.last }}{% endfor %}) as key_after,
+    struct({% for column in mirror.key_columns %}coalesce({{ typed(sent_key_before(column.name), column.type) }}, key_after.{{ name(column.name) }}) as {{ name(column.name) }}{{ ', ' if not loop.last }}{% endfor %}) as key_before,
     op = 'update' and key_before <> key_after as moved
 {%- endmacro -%}
 {%- macro keys_by_row(mirror) -%}
@@ -564,7 +564,7 @@ struct(
 {%- macro value_in_key(column) -%} row_key.{{ name(column.name) }} {%- endmacro -%}
 {%- macro value_in_row(column) -%}
 {%- set sent -%} {{ macro('told_or_' ~ column.ways.untold)(column) }} {%- endset -%}
-{{ typed(sent, column) }}
+{{ typed(sent, column.type) }}
 {%- endmacro -%}
 {%- macro value_over_key(column, over) -%} {{ value_in_key(column) }} {%- endmacro -%}
 {%- macro value_over_row(column, over) -%}
@@ -591,8 +591,11 @@ unfit_columns(told, array(
 {%- endmacro -%}
 {%- macro unfit_column(column) -%} if(row.{{ name(column.name) }} is null, {{ text(column.name) }}, null) {%- endmacro -%}
 
-{#- A text as a value of a column; null if it does not fit. -#}
-{%- macro typed(value, column) -%} {{ macro('typed_as_' ~ column.ways.type)(value, column.type) }} {%- endmacro -%}
+{#- A text as a value of a type; null if it does not fit. -#}
+{%- macro typed(value, type) -%}
+{%- set ways = dict(string='sent', decimal='decimal', double='function', float='function', date='function', timestamp='function', timestamp_ntz='function', binary='function') -%}
+{{ macro('typed_as_' ~ ways.get(type.partition('(')[0], 'cast'))(value, type) }}
+{%- endmacro -%}
 {%- macro typed_as_sent(value, type) -%} {{ value }} {%- endmacro -%}
 {%- macro typed_as_function(value, type) -%} as_{{ type }}({{ value }}) {%- endmacro -%}
 {%- macro typed_as_cast(value, type) -%} try_cast({{ value }} as {{ type }}) {%- endmacro -%}
@@ -774,7 +777,7 @@ select
   source, names, column,
   max_by(type, place) filter (where type is not null) as type,
   {%- for type in tried %}
-  count_if(value is not null and {{ typed('value', type) }} is null) as unfit_{{ type.name }},
+  count_if(value is not null and {{ typed('value', type) }} is null) as unfit_{{ type }},
   {%- endfor %}
   count_if(value not rlike '^[+-]?[0-9]+([.][0-9]*)?$') as no_numbers,
   max(length(regexp_extract(value, '^[+-]?0*([0-9]*)', 1))) as integer_digits,

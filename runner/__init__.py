@@ -13,7 +13,7 @@ __all__ = ["invoke"]
 
 def invoke(arguments: Sequence[str]) -> Invocation:
     """Runs a command in this process and returns how it went. Raises KeyboardInterrupt when a signal has ended it."""
-    # Only here: what does not use it, such as the command line, starts without it.
+    # Imported only here: code that does not use it, such as the command line, starts without it.
     from runner.invocation import invoked
 
     return invoked(arguments)

@@ -1,4 +1,4 @@
-"""target/compiled, manifest.json and run_results.json, with dbt's names for everything that dbt has too."""
+"""Writes target/compiled, manifest.json and run_results.json, with dbt's names for everything that dbt has too."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 # The version of dbt whose readers take these files.
 DBT = "1.10.0"
-# What is declared, or runs on given rows, has a list of its own.
+# Nodes that are declared, or that run on given rows, have a list of their own.
 LISTS = {"source": "sources", "exposure": "exposures", "unit_test": "unit_tests"}
-# What readers of manifests look for, and no project here has.
+# Keys that readers of manifests look for, and that no project here has.
 NOT_HERE = (
     *("macros", "docs", "metrics", "groups", "selectors", "disabled"),
     *("group_map", "saved_queries", "semantic_models"),
 )
 AGES = "sources.json"
 WRITTEN = ("compiled", "docs", "logs", MANIFEST, RESULTS, AGES)
-# What a result of a measurement is in sources.json.
+# The status of a measurement -> its name in sources.json.
 STATUSES_OF_AGES = {"fail": "error"}
 BEGINNING = datetime(1, 1, 1, tzinfo=timezone.utc)
 
 
 def functions_path(project: Project) -> Path:
-    """The file of the functions that compiled SQL calls."""
+    """Returns the file of the functions that compiled SQL calls."""
     return project.target_path / "compiled" / project.name / "functions.sql"
 
 
 def write_compiled(project: Project, graph: Graph, compiled: Compiled, functions: str) -> None:
-    """Writes the SQL of models and data tests and, if there are any, of the functions that they call; unchanged files
-    are not written again.
+    """Writes the SQL of models and data tests and, if there are any, of the functions that they call; does not write
+    unchanged files again.
     """
     if functions:
         _write(project, functions_path(project), functions)
@@ -68,7 +68,7 @@ def write_manifest(project: Project, graph: Graph, compiled: Compiled, contents_
         "child_map": {ids[name]: _ids(ids, graph.children[name]) for name in graph.nodes},
     }
     metadata = {**_about("manifest", 12), "project_name": project.name, "adapter_type": "spark"}
-    # What a project has of its own may stand there alone.
+    # `env` is the one key in which a project may keep values of its own.
     metadata["env"] = _place(project.target)
     written = {"metadata": metadata, **lists, **maps, **{one: {} for one in NOT_HERE}}
     _write(project, project.target_path / MANIFEST, _json(written))
@@ -76,7 +76,7 @@ def write_manifest(project: Project, graph: Graph, compiled: Compiled, contents_
 
 @dataclass(frozen=True)
 class ManifestEntry:
-    """What a manifest says of a node. `ids` are the names of nodes in artifacts, by their own."""
+    """The entry of a node in a manifest. `ids` maps the names of nodes to their names in artifacts."""
 
     project: Project
     node: Node
@@ -110,8 +110,8 @@ class ManifestEntry:
 
     @property
     def _promised(self) -> dict[str, Any]:
-        """Whether a model has a contract: in YAML, "true" is a text. A contract refuses other columns, and dbt wants an
-        incremental model to say so.
+        """The keys that say whether a model has a contract: in YAML, "true" is a text. A contract refuses other
+        columns, and dbt wants an incremental model to say so.
         """
         model = self.node.model
         if model is None or model.contract is None:
@@ -163,7 +163,7 @@ class ManifestEntry:
 
     @property
     def _of_query(self) -> dict[str, Any]:
-        """What only models, seeds and data tests have."""
+        """The keys that only models, seeds and data tests have."""
         node, test = self.node, self.node.data_test
         catalog = self.project.target.catalog
         out: dict[str, Any] = {
@@ -194,7 +194,9 @@ class ManifestEntry:
 
     @property
     def _columns(self) -> dict[str, Any]:
-        """Of generated models the types of columns are known, of others what is said of them."""
+        """The columns, with their types for generated models, whose types are known, and with their descriptions for
+        others.
+        """
         model = self.node.model
         said = "data_type" if model and (model.source or model.reads_all_sources) else "description"
         return {name: {"name": name, said: text} for name, text in self.node.columns.items()}
@@ -240,8 +242,8 @@ def write_results(
 def write_ages(
     project: Project, graph: Graph, results: Iterable[Result], found: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Writes how old the sources are, as dbt's sources.json has it. `found` has `newest` and `age` of those that could
-    be measured.
+    """Writes how old the sources are, as dbt's sources.json has it. `found` has `newest` and `age` of the sources that
+    could be measured.
     """
     now, results = datetime.now(timezone.utc), list(results)
     entries = [
@@ -263,7 +265,7 @@ def write_ages(
 
 
 def _age(node: Node, result: Result, found: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """How old a source is; as in dbt, one without rows is as old as can be."""
+    """Returns the entry of a source with its age; as in dbt, a source without rows is as old as can be."""
     ever = int((now - BEGINNING).total_seconds())
     return {
         "status": STATUSES_OF_AGES.get(result.status, result.status),
@@ -279,7 +281,7 @@ def _age(node: Node, result: Result, found: Mapping[str, Any], now: datetime) ->
 
 
 def _timing(result: Result, compiled: tuple[datetime, datetime] | None = None) -> list[dict[str, str]]:
-    """From when to when a node was compiled and ran; nothing of one that did not run."""
+    """Returns when the compiling and the run of a node began and ended; nothing for a node that did not run."""
     if result.status == "skipped":
         return []
     spans = {"compile": compiled, "execute": (result.ended - timedelta(seconds=result.seconds), result.ended)}
@@ -295,7 +297,7 @@ def _instant(moment: datetime) -> str:
 
 
 def _unknown(result: Result) -> dict[str, Any]:
-    """A source whose age could not be measured."""
+    """Returns the entry of a source whose age could not be measured."""
     return {"status": "runtime error", "error": result.message}
 
 
@@ -304,12 +306,12 @@ def _freshness(node: Node) -> Freshness:
 
 
 def _criteria(freshness: Freshness) -> dict[str, Any]:
-    """The thresholds of a source."""
+    """Returns the thresholds of a source."""
     return {**asdict(freshness), "filter": freshness.filter or None}
 
 
 def _about(artifact: str, version: int) -> dict[str, Any]:
-    """What tells readers which file it is."""
+    """Returns the keys that tell readers which file this is."""
     return {"dbt_schema_version": f"https://schemas.getdbt.com/dbt/{artifact}/v{version}.json", "dbt_version": DBT}
 
 
@@ -329,7 +331,7 @@ def _write(project: Project, path: Path, text: str) -> None:
 
 
 def _place(target: Target) -> dict[str, str]:
-    """Where tables are."""
+    """Returns the keys that say where the tables are."""
     catalog = {"catalog": target.catalog.name, "schema": target.catalog.schema} if target.catalog else {}
     return {"target": target.name, "storage": target.storage, "path": target.path, **catalog}
 

@@ -20,9 +20,9 @@ from runner.run.results import Result
 
 @dataclass(frozen=True)
 class Invocation:
-    """How a command went. `results` has one result for each node that it worked on, in the order in which they ended;
-    `exception` is the mistake that kept it from running, or None; `output` is what it has printed to standard output,
-    if that was kept.
+    """The outcome of a command. `results` has one result for each node that the command worked on, in the order in
+    which they ended. `exception` is the mistake that kept the command from running, or None. `output` is what the
+    command has printed to standard output, if that was kept.
     """
 
     exit_code: int
@@ -187,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def execute(argv: Sequence[str] | None, stdout: TextIO | None = None) -> Invocation:
-    """Runs a command and says how it went, on standard error too; data go to `stdout`."""
+    """Runs a command and returns how it went; reports that on standard error too; data go to `stdout`."""
     call = Call(os.environ, stdout)
     try:
         with runner.make_context("runner", list(sys.argv[1:] if argv is None else argv), obj=call) as context:

@@ -1,4 +1,4 @@
-"""The changelog's columns, and how values of each class become canonical unless the format says otherwise."""
+"""The changelog's columns, and the way in which values of each class become canonical by default."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ MESSAGE_COLUMNS = {
     "avro": {"raw": "binary", "own_schema": "string", "damage": "string", "origin": ORIGIN, "arrival": "array<bigint>"},
 }
 
-# Class -> how its values become canonical, unless the format says otherwise. Values of other classes stay as sent.
+# Class -> the way in which its values become canonical, unless the format says otherwise. Values of other classes stay
+# as sent.
 CLASS_READERS = {
     "decimal": "decimal",
     "boolean": "boolean",
@@ -73,9 +74,9 @@ CLASS_READERS = {
 # Settings of the session that compiled SQL relies on.
 SQL_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
-    # A document that has not the shape that is asked for is null as a whole, not in part.
+    # A document that does not have the shape that is asked for is null as a whole, not in part.
     "spark.sql.json.enablePartialResults": "false",
-    # The field that is not null where a field of a document has another type than is read.
+    # This field is not null if a field of a document has another type than the one that is read.
     "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
@@ -89,7 +90,8 @@ MACRO_GLOBALS = {"contract": COLUMNS, "sql_settings": SQL_SETTINGS}
 
 
 def schema(columns: Mapping[str, str]) -> str:
-    """
+    """Returns columns with their types as the text of a schema in SQL.
+
     >>> schema({"a": "string", "b": "int"})
     '`a` string, `b` int'
     """

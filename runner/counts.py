@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# Of a long list, this many items are shown.
+# The number of items that are shown of a long list.
 SHOWN = 5
-# Of a word of more characters, this many are shown.
+# The number of characters that are shown of a longer word.
 MOST_OF_WORD = 300
 
 
 def grouped(count: int) -> str:
-    """
+    """Returns a number with blanks between its groups of three digits.
+
     >>> grouped(1234567)
     '1 234 567'
     """
@@ -20,7 +21,8 @@ def grouped(count: int) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """
+    """Returns a number with the noun for what it counts.
+
     >>> counted(1, "format"), counted(0, "format")
     ('1 format', '0 formats')
     """
@@ -28,7 +30,8 @@ def counted(count: int, what: str) -> str:
 
 
 def enumeration(texts: Sequence[str]) -> str:
-    """
+    """Returns the first texts of a list in words, with the number of those that are left out.
+
     >>> enumeration(["orders/0 offset 3", "b", "c", "d", "e", "f", "g"])
     'orders/0 offset 3, b, c, d, e and 2 more'
     """
@@ -37,7 +40,7 @@ def enumeration(texts: Sequence[str]) -> str:
 
 
 def brief(text: str, most: int = MOST_OF_WORD) -> str:
-    """A text without the rest of words that are too long to read, such as a number of thousands of digits.
+    """Returns a text in which words that are too long to read are cut, such as a number of thousands of digits.
 
     >>> brief(f'n: "{"9" * 5000}" is no number') == f'n: "{"9" * 299}… is no number'
     True

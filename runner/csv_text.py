@@ -24,7 +24,7 @@ LARGEST = 2**63
 
 @dataclass(frozen=True)
 class Csv:
-    """The rows of a file, each with a value for each column, and the lines in which they end."""
+    """The rows of a file, each with a value for each column, and the numbers of the `lines` in which they end."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
@@ -32,13 +32,13 @@ class Csv:
 
 
 def read_csv(path: Path, delimiter: str = ",") -> Csv:
-    """The rows of a file; raises `csv-columns` and `csv-line`."""
+    """Returns the rows of a file; raises `csv-columns` and `csv-line`."""
     return csv_of(read_text(path), path, delimiter)
 
 
 def csv_of(text: str, path: Path, delimiter: str = ",") -> Csv:
-    """The rows of a text whose first line names the columns. A value may stand in double quotes, which are doubled
-    within it; one that is empty, or is the word null, is None. Raises `csv-columns` and `csv-line`.
+    """Returns the rows of a text whose first line names the columns. A value may stand in double quotes, and within it
+    a quote is written twice. A value that is empty, or is the word null, is None. Raises `csv-columns` and `csv-line`.
     """
     # Line ends within quotes stay as they are.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -75,8 +75,8 @@ def _quoting(delimiter: str) -> str:
 
 
 def type_of(values: Iterable[Value]) -> str:
-    """
-    The type in SQL that fits all values. A number with leading zeros is a text: it would lose them.
+    """Returns the type in SQL that fits all values. A number with leading zeros is a text: as a number it would lose
+    them.
 
     >>> type_of(["1", None, "-20"]), type_of(["1", "2.50"]), type_of(["007", "1"]), type_of([None])
     ('bigint', 'decimal(38,2)', 'string', 'string')
@@ -105,6 +105,6 @@ def _is_date(text: str) -> bool:
 
 def _is_instant(text: str) -> bool:
     with suppress(ValueError):
-        # What follows the minutes is checked by the pattern: Python before 3.11 does not read all of it.
+        # The pattern checks what follows the minutes: Python before 3.11 does not read all of it.
         return bool(INSTANT.fullmatch(text)) and datetime.fromisoformat(text[:16]) is not None
     return False

@@ -1,4 +1,4 @@
-"""What a user can cause and correct, as errors, and as warnings, which stop nothing: what, where, and what to try."""
+"""Errors that a user can cause and correct, and warnings, which stop nothing: what, where, and what to try."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from runner.counts import brief
 
 BUG = "this is a bug in the runner: please report it with the lines above"
-# Characters of a message.
+# The most characters of a message.
 LONGEST = 4000
-# Characters of a line that is shown.
+# The most characters that are shown of a line.
 WIDEST = 160
 
 
@@ -39,7 +39,7 @@ class RunnerError(Exception):
         self.code, self.message, self.where, self.hint = code, _shortened(message), where, brief(hint)
 
     def at(self, where: Where | None) -> RunnerError:
-        """The same mistake, of this place if it has none of its own."""
+        """Returns the same mistake, with this place if it has none of its own."""
         return RunnerError(self.code, self.message, self.where or where, self.hint)
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class RunnerError(Exception):
 
 @dataclass(frozen=True)
 class RunnerWarning:
-    """What stops nothing, but the user should look at."""
+    """A warning: it stops nothing, but the user should look at it."""
 
     code: str
     message: str
@@ -94,7 +94,7 @@ class Problems:
 
 @contextmanager
 def placed(where: Where) -> Iterator[None]:
-    """Mistakes that the block raises without a place are of this place."""
+    """Gives this place to mistakes that the block raises without a place."""
     try:
         yield
     except RunnerErrors as several:
@@ -103,7 +103,7 @@ def placed(where: Where) -> Iterator[None]:
         raise e.at(where) from None
 
 
-# What the system refuses -> what is wrong with "{}", and what to do.
+# The error of the system -> what is wrong with "{}", and what to do.
 REFUSED = {
     errno.ENOSPC: ('no space is left on the disk of "{}"', "make space there, then run again"),
     errno.EDQUOT: ('the quota of the disk of "{}" is used up', "make space there, then run again"),
@@ -118,7 +118,7 @@ REFUSED = {
 
 
 def refused(error: OSError, where: Where | None = None) -> RunnerError:
-    """What the system has refused to do with a file, as an error that names the file and what to do."""
+    """Returns an error for what the system has refused to do with a file; it names the file and what to do."""
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
     if path and error.errno == errno.ENOTDIR:
         path = next((above for above in path.parents if above.is_file()), path)
@@ -130,7 +130,7 @@ def refused(error: OSError, where: Where | None = None) -> RunnerError:
 
 
 def errors_in(mistake: RunnerError | RunnerErrors | OSError) -> list[RunnerError]:
-    """The errors to report."""
+    """Returns the errors to report."""
     match mistake:
         case RunnerErrors():
             return mistake.errors
@@ -142,7 +142,7 @@ def errors_in(mistake: RunnerError | RunnerErrors | OSError) -> list[RunnerError
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint with the nearest of the known names; empty if none is near.
+    """Returns a hint with the nearest of the known names; empty if none is near.
 
     >>> did_you_mean("stg_order", ["stg_orders", "orders"])
     'did you mean "stg_orders"?'
@@ -154,7 +154,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def nearest_or_all(name: str, known: Iterable[str]) -> str:
-    """A hint with the nearest of the known names, else with all of them.
+    """Returns a hint with the nearest of the known names; if none is near, with all of them.
 
     >>> nearest_or_all("zzz", ["b", "a"])
     'known: a, b'
@@ -164,12 +164,12 @@ def nearest_or_all(name: str, known: Iterable[str]) -> str:
 
 
 def full_refresh(model: str) -> str:
-    """The command that lands or builds a model again."""
+    """Returns the command that lands or builds a model again."""
     return f"runner run --full-refresh -s {model}"
 
 
 def from_here(path: Path) -> Path:
-    """The path as a person would write it from the current folder."""
+    """Returns the path as a person would write it from the current folder."""
     try:
         return path.relative_to(Path.cwd())
     except ValueError:
@@ -177,7 +177,7 @@ def from_here(path: Path) -> Path:
 
 
 def excerpt(where: Where, text: str, fragment: str = "") -> str:
-    """A place in a text, with its line, and marks below the fragment that stands there.
+    """Shows a place in a text: its line, and marks below the fragment that stands there.
 
     >>> print(excerpt(Where(Path("m.sql"), 2, 3), "select\\n  amout\\nfrom t", "amout"))
       --> m.sql:2:3
@@ -197,7 +197,7 @@ def excerpt(where: Where, text: str, fragment: str = "") -> str:
 
 
 def _shortened(text: str) -> str:
-    """A message that quotes a whole file is no message."""
+    """Returns a message that is cut if it is too long: a message that quotes a whole file helps nobody."""
     text = brief(text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 

@@ -13,7 +13,8 @@ from runner.errors import RunnerError, Where, refused
 
 
 def is_uri(path: str) -> bool:
-    """
+    """Returns True if a path is a URI.
+
     >>> is_uri("s3a://lake/warehouse"), is_uri("/data/warehouse")
     (True, False)
     """
@@ -31,7 +32,7 @@ class Damaged(Exception):
 
 
 def decoded(content: bytes, path: str) -> str:
-    """The text of a file that a run has written."""
+    """Returns the text of a file that a run has written; raises Damaged."""
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -39,7 +40,7 @@ def decoded(content: bytes, path: str) -> str:
 
 
 def from_json(text: str, path: str) -> Any:
-    """The JSON in a file that a run has written, or in a line of it."""
+    """Returns the JSON in a file that a run has written, or in a line of it; raises Damaged."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -48,7 +49,7 @@ def from_json(text: str, path: str) -> Any:
 
 
 def mapping(text: str, path: str, keys: Iterable[str] = ()) -> dict[str, Any]:
-    """What a run has recorded in a file, with these keys."""
+    """Returns the mapping that a run has recorded in a file, with these keys; raises Damaged."""
     found = from_json(text, path)
     if not isinstance(found, dict) or not set(keys) <= found.keys():
         raise Damaged(path, f"not a mapping with {', '.join(keys)}" if keys else "not a mapping")
@@ -56,8 +57,8 @@ def mapping(text: str, path: str, keys: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def json_lines(text: str, path: str) -> list[Any]:
-    """The lines of a log of Spark's after the first, which is a version; Kafka's source writes a zero byte before it. A
-    line `-` stands for nothing.
+    """Returns the lines of a log of Spark's after the first, which is a version; Kafka's source writes a zero byte
+    before the version. A line `-` stands for nothing.
 
     >>> json_lines('\\0v1\\n{"orders":{"0":5}}', "sources/0/0"), json_lines("v1\\n-\\n{}", "offsets/3")
     ([{'orders': {'0': 5}}], [{}])
@@ -69,7 +70,7 @@ def json_lines(text: str, path: str) -> list[Any]:
 
 
 def gone_beside_checksums(names: Iterable[str]) -> list[str]:
-    """The files of a log of Spark's that are gone while their checksums are there: Spark removes both.
+    """Returns the files of a log of Spark's that are gone while their checksums are there; Spark itself removes both.
 
     >>> gone_beside_checksums([".0.crc", ".1.crc", "1", "2"])
     ['0']
@@ -82,7 +83,7 @@ def gone_beside_checksums(names: Iterable[str]) -> list[str]:
 def write_whole(path: Path, text: str) -> None:
     """Writes or replaces a file, with its folder: at every moment the old text or the new one is there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Runs of other tables may write the same file.
+    # Runs that write other tables may write the same file.
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         part.write_text(text, encoding="utf-8", newline="")
@@ -90,13 +91,13 @@ def write_whole(path: Path, text: str) -> None:
     except OSError as e:
         with suppress(OSError):
             part.unlink()
-        # The system names the part, or no file if it is already open.
+        # The error of the system names the part, or no file if the file is already open.
         e.filename = str(path)
         raise
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises `file-refused`, or `file-encoding` with the line if it is not UTF-8."""
+    """Returns the text of a file; raises `file-refused`, or `file-encoding` with the line if it is not UTF-8."""
     try:
         content = path.read_bytes()
     except OSError as e:

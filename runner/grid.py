@@ -12,19 +12,20 @@ import orjson
 
 from runner.counts import brief
 
-# A column is not made narrower than its name, and of a value no part that is shorter than this is broken.
+# A column is never narrower than its name, and a part of a value that is shorter than this is never broken.
 WHOLE = 30
-# A row that would be longer than this in a table is easier to read as a block, and there a value is cut after it.
+# A row that would take more lines than this in a table is easier to read as a block; in a block each value is cut after
+# this many lines.
 MOST_LINES = 12
 BETWEEN = " | "
-# Of a word, or of a member of a map or a list, this many characters are shown, however wide the screen is.
+# The number of characters that are shown of a word, or of a member of a map or a list, however wide the screen is.
 MOST_OF_PART = 1000
 # A word, with the blanks before it.
 WORD = re.compile(r"\s*\S+|\s+$")
 
 
 def grid(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
-    """The lines of a table of rows, or of a block for each row if a table cannot fit the width."""
+    """Returns the lines of a table of rows, or of a block for each row if a table cannot fit the width."""
     cells = [[pieces(row[column]) for column in columns] for row in rows]
     widths = _widths(columns, cells, width)
     wrapped = [[_wrapped(cell, size) for cell, size in zip(row, widths)] for row in cells] if widths else []
@@ -49,7 +50,7 @@ def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _blocks(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
-    """The rows one after the other, without nulls and what is empty."""
+    """Yields the rows one after the other, without nulls and empty values."""
     label = max(width_of(column) for column in columns)
     for number, row in enumerate(rows, 1):
         yield f"-- row {number} " + "-" * 40
@@ -63,7 +64,9 @@ def _blocks(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], width: in
 
 
 def _widths(columns: Sequence[str], cells: Sequence[Sequence[list[str]]], width: int) -> list[int]:
-    """The widths of the columns so that a line fits: what is widest is made narrower. Nothing if that is not enough."""
+    """Returns the widths of the columns so that a line fits: the widest columns are made narrower. Returns nothing if
+    that is not enough.
+    """
     by_column = [[row[number] for row in cells] for number in range(len(columns))]
     names = [width_of(name) for name in columns]
     full = [max([name, *(sum(map(width_of, cell)) for cell in column)]) for name, column in zip(names, by_column)]
@@ -82,7 +85,7 @@ def _capped(full: Sequence[int], least: Sequence[int], cap: int) -> list[int]:
 
 
 def pieces(value: Any) -> list[str]:
-    """The parts of a value between which a line may end: the members of a map or a list, the words of a text.
+    """Returns the parts of a value between which a line may end: the members of a map or a list, the words of a text.
 
     >>> pieces({"id": "1", "name": None}), pieces(["a", 2]), pieces("a new day"), pieces(None)
     (['{"id":"1",', '"name":null}'], ['["a",', '2]'], ['a', ' new', ' day'], [''])
@@ -107,7 +110,7 @@ def _listed(first: str, members: Sequence[str], last: str) -> list[str]:
 
 
 def _wrapped(parts: Sequence[str], width: int) -> list[str]:
-    """Lines of parts that fit the width; a part that does not fit a line is broken.
+    """Returns lines of parts that fit the width; a part that does not fit on a line is broken.
 
     >>> _wrapped(["a", " new", " day"], 5), _wrapped(["abcdefg", " h"], 3)
     (['a new', 'day'], ['abc', 'def', 'g h'])
@@ -128,7 +131,7 @@ def _wrapped(parts: Sequence[str], width: int) -> list[str]:
 
 
 def visible(text: str) -> str:
-    """A text on one line, in which characters that would move the cursor are blanks or written as codes.
+    """Returns a text on one line, in which characters that would move the cursor are blanks or written as codes.
 
     >>> print(visible("a\\nb\\tc\\x1b[31m"))
     a b c\\x1b[31m
@@ -138,9 +141,8 @@ def visible(text: str) -> str:
 
 
 def width_of(text: str) -> int:
-    """
-    The columns of a terminal that a text takes: wide characters take two, accents and the like that are characters of
-    their own none.
+    """Returns the columns of a terminal that a text takes: wide characters take two, and accents and the like that are
+    characters of their own take none.
 
     >>> width_of("数a"), width_of("e\\u0301")
     (3, 1)
@@ -151,7 +153,7 @@ def width_of(text: str) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """A text that is cut to a width.
+    """Returns a text that is cut to a width.
 
     >>> shortened("数据库", 5), shortened("数据", 4)
     ('数据…', '数据')
@@ -170,7 +172,7 @@ def _width(character: str) -> int:
 
 
 def json_text(value: Any) -> str:
-    """Compact JSON; numbers too large for 64 bits keep their digits."""
+    """Returns compact JSON; numbers too large for 64 bits keep their digits."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:

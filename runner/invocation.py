@@ -1,4 +1,4 @@
-"""Commands run from Python: nothing is left of one when it has ended, but what it has written."""
+"""Commands run from Python: when a command has ended, nothing is left of it but the files that it has written."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from runner.cli import Invocation, execute
 
-# A process has one JVM: commands of several threads run one after the other.
+# A process has one JVM, so commands of several threads run one after the other.
 ONE_AT_A_TIME = threading.RLock()
 
 
 def invoked(arguments: Sequence[str]) -> Invocation:
-    """Runs a command in this process. A session of Spark that is there is used, and left as it is; one that has to be
-    started is stopped, with its JVM. Raises KeyboardInterrupt when a signal has ended the command.
+    """Runs a command in this process. A session of Spark that is there is used, and left as it is; a session that has
+    to be started is stopped, with its JVM. Raises KeyboardInterrupt when a signal has ended the command.
     """
     output = io.StringIO()
     with ONE_AT_A_TIME, _signals_kept(), _own_jvm_ended():
@@ -30,7 +30,7 @@ def invoked(arguments: Sequence[str]) -> Invocation:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """After the block Ctrl-C does what it did before: a new session of Spark changes that, in the main thread."""
+    """Makes Ctrl-C do after the block what it did before: a new session of Spark changes that, in the main thread."""
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT) if is_main else None
     try:

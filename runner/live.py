@@ -1,4 +1,4 @@
-"""What is being done right now: lines at the bottom of a terminal that are drawn again and again, or plain lines."""
+"""Shows the work under way: as lines at the bottom of a terminal that are drawn again and again, or as plain lines."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from typing import TextIO
 from runner.counts import counted, grouped
 from runner.grid import shortened, visible
 
-# On a terminal, lines are drawn this often; what was done is asked for more rarely, because Spark answers it.
+# On a terminal: the seconds between two drawings of the lines, and between two measurements, which are rarer because
+# Spark has to answer them.
 DRAW_SECONDS = 0.25
 MEASURE_SECONDS = 1.0
 PLAIN_SECONDS = 10.0
-# Rates are those of this time.
+# Rates are averages over this time.
 RATE_SECONDS = 10.0
-# For an answer of Spark that nobody needs any more, the end of a command waits no longer than this.
+# The end of a command waits no longer than this for an answer of Spark that nobody needs any more.
 CLOSE_SECONDS = 2.0
 BAR = 20
 UP_AND_CLEAR = "\x1b[{}F\x1b[J"
@@ -28,8 +29,8 @@ UP_AND_CLEAR = "\x1b[{}F\x1b[J"
 
 @dataclass(frozen=True)
 class Measure:
-    """How far a piece of work is: the rows that it has read and written, and the share of all that it will read, from 0
-    to 1, None if its end is not known.
+    """The state of a piece of work: the rows that it has `read` and `written`, and the `share` of all that it will
+    read, from 0 to 1, None if its end is not known.
     """
 
     read: int = 0
@@ -42,7 +43,7 @@ Measured = Callable[[str], Measure | None]
 
 @dataclass
 class Work:
-    """A piece of work under way. `number` says which one of how many it is."""
+    """A piece of work under way. `number` says which of all pieces it is, such as `2 of 5 `."""
 
     name: str
     what: str
@@ -58,7 +59,7 @@ class Work:
 
     @property
     def rate(self) -> int:
-        """The rows that were read in a second, lately."""
+        """The rows that were read per second, lately."""
         if len(self.history) < 2:
             return 0
         (before, few), (now, many) = self.history[0], self.history[-1]
@@ -73,7 +74,7 @@ class Work:
 
     @property
     def progress(self) -> str:
-        """How far it is, in words: rows, rate and time."""
+        """The rows, rate and time of the work in words."""
         counts = [f"{counted(self.measure.read, 'row')} read"] if self.measure.read else []
         counts += [f"{grouped(self.measure.written)} written"] if self.measure.written else []
         counts += [f"{grouped(self.rate)}/s"] if self.rate else []
@@ -81,15 +82,15 @@ class Work:
 
     @property
     def line(self) -> str:
-        """Its line on a terminal."""
+        """The line of the work on a terminal."""
         share = f"{bar(self.measure.share)} " if self.measure.share is not None else ""
         return f"{self.number}{self.what}  {share}{self.progress}"
 
 
 class Live:
-    """Shows the work that was begun and has not ended, from a thread that is there only as long as there is work.
-    `terminal` is where lines are drawn, None if there is none: then `say` is called with each piece of work that takes
-    long. All output goes through `above`, so that it does not mix with these lines.
+    """Shows the work that was begun and has not ended, from a thread that runs only as long as there is work.
+    `terminal` is where lines are drawn. If there is none, it is None, and `say` is called with each piece of work that
+    takes long. All output goes through `above`, so that it does not mix with these lines.
     """
 
     def __init__(self, terminal: TextIO | None, say: Callable[[Work], None]) -> None:
@@ -120,12 +121,12 @@ class Live:
             self._changed.notify_all()
             thread = self._thread
         if thread:
-            # It may wait for a JVM that does not answer any more.
+            # The thread may wait for a JVM that does not answer any more.
             thread.join(CLOSE_SECONDS)
 
     @contextmanager
     def above(self) -> Iterator[None]:
-        """In the block something may be printed: the lines are gone, and come back below it."""
+        """Lets the block print: the lines are gone in the block, and come back below what was printed."""
         with self._lock:
             self._clear()
             try:
@@ -151,9 +152,9 @@ class Live:
                 self._say(works)
 
     def _measure(self, works: list[Work]) -> None:
-        # Without the lock: it may take long, and nobody may wait for it.
+        # Measuring runs without the lock: it may take long, and nobody may wait for it.
         for work in works:
-            # Work may end, and Spark with it, while it is measured: that is said elsewhere.
+            # Work may end, and Spark with it, while it is measured: other code reports that.
             with suppress(Exception):
                 if measure := self.measured(work.name):
                     work.measured(measure)
@@ -194,7 +195,7 @@ class Live:
 
 
 def size_of(terminal: TextIO) -> tuple[int, int]:
-    """The columns and lines of a terminal; of one that does not know 80 and 24."""
+    """Returns the columns and lines of a terminal; 80 and 24 if the terminal does not know them."""
     try:
         columns, lines = os.get_terminal_size(terminal.fileno())
     except (OSError, ValueError):
@@ -203,7 +204,8 @@ def size_of(terminal: TextIO) -> tuple[int, int]:
 
 
 def bar(share: float) -> str:
-    """
+    """Returns a bar that shows a share from 0 to 1, with its percentage.
+
     >>> bar(0.5), bar(1.7)
     ('[##########----------]  50%', '[####################] 100%')
     """
@@ -213,7 +215,8 @@ def bar(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """
+    """Returns a number of seconds in words.
+
     >>> duration(7.9), duration(125), duration(3725)
     ('7s', '2m 05s', '1h 02m')
     """

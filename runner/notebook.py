@@ -1,4 +1,4 @@
-"""What a session of pyspark that the runner did not open needs to run compiled SQL."""
+"""Prepares a session of pyspark that the runner did not open for compiled SQL."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from runner.run.workspace import ProjectArguments, Selection, Workspace
 
 
 def register(spark: Any, *models: str, project_dir: str | Path | None = None) -> None:
-    """Registers in a session of pyspark the functions in Python that the SQL of these models calls, without models
-    those of all, in the project of the current folder or of `project_dir`. The SQL functions are in the SQL that
-    `runner compile --runnable` prints.
+    """Registers in a session of pyspark the functions in Python that the SQL of these models calls; without models,
+    those of all models. The project is that of the current folder or of `project_dir`. The SQL functions are in the SQL
+    that `runner compile --runnable` prints.
     """
     from runner.engine.functions import SessionFunctions
 

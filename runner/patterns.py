@@ -13,13 +13,13 @@ from pathlib import Path
 # The characters that make a path a pattern, as they stand in a set of characters.
 SPECIAL = r"\[\]\{\}\*\?\\"
 HAS_SPECIAL = re.compile(f"[{SPECIAL}]")
-# A character after a backslash; or what makes a group.
+# A character after a backslash, or a character that makes a group.
 BRACES = re.compile(r"\\.|[{},]", re.DOTALL)
 TOKEN = re.compile(r"\\(.)|(\[[!^]?(?:\\.|[^\]\\])+\])|(.)", re.DOTALL)
 
 
 def escaped(path: str) -> str:
-    """The pattern that matches this path only.
+    """Returns the pattern that matches this path only.
 
     >>> escaped("/a [1]/b?.jsonl")
     '/a \\\\[1\\\\]/b\\\\?.jsonl'
@@ -28,12 +28,12 @@ def escaped(path: str) -> str:
 
 
 def unescaped(pattern: str) -> str:
-    """The path that a pattern without wildcards matches."""
+    """Returns the path that a pattern without wildcards matches."""
     return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
 
 
 def is_pattern(path: str) -> bool:
-    """Whether more than one path can match.
+    """Returns True if more than one path can match.
 
     >>> is_pattern("a[1].jsonl"), is_pattern("a\\\\[1\\\\].jsonl"), is_pattern("{a,b}")
     (True, False, True)
@@ -42,13 +42,13 @@ def is_pattern(path: str) -> bool:
 
 
 def matching(pattern: str) -> list[Path]:
-    """The files and folders of this machine that match a pattern with an absolute path."""
+    """Returns the files and folders of this machine that match a pattern with an absolute path."""
     return sorted({path for parts in _alternatives(pattern) for path in _found(Path("/"), parts)})
 
 
 def with_colon(pattern: str) -> list[Path]:
-    """The names with a colon that come up in the search for a pattern, whether they match or not: Hadoop's own search
-    ends at the first of them. Where it looks for folders it passes over files.
+    """Returns the names with a colon that come up in the search for a pattern, whether they match or not: Hadoop's own
+    search ends at the first of them. Where Hadoop looks for folders, it passes over files.
     """
     return sorted(
         {
@@ -62,8 +62,8 @@ def with_colon(pattern: str) -> list[Path]:
 
 
 def _alternatives(pattern: str) -> Iterator[list[str]]:
-    """The parts of the paths that a pattern stands for: as in Hadoop, a group with a slash is several patterns, and one
-    without is a wildcard.
+    """Yields the parts of the paths that a pattern stands for. As in Hadoop, a group with a slash makes several
+    patterns, and a group without a slash is a wildcard.
     """
     for before, *choices, behind in _groups(pattern):
         if any("/" in choice for choice in choices):
@@ -74,7 +74,7 @@ def _alternatives(pattern: str) -> Iterator[list[str]]:
 
 
 def _groups(pattern: str) -> Iterator[list[str]]:
-    """For each group that is not inside of another what is before it, its choices, and what is behind it."""
+    """Yields, for each group that is not inside another, the text before it, its choices, and the text after it."""
     depth, cuts = 0, [-1]
     for brace in BRACES.finditer(pattern):
         depth += brace[0] == "{"
@@ -105,7 +105,7 @@ def _expression(part: str) -> re.Pattern[str]:
 
 
 def _regular(part: str) -> str:
-    """The regular expression for a part of a pattern."""
+    """Returns the regular expression for a part of a pattern."""
     for before, *choices, behind in _groups(part):
         return f"{_regular(before)}(?:{'|'.join(map(_regular, choices))}){_regular(behind)}"
     wild = {"*": ".*", "?": "."}

@@ -1,4 +1,4 @@
-"""Jinja: macros and models -> SQL text. Names and texts from data or YAML are quoted only here."""
+"""Renders macros and models with Jinja to SQL text. Names and texts from data or YAML are quoted only here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from runner.tracing import Trace, TracingSandbox
 
 
 def name(text: str) -> str:
-    """
+    """Returns a name in backquotes.
+
     >>> name("odd `name`")
     '`odd ``name```'
     """
@@ -29,7 +30,8 @@ def name(text: str) -> str:
 
 
 def sql_text(text: str) -> str:
-    r"""
+    r"""Returns a text as a literal in SQL.
+
     >>> print(sql_text("it's a \\"))
     'it\'s a \\'
     """
@@ -37,7 +39,7 @@ def sql_text(text: str) -> str:
 
 
 def sql_inner(text: str) -> str:
-    """A text as it is written between the quotes of a SQL literal."""
+    """Returns a text as it is written between the quotes of a SQL literal."""
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
@@ -45,7 +47,7 @@ LINE = 132
 
 
 def in_lines(parts: Iterable[str], indent: int, between: str = ", ") -> str:
-    r"""Parts with commas or blanks between them, in lines that begin at a column.
+    r"""Joins parts with commas or blanks between them, in lines that begin at a column.
 
     >>> print(in_lines(["a" * 100, "b" * 40, "c"], 2).replace("a" * 100, "aa"))
     aa,
@@ -61,7 +63,7 @@ def in_lines(parts: Iterable[str], indent: int, between: str = ", ") -> str:
 
 
 def in_columns(columns: Mapping[str, str], indent: int) -> str:
-    r"""Columns of a select, each with its expression or kept as it is: short ones share lines.
+    r"""Joins columns of a select, each with its expression or kept as it is: short ones share lines.
 
     >>> print(in_columns({"a": "a", "b": "f(a)", "c": "f(" + "x" * 70 + ")"}, 2).replace("x" * 70, "xx"))
     a, f(a) as b,
@@ -80,8 +82,8 @@ def in_columns(columns: Mapping[str, str], indent: int) -> str:
     return f",\n{' ' * indent}".join(lines)
 
 
-# Macros that a project may replace by one of the same name, in addition to all data tests (`test_*`): how a changelog
-# is created, and the steps of maintenance.
+# Macros that a project may replace by a macro of the same name, in addition to all data tests (`test_*`): the one that
+# creates a changelog, and the steps of maintenance.
 REPLACEABLE = (
     "changelog_created",
     "delta_compacted",
@@ -98,7 +100,7 @@ MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(")
 
 @dataclass(frozen=True)
 class Signature:
-    """The arguments of a macro, and those of them that have no default."""
+    """The arguments of a macro; `required` are those that have no default."""
 
     arguments: tuple[str, ...]
     required: frozenset[str]
@@ -106,10 +108,10 @@ class Signature:
 
 class Renderer:
     """Renders templates with the macros of some folders, the built-in one last. Raises `macro-taken` for a macro of
-    another folder that has the name of a built-in macro and may not replace it, or the name of another one. Files of
-    built-in macros are compiled when one of their macros is first called. `instead` are hints for names, tags and
-    attributes (`.schema`) that people look for in vain. Macros can also be called with `namespace` and a dot before
-    them.
+    another folder that has the name of a built-in macro and may not replace it, or the name of another macro of such a
+    folder. Files of built-in macros are compiled when one of their macros is first called. `instead` maps names, tags
+    and attributes (`.schema`) that do not exist, but that people look for, to hints. Macros can also be called with
+    `namespace` and a dot before them.
     """
 
     def __init__(
@@ -134,7 +136,7 @@ class Renderer:
         *own, self.built_in = self.folders = tuple(macro_folders)
         self.files = {macro: path for path in _sql_files(self.built_in) for macro in MACRO.findall(read_text(path))}
         self.built_in_names = frozenset(self.files)
-        # Where the macros of other folders are.
+        # The places of the macros of other folders.
         self.own: dict[str, Where] = {}
         self.loaded: dict[Path, Mapping[str, Any]] = {}
         self.parsed: dict[Path, list[jinja2.nodes.Macro]] = {}
@@ -146,12 +148,12 @@ class Renderer:
         self.namespace = namespace if namespace not in self.environment.globals else ""
         if self.namespace:
             self.environment.globals[self.namespace] = callers
-        # Before anything is rendered: mistakes in macros that nothing calls are reported too.
+        # The macros are loaded before anything is rendered: mistakes in macros that nothing calls are reported too.
         for path in own_files:
             self._guard(path, partial(self._load, path))
 
     def names(self) -> list[str]:
-        """The names of all macros."""
+        """Returns the names of all macros."""
         return list(self.files)
 
     def signature(self, macro: str) -> Signature:
@@ -161,36 +163,38 @@ class Renderer:
         return Signature(tuple(argument.name for argument in node.args), frozenset(one.name for one in required))
 
     def render(self, path: Path, context: Mapping[str, Any]) -> str:
-        """The SQL of a model's file; raises RunnerError `template` with the line of the model or macro."""
+        """Returns the SQL of a model's file; raises RunnerError `template` with the line of the model or macro."""
         return self._rendered(path, context).strip() + "\n"
 
     def _rendered(self, path: Path, context: Mapping[str, Any]) -> str:
         return str(self._guard(path, lambda: self.environment.get_template(str(path)).render(context)))
 
     def call(self, macro: str, *arguments: Any, **named: Any) -> str:
-        """What a macro prints."""
+        """Returns the text that a macro prints."""
         return str(self._guard(self.files[macro], lambda: self._macro(macro)(*arguments, **named))).strip() + "\n"
 
     def constant(self, macro: str, text: str, where: Where | None) -> Callable[..., str]:
-        """What prints a text where a template calls a macro; raises `macro-unknown` if there is no such macro."""
+        """Returns a function that prints a text where a template calls a macro; raises `macro-unknown` if there is no
+        such macro.
+        """
         if macro not in self.files:
             hint = did_you_mean(macro, self.files)
             raise RunnerError("macro-unknown", f'there is no macro "{macro}"', where, hint)
         return lambda *_, **__: text
 
     def expand(self, text: str, where: Where, context: Mapping[str, Any] = MappingProxyType({})) -> str:
-        """A text with its `{{ }}` filled in."""
+        """Returns a text with its `{{ }}` filled in."""
         return fill(self.environment, text, where, context)
 
     def parse(self, path: Path) -> jinja2.nodes.Template:
-        """The syntax tree of a template; raises RunnerError `template` with the line."""
+        """Returns the syntax tree of a template; raises RunnerError `template` with the line."""
         tree: jinja2.nodes.Template = self._guard(
             path, lambda: self.environment.parse(read_text(path), filename=str(path))
         )
         return tree
 
     def _register(self, path: Path) -> None:
-        """Registers the macros of a file, which may replace built-in ones if these are replaceable."""
+        """Registers the macros of a file. They may replace built-in macros that are replaceable."""
         for node in self._parsed(path):
             where = Where(path, node.lineno)
             if node.name in self.own:
@@ -201,14 +205,16 @@ class Renderer:
             self.files[node.name], self.own[node.name] = path, where
 
     def _parsed(self, path: Path) -> list[jinja2.nodes.Macro]:
-        """The syntax trees of a file's macros."""
+        """Returns the syntax trees of a file's macros."""
         if path not in self.parsed:
             tree = self.environment.parse(read_text(path), filename=str(path))
             self.parsed[path] = [node for node in tree.body if isinstance(node, jinja2.nodes.Macro)]
         return self.parsed[path]
 
     def _caller(self, macro: str) -> Callable[..., str]:
-        """Looks the macro up only when it is called: files may call each other's macros in any order."""
+        """Returns a function that looks the macro up only when it is called: files may call each other's macros in any
+        order.
+        """
         return lambda *arguments, **named: self._macro(macro)(*arguments, **named)
 
     def _macro(self, macro: str) -> Callable[..., str]:
@@ -216,7 +222,7 @@ class Renderer:
         return called
 
     def _each(self, items: Iterable[Any], macro: str, *arguments: Any) -> list[str]:
-        """What a macro prints of each of several things."""
+        """Returns for each of several items the text that a macro prints of it."""
         return [self._macro(macro)(one, *arguments) for one in items]
 
     def _load(self, path: Path) -> Mapping[str, Any]:
@@ -239,7 +245,7 @@ class Renderer:
             raise self._called(_mistake(e, where, self.environment), path) from e
 
     def _called(self, mistake: RunnerError, path: Path) -> RunnerError:
-        """The mistake, with the file that calls the macro it is in."""
+        """Returns the mistake; if it is in a macro, its hint also names the file that calls the macro."""
         if not mistake.where or mistake.where.path == path or path.is_relative_to(self.built_in):
             return mistake
         called = f"called in {from_here(path)}"
@@ -248,7 +254,7 @@ class Renderer:
 
 
 class TracingRenderer(Renderer):
-    """Renders templates again, to say where their SQL comes from; in files of which `is_marked` says so."""
+    """Renders templates again, to say where their SQL comes from, in files for which `is_marked` returns True."""
 
     environment: TracingSandbox
 
@@ -262,12 +268,12 @@ class TracingRenderer(Renderer):
         super().__init__(macro_folders, globals_, partial(TracingSandbox, is_marked=is_marked), namespace=namespace)
 
     def trace(self, path: Path, context: Mapping[str, Any]) -> Trace:
-        """The SQL of a model's file, with where it comes from."""
+        """Returns the SQL of a model's file, with the place in a template that each piece comes from."""
         return self.environment.trace(self._rendered(path, context))
 
 
 def function_folder(folder: Path) -> Path:
-    """The folder in a folder of macros whose files are SQL functions, not macros."""
+    """Returns the folder, in a folder of macros, whose files are SQL functions, not macros."""
     return folder / "functions"
 
 
@@ -285,18 +291,18 @@ def _check_replaceable(macro: str, where: Where) -> None:
 
 
 def fill(environment: Sandbox, text: str, where: Where, context: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """A text with its `{{ }}` filled in."""
+    """Returns a text with its `{{ }}` filled in."""
     try:
         return environment.from_string(text).render(context)
     except Exception as e:
         raise _mistake(e, where, environment) from e
 
 
-# A function's name as Python tells it: the template knows only its last part.
+# The name of a function as Python tells it; a template knows only its last part.
 OWN_NAME = re.compile(r"(?:\w+\.)+(?:<\w+>\.)*_?(\w+|<lambda>)\(\)")
 
 
-# What Jinja says of an attribute that is not there, and what it calls the value.
+# Jinja's words for an attribute that is not there, and its names for kinds of values.
 LACKING = re.compile(r"'(.+)' has no attribute '(\w+)'")
 KINDS = {
     "str object": "a text",
@@ -310,7 +316,7 @@ KINDS = {
 
 
 def _subject(kind: str, environment: Sandbox) -> str:
-    """What a template calls a value, by the kind of value as Jinja tells it."""
+    """Returns the name that a template has for a value, given the kind of value as Jinja tells it."""
     named = (name for name, value in environment.globals.items() if f"{_type_of(value)} object" == kind)
     return KINDS.get(kind) or next((f'"{name}"' for name in named), f"a {kind}")
 
@@ -320,7 +326,7 @@ def _type_of(value: Any) -> str:
 
 
 def _mistake(error: Exception, where: Where, environment: Sandbox) -> RunnerError:
-    """The error with its place, and the nearest known name if it is about an unknown one."""
+    """Returns the error with its place; if the error is about an unknown name, with the nearest known one."""
     if isinstance(error, RunnerError):
         return error.at(where)
     message = str(getattr(error, "message", None) or error).rstrip(".")
@@ -348,11 +354,11 @@ def _source(path: str) -> tuple[str, str, Callable[[], bool]] | None:
 
 
 def _innermost(error: BaseException, path: Path) -> Where:
-    """The innermost line of a user's template that the error passed through."""
+    """Returns the innermost line of a user's template that the error passed through."""
     where, traceback = Where(path), error.__traceback__
     while traceback:
         filename, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
-        # Jinja puts the template's lines into tracebacks of models, not into those of files with macros.
+        # Jinja puts the lines of templates into tracebacks of models, but not into those of files with macros.
         template = traceback.tb_frame.f_globals.get("__jinja_template__")
         if re.search(r"\.(sql|yml)$", filename):
             where = Where(Path(filename), template.get_corresponding_lineno(line) if template else line)

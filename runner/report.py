@@ -1,4 +1,4 @@
-"""Events -> lines on stderr, as text or JSON; payload -> stdout."""
+"""Reports events as lines on stderr, as text or JSON, and prints the payload to stdout."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from runner.secrets import Secrets
 
 WORDS = {"success": "OK", "error": "ERROR", "skipped": "SKIP", "pass": "PASS", "warn": "WARN", "fail": "FAIL"}
 COLOURS = {"OK": "32", "PASS": "32", "WARN": "33", "ERROR": "31", "FAIL": "31", "SKIP": "33"}
-# What would move the cursor, or turn the direction of a line, where it is shown: only data and files have it. The
-# report's own colours are none of it.
+# Characters that would move the cursor, or turn the direction of a line, where it is shown: they come only from data
+# and files. The report's own colours are not among them.
 CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 PLAIN, COLOURED = re.compile(CONTROLS), re.compile(rf"(?!\x1b\[(?:0|31|32|33)m){CONTROLS}")
-# After more results than these, those that failed are told again at the end.
+# If there are more results than this, those that failed are printed again at the end.
 MANY = 20
-# The width of tables that no terminal shows.
+# The width of tables if there is no terminal.
 SCREEN = 140
 
 
 class Report:
-    """Reports how a run goes. `log_format` is text or json; `quiet` leaves out what is not a warning or failure.
-    `secrets` are redacted in all events. `live`: whether lines may be drawn again on the terminal that there is.
+    """Reports how a run goes. `log_format` is text or json; `quiet` leaves out all that is not a warning or a failure.
+    `secrets` are redacted in all events. If `live` is True, lines may be drawn again on the terminal, if there is one.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Report:
         self.live = Live(self.stderr if is_drawn else None, self._running)
 
     def close(self) -> None:
-        """Ends what is shown of work under way."""
+        """Ends the lines that show work under way."""
         self.live.close()
 
     # --- events
@@ -69,7 +69,7 @@ class Report:
         self._line(_event_of("error", error), self._error(str(error)), clock=False)
 
     def warn(self, warning: RunnerWarning) -> None:
-        """Reports what stops nothing; the last line of a run counts it."""
+        """Reports a warning, which stops nothing; the last line of a run has the number of warnings."""
         self.warnings += 1
         self._line(_event_of("warning", warning), self._in_yellow(str(warning)), clock=False)
 
@@ -91,8 +91,8 @@ class Report:
 
     @contextmanager
     def during(self, what: str, is_said: bool = False) -> Iterator[None]:
-        """Shows on a terminal what is being done in the block; elsewhere it is said after a while, with `is_said` at
-        once.
+        """Shows on a terminal what is being done in the block. Without a terminal, prints that after a while, or at
+        once with `is_said`.
         """
         if self.quiet:
             yield
@@ -106,7 +106,7 @@ class Report:
             self.live.end(what)
 
     def measuring(self, measured: Measured) -> None:
-        """From now on this function is asked how far a node is."""
+        """Sets the function that is asked from now on how far a node is."""
         self.live.measured = measured
 
     def started(self, node: Node, number: int, total: int) -> None:
@@ -182,7 +182,7 @@ class Report:
         self._line(event, text)
 
     def followed(self, name: str, result: Result, behind: int) -> None:
-        """Reports that a mirror was brought up to date, and how many messages have landed since this began."""
+        """Reports that a mirror was brought up to date, and how many messages have landed since the update began."""
         if self.quiet:
             return
         counts = ", ".join(f"{grouped(count)} {kind}" for kind, count in result.rows.items())
@@ -204,7 +204,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """What a command that found no errors says first in its last line."""
+        """The first words in the last line of a command that found no errors."""
         return f"no errors, {counted(self.warnings, 'warning')}" if self.warnings else "all good"
 
     def done(self, results: Iterable[Result]) -> None:
@@ -235,7 +235,7 @@ class Report:
             print(self._escaped(self.secrets.redacted(line)), file=self.stderr, flush=True)
 
     def _escaped(self, line: str) -> str:
-        """A line in which characters that a terminal obeys are written as codes, as JSON writes them."""
+        """Returns a line in which characters that a terminal obeys are written as codes, as JSON writes them."""
         controls = COLOURED if self.color else PLAIN
         return controls.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
@@ -243,12 +243,12 @@ class Report:
         return self._painted(text or word, COLOURS[word])
 
     def _error(self, text: str) -> str:
-        """The text of an error, whose first words are red."""
+        """Returns the text of an error, with its first words in red."""
         first, colon, rest = text.partition(":")
         return f"{self._coloured('ERROR', first + colon)}{rest}"
 
     def _reasons(self, reasons: Mapping[str, int]) -> str:
-        """The reasons of dead letters, as they follow the number of these."""
+        """Returns the reasons of dead letters, as they follow the number of dead letters."""
         return self._in_yellow(f" ({most_frequent(reasons)})") if reasons else ""
 
     def _in_yellow(self, text: str) -> str:
@@ -300,7 +300,8 @@ def _event_of(name: str, said: RunnerError | RunnerWarning) -> dict[str, Any]:
 
 
 def _counted(rows: Mapping[str, int], reasons: str = "") -> str:
-    """
+    """Returns the numbers of what was written in words.
+
     >>> _counted({"messages": 1200, "row": 1198, "ddl": 0, "dead_letter": 2}, " (2 no-op)")
     '1 200 messages: 1 198 row, 2 dead_letter (2 no-op) in '
     >>> _counted({"messages": 0}), _counted({"rows": 3}), _counted({})

@@ -1,4 +1,4 @@
-"""Jinja for templates that nobody has read: they compute texts, and reach nothing but what they are given."""
+"""Jinja for templates that nobody has reviewed: they compute texts, and reach only the values that they are given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-# Only the first part of the module counts. Objects of other modules, such as paths, may do more than compute.
+# Only the first part of a module's name counts. Objects of other modules, such as paths, may do more than compute.
 CALLABLE_OBJECTS_OF = ("builtins", "jinja2", "runner")
 READS_FILES = {
     syntax.Include: "include",
@@ -24,7 +24,7 @@ READS_FILES = {
 
 
 class TestTag(Extension):
-    """`{% test NAME(model, ...) %} ... {% endtest %}` is another way to write the macro `test_NAME`."""
+    """Reads `{% test NAME(model, ...) %} ... {% endtest %}`, which is another way to write the macro `test_NAME`."""
 
     tags = {"test"}  # noqa: RUF012
 
@@ -38,8 +38,8 @@ class TestTag(Extension):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """An environment whose templates see some names. `instead` says what to do where people look for a name or a tag
-    in vain.
+    """An environment whose templates see only some names. `instead` maps names and tags that do not exist, but that
+    people look for, to hints.
     """
 
     instead: Mapping[str, str] = MappingProxyType({})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from urllib.parse import quote, quote_plus, unquote
 
 REDACTED = "***"
-# Shorter values stay: each `true` or `1` of a text would go with them.
+# Shorter values are not redacted: each `true` or `1` of a text would be redacted too.
 SHORTEST = 6
 # Words in the names of settings whose values are secret, wherever they come from.
 WORDS = ("password", "secret", "jaas", "token", "credential", "access.key", "keystore.key", "certificate")
@@ -25,7 +25,7 @@ PARTS = (
 
 
 class Secrets:
-    """The secrets that a command has read so far. Safe for several threads."""
+    """The secrets that a command has read so far. Several threads may use the object at the same time."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
@@ -33,7 +33,7 @@ class Secrets:
         self.pattern: re.Pattern[str] | None = None
 
     def add(self, name: str, value: str) -> None:
-        """Remembers a value, and all ways in which it may be written, from now on."""
+        """Records a value, and all ways in which it may be written, as secret from now on."""
         forms = self.forms | {form for part in _parts(value) for form in _forms(part) if len(form) >= SHORTEST}
         if forms != self.forms:
             longest_first = sorted(forms, key=lambda form: (-len(form), form))
@@ -42,13 +42,13 @@ class Secrets:
             self.names[value] = name
 
     def add_setting(self, name: str, value: str) -> str:
-        """Remembers the value of a setting if its name says that it is secret; returns the value."""
+        """Records the value of a setting as secret if its name says so; returns the value."""
         if any(word in name.lower() for word in WORDS):
             self.add(name, value)
         return value
 
     def redacted(self, text: str) -> str:
-        """The text without secrets.
+        """Returns the text without secrets.
 
         >>> secrets = Secrets()
         >>> secrets.add("CREDENTIAL", "loader:tr0ut&gill")
@@ -58,7 +58,7 @@ class Secrets:
         return self.pattern.sub(REDACTED, text) if self.pattern else text
 
     def named_in(self, text: str) -> str | None:
-        """The name of a secret whose value is in the text."""
+        """Returns the name of a secret whose value is in the text; None if there is none."""
         if not self.pattern or not self.pattern.search(text):
             return None
         return next((name for value, name in self.names.items() if any(form in text for form in _forms(value))), "")
@@ -71,7 +71,7 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """A value as URLs, JSON, SQL, XML and headers write it."""
+    """Yields a value in the ways in which URLs, JSON, SQL, XML and headers write it."""
     yield from (value, value.strip(), unquote(value), html.escape(value), html.escape(value, quote=False))
     for encoded in (quote(value, safe=""), quote(value), quote_plus(value)):
         yield encoded
@@ -85,7 +85,9 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _base64_after(content: bytes, before: int) -> Iterator[str]:
-    """What is the same in base64 of all texts that hold the content after so many bytes, in each of its alphabets."""
+    """Yields, in each alphabet of base64, the part that is the same in all texts that hold the content after `before`
+    bytes.
+    """
     start, rest = (0, 2, 3)[before], (before + len(content)) % 3
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         text = encode(bytes(before) + content).decode().rstrip("=")

@@ -1,4 +1,4 @@
-"""Long lines of SQL, folded so that a person can read them. Only blanks between words become line breaks."""
+"""Folds long lines of SQL so that a person can read them. Only blanks between words become line breaks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from runner.sql_text import OPAQUE
 
 WIDTH = 140
 SKIPPED = re.compile(OPAQUE, re.VERBOSE | re.DOTALL)
-# Lines rather begin with one of these than with any other word.
+# A line begins with one of these words rather than with any other word.
 LEADING = re.compile(r" (?=(?:when|then|else|and|or|end)\b)")
 COMMENT = re.compile(r"( *)-- (.*)")
 
 
 def folded(sql: str) -> str:
-    """The same SQL without lines of more than 140 columns, where there is a blank to break them at.
+    """Returns the same SQL without lines of more than 140 columns, where there is a blank at which they can be broken.
 
     >>> print(folded("select\\n  if(" + "a" * 100 + ", 'x y', " + "b" * 40 + ")"))
     select
@@ -35,12 +35,12 @@ def folded(sql: str) -> str:
 
 
 def _without_texts(sql: str) -> str:
-    """SQL with another sign for every character of a text, a quoted name or a comment."""
+    """Returns SQL with another sign for every character of a text, a quoted name or a comment."""
     return SKIPPED.sub(lambda found: re.sub(r"[^\n]", "x", found[0]), sql)
 
 
 def _lines(line: str, hidden: str) -> Iterator[str]:
-    """A line in parts; `hidden` is the line without texts."""
+    """Yields the parts of a line; `hidden` is the line without texts."""
     if comment := COMMENT.fullmatch(line):
         lead = f"{comment[1]}-- "
         yield from textwrap.wrap(comment[2], WIDTH, initial_indent=lead, subsequent_indent=lead) or [line]
@@ -53,7 +53,7 @@ def _lines(line: str, hidden: str) -> Iterator[str]:
 
 
 def _break_at(hidden: str) -> int | None:
-    """Where to break a line: outside of as many brackets as possible, then before a word that leads, then late."""
+    """Returns where to break a line: outside of most brackets if possible, then before a word that leads, then late."""
     first = len(hidden) - len(hidden.lstrip())
     depth, best = 0, None
     for at, sign in enumerate(hidden[: WIDTH + 1]):

@@ -1,4 +1,4 @@
-"""SQL as a sequence of words, texts and signs: enough to find what it calls, without knowing its grammar."""
+"""Reads SQL as a sequence of words, texts and signs: enough to find what it calls, without knowing its grammar."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# A comment (of one that may hold others only its beginning), a literal, a name in backquotes.
+# A comment (only the beginning of a comment that may hold others), a literal, a name in backquotes.
 OPAQUE = r"""
       (?P<comment>--[^\n]*|/\*)
     | (?P<text>(?:\b[rR])(?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
@@ -18,7 +18,7 @@ COMMENT_ENDS = re.compile(r"/\*|\*/")
 
 
 class Token(NamedTuple):
-    """`kind` is one of text (a literal), quoted (a name in backquotes), word (also a number) and sign."""
+    """A token of SQL. `kind` is text (a literal), quoted (a name in backquotes), word (also a number) or sign."""
 
     kind: str
     text: str
@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
 
 def tokens(sql: str) -> Iterator[Token]:
-    """The tokens of SQL, without its comments.
+    """Yields the tokens of SQL, without its comments.
 
     >>> [token.text for token in tokens("f(`a b`, 'x -- y') -- z")]
     ['f', '(', '`a b`', ',', "'x -- y'", ')']
@@ -48,7 +48,7 @@ def tokens(sql: str) -> Iterator[Token]:
 
 
 def _comment_end(sql: str, position: int) -> int:
-    """The position behind a comment in which others may be, given that behind its beginning."""
+    """Returns the position after a comment that may hold other comments, given the position after its beginning."""
     depth = 1
     while depth and (found := COMMENT_ENDS.search(sql, position)):
         depth += 1 if found[0] == "/*" else -1
@@ -58,8 +58,8 @@ def _comment_end(sql: str, position: int) -> int:
 
 @functools.lru_cache(maxsize=64)
 def names_called(sql: str) -> frozenset[str]:
-    """The names of functions that SQL calls, in lower case: all words before a bracket, so some are no functions (`in`,
-    `over`). Names in backquotes and names with a schema are left out.
+    """Returns the names of functions that SQL calls, in lower case: all words before a bracket, so some are no
+    functions (`in`, `over`). Names in backquotes and names with a schema are left out.
 
     >>> sorted(names_called("select Upper(a), `lower`(b), s.trim(c), 'left(d)' from t where e in (1) -- f(x)"))
     ['in', 'upper']

@@ -1,4 +1,4 @@
-"""Where in a person's templates each piece of rendered SQL comes from."""
+"""Traces each piece of rendered SQL to its place in a person's templates."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import jinja2.nodes as syntax
 from runner.errors import Where
 from runner.sandbox import Sandbox
 
-# What no template prints: around the number of a place.
+# A character that no template prints: it stands around the number of a place.
 MARK = "\0"
 MARKED = re.compile(f"{MARK}(\\d+){MARK}")
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Characters from `begin` on of a rendered text. If they are `copied`, they stand in the template as they are, and
-    follow each other there as they do here; else an expression at this place has printed them.
+    """The characters of a rendered text from `begin` on. If `is_copied` is True, they stand in the template as they
+    are, and follow each other there as they do here; else an expression at the place `where` has printed them.
     """
 
     begin: int
@@ -38,7 +38,7 @@ class Trace:
     pieces: tuple[Piece, ...]
 
     def place(self, line: int, column: int) -> Where | None:
-        """The place in a template of a place in the text; None if nothing is known of it."""
+        """Returns the place in a template of a place in the text; None if nothing is known of it."""
         lines = self.text.split("\n")
         if line > len(lines):
             return None
@@ -51,8 +51,8 @@ class Trace:
 
 
 class TracingSandbox(Sandbox):
-    """An environment whose templates print, before each piece, a mark that says where it comes from; those files print
-    none of which `is_marked` says so.
+    """An environment whose templates print, before each piece, a mark that says where the piece comes from. Only files
+    for which `is_marked` returns True print marks.
     """
 
     def __init__(self, *arguments: Any, is_marked: Callable[[Path], bool], **options: Any) -> None:
@@ -61,7 +61,7 @@ class TracingSandbox(Sandbox):
         super().__init__(*arguments, **options)
 
     def trace(self, marked: str) -> Trace:
-        """What a marked text says, without its marks and without blanks around it."""
+        """Returns the text and the pieces of a marked text, without its marks and without blanks around it."""
         parts = MARKED.split(marked)
         text = "".join(parts[::2])
         began, pieces, offset = len(text) - len(text.lstrip()), [], len(parts[0])
@@ -79,7 +79,7 @@ class TracingSandbox(Sandbox):
         return tree
 
     def _mark(self, tree: syntax.Template, printed: Iterator[tuple[Where, bool]]) -> None:
-        """Puts a mark before all that a template prints, which is in the order in which it is written."""
+        """Puts a mark before all that a template prints, in the order in which it is written."""
         for output in list(tree.find_all(syntax.Output)):
             marked: list[syntax.Node] = []
             for one in output.nodes:
@@ -89,7 +89,7 @@ class TracingSandbox(Sandbox):
             output.nodes = cast("list[syntax.Expr]", marked)
 
     def _printed(self, source: str, path: Path) -> Iterator[tuple[Where, bool]]:
-        """The place of each piece of text and of each expression of a template, and whether it is text."""
+        """Yields the place of each piece of text and of each expression of a template, and whether it is text."""
         text, found = "\n".join(re.split(r"\r\n|\r|\n", source)), 0
         for _, kind, value in self.lexer.tokeniter(source, None):
             # Blanks that a dash takes away are in no token.
@@ -100,8 +100,7 @@ class TracingSandbox(Sandbox):
 
 
 def _further(where: Where, text: str) -> Where:
-    """
-    The place behind a text that begins at a place.
+    """Returns the place after a text that begins at a place.
 
     >>> _further(Where(Path("a"), 3, 5), "select"), _further(Where(Path("a"), 3, 5), "select\\n  1")
     (Where(path=PosixPath('a'), line=3, column=11), Where(path=PosixPath('a'), line=4, column=4))

@@ -1,5 +1,5 @@
-"""Events of a YAML parser -> texts, lists and dicts, and the place of each, within bounds: what is small as a file
-stays small when it is read.
+"""Turns events of a YAML parser into texts, lists and dicts, with the place of each. It keeps within bounds: a file
+that is small stays small when it is read.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from runner.errors import RunnerError, Where
 
 Steps = tuple["str | int", ...]
 
-# Bytes of a file; collections in each other; and characters that aliases repeat, where each value counts for some more.
+# The most bytes of a file; the most collections inside each other; the most characters that aliases repeat, where each
+# value counts for some more.
 LARGEST = 64_000_000
 DEEPEST = 100
 MOST_REPEATED = 10_000_000
 VALUE = 10
-# A place is one number, its line times this and its column.
+# A place is one number: its line times this, plus its column.
 LINE = 2**32
-# Texts that mean something else where they are written without quotes.
+# Texts that mean something else if they are written without quotes.
 NULLS = ("", "~", "null")
 MERGE_KEY = "<<"
 PLAIN = frozenset({*NULLS, MERGE_KEY})
 
 
 class Places(Mapping[Steps, Where]):
-    """The places of values by the steps that lead to them. Values inside of what an alias repeats have none.
+    """The places of values by the steps that lead to them. Values inside a value that an alias repeats have none.
 
-    Of the values in the order in which they were read, `marks` has where each begins, and `ends` the number of the one
-    that follows it and all that is inside it. The value of a key is where its key is. There are few objects for many
-    values: what is inside of a collection is looked up when it is asked for.
+    Values are numbered in the order in which they were read. For each value, `marks` has the place where it begins, and
+    `ends` the number of the first value after it that is not inside it. The value of a key has the place of its key.
+    There are few objects for many values: what is inside a collection is looked up when it is asked for.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,18 +59,18 @@ class Places(Mapping[Steps, Where]):
         return max(len(self.marks), 1)
 
     def add(self, event: Any) -> int:
-        """The number of a value that begins here, the last one until another is added."""
+        """Returns the number of a value that begins here; it is the last value until another is added."""
         mark, number = event.start_mark, len(self.ends)
         self.marks.append(mark.line * LINE + mark.column)
         self.ends.append(number + 1)
         return number
 
     def end(self, number: int) -> None:
-        """All values since the one of that number are inside it."""
+        """Records that all values since the one with this number are inside that one."""
         self.ends[number] = len(self.ends)
 
     def _members(self, number: int, value: Any) -> Mapping[str | int, int]:
-        """The step that leads to each member of a value -> the number of the member."""
+        """Returns a mapping of the step that leads to each member of a value to the number of the member."""
         if number not in self._inside:
             numbers = list(self._following(number))
             self._inside[number] = dict(zip(value if isinstance(value, dict) else range(len(numbers)), numbers))
@@ -98,7 +99,9 @@ class _Open(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Anchored:
-    """What an alias of this name stands for, and its size; without a size while its end was not yet read."""
+    """The value that an alias of this name stands for, and its size, which is None while the end of the value was not
+    yet read.
+    """
 
     value: Any
     size: int | None
@@ -108,8 +111,8 @@ class Builder:
     """Takes the events of one document. The root of its places is its value, None if it has none; a value that aliases
     repeat is one object at several places.
 
-    `within` is the innermost list or dict whose end was not yet read, `open` has one for each, the outermost first;
-    `key` is that of a dict whose value comes next.
+    `within` is the innermost list or dict whose end was not yet read, `open` has an entry for each such list or
+    dict, the outermost first; `key` is the key of a dict whose value comes next.
     """
 
     def __init__(self, path: Path) -> None:
@@ -150,7 +153,7 @@ class Builder:
         self._add(value, event)
 
     def _plain(self, text: str, event: Any) -> str | None:
-        """What one of PLAIN means: a null is a text where it is a key."""
+        """Returns what one of PLAIN means: a null is a text if it is a key."""
         if not self._awaits_key():
             return None if text in NULLS else text
         if text == MERGE_KEY:
@@ -195,7 +198,7 @@ class Builder:
         return self.key is None and type(self.within) is dict
 
     def _add(self, value: Any, event: Any) -> None:
-        """Puts a value where it belongs."""
+        """Puts a value into the list or dict that it belongs to."""
         within = self.within
         if self.key is not None:
             within[self.key], self.key = value, None

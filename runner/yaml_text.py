@@ -1,4 +1,4 @@
-"""YAML files as texts, each with its place: no scalar is taken for a number, a date or a boolean."""
+"""Reads YAML files as texts, each with its place: no scalar is taken for a number, a date or a boolean."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Yaml:
-    """A value (text, list or dict; None for a plain null), and the places of it and of everything inside it."""
+    """A value (text, list or dict; None for a plain null), and the places of the value and of everything inside it."""
 
     value: Any
     places: Mapping[Steps, Where]
@@ -47,7 +47,7 @@ class Yaml:
         return RunnerError(code, message, self.where(), hint)
 
     def as_list(self) -> list[Yaml]:
-        """The elements; a single value is a list of one."""
+        """Returns the elements; a single value gives a list of one."""
         return self.elements() if isinstance(self.value, list) else [self]
 
     # Each of these returns what a value must be, or raises `yaml-type` with what it is instead.
@@ -68,7 +68,9 @@ class Yaml:
         return self
 
     def data(self) -> Any:
-        """What a template gets: lists, mappings, true, false, none, and else texts: numbers keep their digits."""
+        """Returns the value for a template: lists, mappings, true, false and none; all else is a text, so numbers keep
+        their digits.
+        """
         match self.value:
             case dict():
                 return {key: value.data() for key, value in self.items()}
@@ -78,8 +80,8 @@ class Yaml:
                 return WORDS.get(text, text)
 
     def only(self, known: Iterable[str], code: str = "unknown-key", instead: Mapping[str, str] = {}) -> Yaml:
-        """The value itself; raises an error of that code for each key that is not known, with what to do `instead` of
-        some of them.
+        """Returns the value itself; raises an error of that code for each key that is not known. For some keys,
+        `instead` says what to do instead of writing them.
         """
         problems = Problems()
         known = list(known)
@@ -107,7 +109,7 @@ class Yaml:
 
 
 def whole_number(text: str) -> int | None:
-    """The number that digits write; None for other text, and for more digits than 64 bits have.
+    """Returns the number that digits write; None for other text, and for more digits than 64 bits have.
 
     >>> whole_number("010"), whole_number("²"), whole_number("1" * 19)
     (10, None, None)
@@ -116,12 +118,12 @@ def whole_number(text: str) -> int | None:
 
 
 def yaml_files(folder: Path) -> list[Path]:
-    """The YAML files in a folder and in the folders below it."""
+    """Returns the YAML files in a folder and in the folders below it."""
     return sorted(path for path in folder.rglob("*") if path.suffix in (".yml", ".yaml"))
 
 
 def read_yaml(path: Path) -> Yaml:
-    """The content of a YAML file; raises what `yaml_of` raises, and `yaml-size`."""
+    """Returns the content of a YAML file; raises what `yaml_of` raises, and `yaml-size`."""
     size = path.stat().st_size
     if size > LARGEST:
         message = f"too large: {size} bytes, and a file of YAML has at most {LARGEST}"
@@ -130,12 +132,13 @@ def read_yaml(path: Path) -> Yaml:
 
 
 def yaml_of(text: str, path: Path) -> Yaml:
-    """The content of YAML; raises `yaml-syntax`, `yaml-type`, `duplicate-key`, `yaml-unsupported`, `yaml-depth` or
-    `yaml-alias` with the place.
+    """Returns the content of YAML; raises `yaml-syntax`, `yaml-type`, `duplicate-key`, `yaml-unsupported`, `yaml-depth`
+    or `yaml-alias` with the place.
     """
     built = Builder(path)
     try:
-        # Not `yaml.compose`: that of libyaml calls itself for each level, and kills the process where there are many.
+        # This does not use `yaml.compose`: that of libyaml calls itself for each level, and kills the process if there
+        # are many.
         built.take(yaml.parse(text, Loader=LOADER))
     except yaml.MarkedYAMLError as e:
         mark, words = e.problem_mark, ", ".join(part for part in (e.context, e.problem) if part)

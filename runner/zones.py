@@ -9,12 +9,12 @@ from runner.errors import did_you_mean
 from runner.yaml_text import Yaml
 
 OFFSET = re.compile(r"(?:UTC|GMT|UT)?[+-](?:(?:0[0-9]|1[0-7]):[0-5][0-9]|18:00)")
-# Of three letters are mostly abbreviations that stand for several zones, such as CST.
+# Most names of three letters are abbreviations that stand for several zones, such as CST: only these are allowed.
 NAME = re.compile(r"UTC|GMT|UCT|PRC|ROC|ROK|[CEMW]ET|(?![A-Z]{3}$)[A-Z][A-Za-z0-9_+\-]*(/[A-Za-z0-9_+\-]+)*")
 
 
 def read_zone(yaml: Yaml | None) -> str | None:
-    """An offset, or the name of a zone that exists; None if absent, null or `none`. Raises `spec-zone`.
+    """Returns an offset, or the name of a zone that exists; None if absent, null or `none`. Raises `spec-zone`.
 
     >>> [read_zone(Yaml(text, {})) for text in ("+08:00", "GMT+08:00", "UTC", "PRC", "Asia/Shanghai", "none")]
     ['+08:00', 'GMT+08:00', 'UTC', 'PRC', 'Asia/Shanghai', None]

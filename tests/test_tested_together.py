@@ -71,7 +71,7 @@ def test_they_say_the_same_as_each_alone(tmp_path: Path, asked: list[str], monke
     assert len([sql for sql in asked if "failures" not in sql]) == 2 + len(failed | alone)
 
     with monkeypatch.context() as patch:
-        patch.setattr("runner.commands.run.queries_together", lambda *_: {})
+        patch.setattr("runner.run.run.queries_together", lambda *_: {})
         assert project.run("test").code == 1
     assert said(project) == together_said
 

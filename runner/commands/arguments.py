@@ -19,9 +19,9 @@ TRIGGER = "10s"
 
 @dataclass(frozen=True)
 class RunArguments:
-    """`trigger` is the time from batch to batch of a continuous run, such as 10s. With `empty`, models are built of no
-    rows; with `defer`, what is neither selected nor here is read where the tables of the state are. `only` are the
-    names of the nodes to run, whatever is selected.
+    """The arguments of a run. `trigger` is the time from batch to batch of a continuous run, such as 10s. With `empty`,
+    models are built of no rows. With `defer`, tables that are neither selected nor here are read where the tables of
+    the state are. `only` are the names of the nodes to run, whatever is selected.
     """
 
     project: ProjectArguments
@@ -40,8 +40,8 @@ class RunArguments:
 
 @dataclass(frozen=True)
 class MessagesArguments:
-    """A file of messages (- for standard input) and its format, with what a source would declare about them. Without a
-    name, the format is the one that fits.
+    """A file of messages (- for standard input) and its format, with what a source would declare about the messages. If
+    `format` is empty, the format is the one that fits.
     """
 
     project: ProjectArguments
@@ -52,8 +52,8 @@ class MessagesArguments:
 
 
 class Call:
-    """One call of the command line: what it has as data, and the report of how it goes. `command` is the name of
-    its command, `flags` are the values of the flags that several commands have.
+    """One call of the command line. `command` is the name of its command, `flags` are the values of the flags that
+    several commands have, `report` reports how the call goes.
     """
 
     def __init__(self, environment: Mapping[str, str], stdout: TextIO | None = None) -> None:
@@ -64,7 +64,7 @@ class Call:
 
     @cached_property
     def report(self) -> Report:
-        """Made when all flags are read, or when one of them is a mistake."""
+        """The report, which is made when all flags are read, or when one of them is a mistake."""
         log_format = self.flags.get("log_format") or self.environment.get("RUNNER_LOG_FORMAT", "text")
         is_dumb = self.environment.get("TERM") == "dumb"
         color = False if self.flags.get("no_color") or self.environment.get("NO_COLOR") or is_dumb else None

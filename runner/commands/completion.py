@@ -1,4 +1,4 @@
-"""completion: scripts with which a shell completes commands, and what could stand at the cursor."""
+"""completion: scripts with which a shell completes commands, and the words that could stand at the cursor."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ end
 complete -c runner -f -a '(__runner_candidates)'
 """
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
-# What stands before the name of a node in a selector, and what leads to it.
+# The text before the name of a node in a selector.
 BEGUN = re.compile(r"(.*,)?(@|[0-9]*\+)?")
 
 
 def completion(call: Call, shell: str, line: str) -> int:
-    """Prints the script for a shell; or, which such a script asks for, each word that could stand at the end of a line,
-    with a tab and what it means. The scripts are not click's: those lose colons in bash and commas in fish.
+    """Prints the script for a shell. If such a script asks for words, prints each word that could stand at the end of a
+    line, with a tab and its meaning. The scripts are not click's: those lose colons in bash and commas in fish.
     """
     if shell in SCRIPTS:
         call.report.payload(SCRIPTS[shell].rstrip("\n"))
@@ -87,7 +87,8 @@ def completion(call: Call, shell: str, line: str) -> int:
 
 
 def _words(line: str) -> list[str]:
-    """
+    """Returns the words of a line, the last one empty if the line ends in a blank.
+
     >>> _words("runner build -s "), _words("runner ls --select 'a b")
     (['runner', 'build', '-s', ''], ['runner', 'ls', '--select', "'a", 'b'])
     """
@@ -99,7 +100,7 @@ def _words(line: str) -> list[str]:
 
 
 def names_in(ctx: click.Context, parameter: click.Parameter, kind: str, begun: str) -> list[CompletionItem[str]]:
-    """What a project has of this kind, with what it is; nothing if the project cannot be read."""
+    """Returns the names of this kind in a project, each with its meaning; nothing if the project cannot be read."""
     if ctx.info_name == "parse" and ctx.params.get(parameter.name):
         return []  # behind the name of the format there is a file
     try:
@@ -124,7 +125,7 @@ def _sources(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]
 
 
 def _selectors(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
-    """The selectors that begin as this one does."""
+    """Yields the selectors that begin with the given text."""
     match = BEGUN.match(begun)
     before = match[0] if match else ""
     method, colon, _ = begun[len(before) :].partition(":")

@@ -1,4 +1,4 @@
-"""debug: whether everything is there that a run needs, in one table."""
+"""debug: checks in one table that everything is there that a run needs."""
 
 from __future__ import annotations
 
@@ -34,16 +34,18 @@ if TYPE_CHECKING:
 OLDEST_JAVA = 17
 INSTALL_JAVA = f"install Java {OLDEST_JAVA} or later, and put it in PATH or in JAVA_HOME"
 SECONDS_FOR_JAVA = 60
-# With less no run can be expected to end.
+# The bytes on a disk without which no run can be expected to end.
 LEAST_SPACE = 100_000_000
-# Where the variable is set, Spark does not look at the setting.
+# If the variable is set, Spark does not look at the setting.
 LOCAL_DIR, LOCAL_DIRS = "spark.local.dir", "SPARK_LOCAL_DIRS"
 GOOD, WRONG, UNKNOWN = "ok", "WRONG", "-"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one thing that a run needs, and what to do if it is wrong."""
+    """The result of one check. `what` is the thing that a run needs, `state` says if it is right, `found` describes it,
+    and `to_do` says what to do if it is wrong.
+    """
 
     what: str
     state: str
@@ -52,7 +54,7 @@ class Finding:
 
 
 def debug(call: Call) -> int:
-    """Prints a table of all that a run needs. The exit code is 1 if something of it is wrong."""
+    """Prints a table of all that a run needs. The exit code is 1 if a check is wrong."""
     findings, report = list(_findings(call)), call.report
     redacted = report.secrets.redacted
     rows = [
@@ -66,7 +68,7 @@ def debug(call: Call) -> int:
 
 
 def _findings(call: Call) -> Iterator[Finding]:
-    """Everything that can be found: what is wrong keeps nothing else from being looked at."""
+    """Yields the results of all checks: a thing that is wrong keeps no other from being checked."""
     yield Finding("Python", GOOD, f"{platform.python_version()} at {sys.executable}")
     project, findings = _project(call.project)
     target = project.target if project else None
@@ -89,7 +91,7 @@ def _packages(with_connect: bool) -> Iterator[Finding]:
 
 
 def _java(home: str | None) -> Finding:
-    """The Java that Spark would start with."""
+    """Checks the Java that Spark would start with."""
     path = f"{home}/bin/java" if home else shutil.which("java")
     if not path or not Path(path).is_file():
         return Finding("Java", WRONG, f'there is no "{path}"' if path else "no java in PATH", INSTALL_JAVA)
@@ -105,7 +107,7 @@ def _java(home: str | None) -> Finding:
 
 
 def _project(arguments: ProjectArguments) -> tuple[Project | None, list[Finding]]:
-    """The project, None if its project.yml is wrong, and what was found of it."""
+    """Returns the project, None if its project.yml is wrong, and the results of checking it."""
     try:
         project = read_project_of(arguments)
     except (RunnerError, RunnerErrors) as mistake:
@@ -127,7 +129,7 @@ def _project(arguments: ProjectArguments) -> tuple[Project | None, list[Finding]
 
 
 def _spaces(target: Target, local_dirs: str | None = None) -> Iterator[Finding]:
-    """The space on the disks of this machine that a run writes to."""
+    """Checks the space on the disks of this machine that a run writes to."""
     places = {} if is_uri(target.path) else {"space for tables": target.path}
     if not target.remote:
         folders = (local_dirs or target.spark.get(LOCAL_DIR, tempfile.gettempdir())).split(",")
@@ -215,7 +217,9 @@ DISTRIBUTION = "changelog-runner"
 
 @dataclass(frozen=True)
 class Package:
-    """A package that is needed: the versions that would do, and the one that is installed, None if there is none."""
+    """A package that the runner needs. `wanted` are the versions that would do, `installed` is the installed version,
+    None if there is none.
+    """
 
     name: str
     wanted: str
@@ -223,7 +227,8 @@ class Package:
 
     @property
     def is_right(self) -> bool:
-        """
+        """True if the installed version is one of the wanted ones.
+
         >>> [Package("a", ">=3.1,<4", installed).is_right for installed in ("3.1.6", "4.0", "3.2rc1", None)]
         [True, False, True, False]
         """
@@ -231,8 +236,8 @@ class Package:
 
 
 def packages(with_connect: bool) -> Iterator[Package]:
-    """The packages that the runner needs, with those for Spark Connect or without; nothing if it is not installed
-    itself.
+    """Yields the packages that the runner needs, with those for Spark Connect or without; nothing if the runner itself
+    is not installed.
     """
     try:
         needs = requires(DISTRIBUTION) or []

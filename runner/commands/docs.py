@@ -40,7 +40,9 @@ def generate(call: Call, action: str, no_tables: bool) -> int:
 
 
 def _read(workspace: Workspace, report: Report) -> Tables:
-    """What the tables of sources say; what cannot be read is a warning, and said on the page."""
+    """Reads what the page shows of the tables of sources; a table that cannot be read gives a warning, and a text on
+    the page.
+    """
     from runner.commands.session import session_to_read
     from runner.engine.errors import QueryFailed
     from runner.run.run import Run

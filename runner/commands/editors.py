@@ -14,8 +14,8 @@ SCHEMAS = {"format": spec_schema, "project": project_schema}
 
 
 def editor_line(kind: str, above: str = "") -> str:
-    """The first line of a file of this kind, which tells editors its schema. `above` leads from the file's folder to
-    that of the project.
+    """Returns the first line of a file of this kind, which tells editors its schema. `above` leads from the file's
+    folder to the folder of the project.
 
     >>> editor_line("format", "../")
     '# yaml-language-server: $schema=../.schemas/format.json'
@@ -24,6 +24,6 @@ def editor_line(kind: str, above: str = "") -> str:
 
 
 def write_schemas(root: Path) -> None:
-    """Writes the schemas to where the first lines say that they are."""
+    """Writes the schemas to the places that the first lines of files name."""
     for kind, schema in SCHEMAS.items():
         write_whole(root / FOLDER / f"{kind}.json", json_text(schema()) + "\n")

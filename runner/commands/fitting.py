@@ -1,4 +1,4 @@
-"""The known formats that fit files of messages."""
+"""Finds the known formats that fit files of messages."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Look:
-    """Messages of files, at most MOST of them, and how well the known formats fit; the best first. `dump` is what
-    a source's `dump` has to be to read the first of them; None for files of messages.
+    """The messages of files, at most MOST of them, and how well the known formats fit, the best first. `dump` is the
+    value that a source's `dump` needs to read the first file; None for files of messages.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Look:
 
 
 def fitting_format(arguments: MessagesArguments, content: bytes, report: Report) -> str:
-    """The name of the format that fits a file; raises `infer-none` if none does."""
+    """Returns the name of the format that fits a file; raises `infer-none` if none does."""
     folders = FormatFolders(folders_of(arguments.project, "formats"))
     schemas = schemas_at([(path, None) for path in arguments.schemas])
     look = look_at(folders, {arguments.file: content}, schemas)
@@ -56,7 +56,9 @@ def fitting_format(arguments: MessagesArguments, content: bytes, report: Report)
 
 
 def look_at(folders: FormatFolders, contents: Mapping[str, bytes], schemas: Schemas) -> Look:
-    """A look at files, given with their content; raises `infer-nothing` if they have no messages."""
+    """Looks at files, given with their content, and at the formats that fit; raises `infer-nothing` if they have no
+    messages.
+    """
     encoding = _encoding(*next(iter(contents.items())))
     read = [messages_in(file, content, encoding) for file, content in contents.items()]
     messages = [one for each in read for one in each.messages]
@@ -71,15 +73,16 @@ def look_at(folders: FormatFolders, contents: Mapping[str, bytes], schemas: Sche
 
 
 def _encoding(file: str, content: bytes) -> str:
-    """Whether a file has messages in JSON or in Avro."""
+    """Returns the encoding of the messages of a file: json or avro."""
     from runner.functions.avro.files import LINES, MAGIC
 
     return "avro" if file.removesuffix(".gz").endswith(LINES) or content[: len(MAGIC)] == MAGIC else "json"
 
 
 class Messages(NamedTuple):
-    """Messages; for each the line where it begins, or its number if the file has no lines; whether a case could have
-    them as they are; and what a source's `dump` has to be to read them, None for a file of messages.
+    """The messages of a file. `lines` are the lines where the messages begin, or their numbers if the file has no
+    lines. `is_case` is True if a case could have the messages as they are. `dump` is the value that a source's `dump`
+    needs to read them, None for a file of messages.
     """
 
     messages: list[FileMessage]
@@ -89,7 +92,7 @@ class Messages(NamedTuple):
 
 
 def messages_in(file: str, content: bytes, encoding: str) -> Messages:
-    """The messages of a file."""
+    """Returns the messages of a file."""
     from runner.functions.avro.files import FileMessage
     from runner.project.inputs import RECORDS
     from runner.run.documents import dumped_messages, messages_of, split_messages
@@ -109,7 +112,7 @@ def messages_in(file: str, content: bytes, encoding: str) -> Messages:
 
 
 def read_file(file: str) -> bytes:
-    """The content of a file of messages, unpacked; raises `file-missing` and `file-gzip`."""
+    """Returns the content of a file of messages, unpacked; raises `file-missing` and `file-gzip`."""
     if file == "-":
         return sys.stdin.buffer.read()
     path = Path(file)

@@ -31,8 +31,8 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command of a function `NAME` or `MODULE:NAME` in this package, which gets a `Call` and the values of the
-    flags. Its module is imported when it runs, so that all commands start fast.
+    """A command of a function `NAME` or `MODULE:NAME` in this package. The function gets a `Call` and the values of the
+    flags. Its module is imported when the command runs, so that all commands start fast.
     """
 
     allow_extra_args = True
@@ -56,7 +56,7 @@ class Command(click.Command):
         return ctx.args
 
     def _with_repeated_flags(self, words: Sequence[str]) -> Iterator[str]:
-        """The words, with `-s a b` as `-s a -s b`: as in dbt, several selectors may follow their flag."""
+        """Yields the words, with `-s a b` as `-s a -s b`: as in dbt, several selectors may follow their flag."""
         repeated = {name for one in self.params if one in SELECTION and one.multiple for name in one.opts}
         flag, has_value = "", False
         for word in words:
@@ -104,7 +104,7 @@ def _unknown(ctx: click.Context, word: str) -> RunnerError:
 
 @contextmanager
 def _mistakes(ctx: click.Context, words: Sequence[str]) -> Iterator[None]:
-    """Raises what click says of the words as RunnerError, like all other mistakes."""
+    """Raises click's errors about the words as RunnerError, like all other mistakes."""
     try:
         yield
     except click.NoSuchOption as error:
@@ -123,13 +123,13 @@ def _mistakes(ctx: click.Context, words: Sequence[str]) -> Iterator[None]:
 
 
 def option(flags: str, help: str, type: Any = None, **settings: Any) -> click.Option:
-    """An option, written as help shows it: `-t --target NAME`. Without a value in capitals it is a flag, unless its
-    type are the words that its value may be.
+    """Returns an option, written as help shows it: `-t --target NAME`. An option without a value in capitals is a flag,
+    unless its type is a list of the words that its value may be.
     """
     names = [word for word in flags.split() if not word.isupper() or word.startswith("-")]
     metavar = next((word for word in flags.split() if word not in names), None)
     kind = Choice(type) if isinstance(type, tuple) else Number() if type is int else type
-    # None, not False, which would make the value of an option optional.
+    # None, not False: False would make the value of an option optional.
     is_flag = True if not metavar and not type else None
     return click.Option(names, help=help, type=kind, metavar=metavar, is_flag=is_flag, **settings)
 
@@ -139,7 +139,7 @@ def argument(name: str, help: str, choices: Sequence[str] | None = None, **setti
 
 
 def shared(flags: str, help: str, type: Any = None, **settings: Any) -> click.Option:
-    """An option whose value is kept in the call, and may stand before and after the name of the command."""
+    """Returns an option whose value is kept in the call; it may stand before and after the name of the command."""
     return option(flags, help, type, expose_value=False, callback=_keep, **settings)
 
 
@@ -150,7 +150,7 @@ def _keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
 
 
 def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
-    """Completes words with the names of this kind in the project."""
+    """Returns a function that completes words with the names of this kind in the project."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem[str]]:
         from runner.commands.completion import names_in

@@ -15,7 +15,7 @@ from runner.yaml_text import Yaml
 
 
 def formats(call: Call, action: str, words: tuple[str, ...], messages: str | None, name: str | None) -> int:
-    """Does one of list, show NAME, check [NAME], schema and infer FILES."""
+    """Does one of the actions list, show NAME, check [NAME], schema and infer FILES."""
     if action == "infer":
         from runner.commands.infer import InferArguments, infer
 
@@ -48,7 +48,7 @@ def formats(call: Call, action: str, words: tuple[str, ...], messages: str | Non
 
 
 def _check(call: Call, name: str, messages: str | None) -> None:
-    """Checks formats, and what one of them makes of a file of messages."""
+    """Checks formats, and the rows that one of them makes of a file of messages."""
     if messages and not name:
         hint = f"runner formats check NAME --messages {messages}"
         raise RunnerError("usage", '"--messages" needs the name of the format', hint=hint)
@@ -71,7 +71,7 @@ def check_formats(arguments: ProjectArguments, macro: Print, only: str = "") -> 
     for name in names:
         with problems.gathered():
             spec = folders.check(name)
-            # If the users of a format have to give the schema, it can be compiled only for a source.
+            # If the users of a format have to give the schema, the format can be compiled only for a source.
             if spec and (spec.message.schemas or spec.message.encoding != "avro"):
                 compile_format(macro, spec, name, None)
     problems.raise_if_any()
@@ -79,7 +79,7 @@ def check_formats(arguments: ProjectArguments, macro: Print, only: str = "") -> 
 
 
 def _shown(folders: FormatFolders, name: str) -> list[str]:
-    """The lines of a spec with what it inherits; each ends with the place where it is written."""
+    """Returns the lines of a spec with what it inherits; each line ends with the place where it is written."""
     if not name:
         hint = nearest_or_all("", folders.names())
         raise RunnerError("usage", "formats show needs the name of a format", hint=hint)

@@ -1,4 +1,4 @@
-"""source freshness: how old the newest row of each source is."""
+"""source freshness: measures how old the newest row of each source is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def freshness(call: Call, action: str) -> int:
-    """Measures the selected sources and writes target/sources.json; 1 if one is older than it may be."""
+    """Measures the selected sources and writes target/sources.json; returns 1 if a source is older than it may be."""
     workspace = Workspace(call.project)
     nodes = workspace.chosen(call.selection, _has_age)
     if not nodes:
@@ -39,12 +39,12 @@ def freshness(call: Call, action: str) -> int:
 
 
 def _has_age(node: Node) -> bool:
-    """Whether it is a source of messages, or a table of which it is said when its rows came."""
+    """Returns True if a node is a source of messages, or a table that declares when its rows came."""
     return isinstance(node.subject, Source) or (
         isinstance(node.subject, ExternalTable) and bool(node.subject.loaded_at)
     )
 
 
 def _landing(workspace: Workspace, node: Node) -> Node:
-    """The node whose SQL is needed to see the rows of a source."""
+    """Returns the node whose SQL is needed to see the rows of a source."""
     return workspace.graph.nodes[node.subject.model] if isinstance(node.subject, Source) else node

@@ -18,7 +18,7 @@ from runner.project.settings import HOOKS, SEED_SETTINGS, SETTINGS, check_settin
 from runner.report import Report
 from runner.yaml_text import Yaml, read_yaml
 
-# What says nothing that a project here would not do anyway.
+# Keys of dbt_project.yml that are not needed here: a project does without them what they say.
 NEEDLESS = ("version", "config-version", "require-dbt-version", "clean-targets")
 DEFAULTS = {
     "model-paths": ["models"],
@@ -43,13 +43,15 @@ class Plain(yaml.SafeDumper):
 
 @dataclass
 class Moved:
-    """What of a dbt_project.yml is said in project.yml in the same way, and a warning for all else."""
+    """Moves the settings of a dbt_project.yml that project.yml has in the same way; `left_out` has a warning for each
+    other one.
+    """
 
     root: Path
     left_out: list[RunnerWarning] = field(default_factory=list)
 
     def project(self, of_dbt: Yaml) -> dict[str, Any]:
-        """The keys of project.yml."""
+        """Returns the keys of project.yml."""
         out: dict[str, Any] = {"name": of_dbt["name"].text() if of_dbt.get("name") else self.root.absolute().name}
         if of_dbt.get("vars"):
             out["vars"] = of_dbt["vars"].mapping().value
@@ -62,7 +64,9 @@ class Moved:
         return {key: value for key, value in out.items() if value}
 
     def _settings(self, section: Yaml, folder: Path, files: str, known: Collection[str], name: str = "") -> Any:
-        """The settings of a folder, a model or a seed that can be said here; below `name` are those of all."""
+        """Returns the settings of a folder, a model or a seed that project.yml can have; settings below `name` are
+        those of all.
+        """
         out = {}
         for key, value in section.mapping().items():
             is_here = is_in_folder(key, folder, files)
@@ -76,7 +80,7 @@ class Moved:
         return out
 
     def _why_not(self, key: str, value: Yaml, known: Collection[str]) -> str:
-        """What to do instead of writing a setting here; empty if it can be written."""
+        """Returns what to do instead of writing a setting in project.yml; empty if the setting can be written."""
         setting = setting_name(key)
         if not key.startswith("+") and setting not in (*known, *dbt_hints.SETTINGS):
             return f'there is no folder, model or seed "{key}": settings of packages belong to folders of this project'
@@ -93,7 +97,7 @@ class Moved:
 
 
 def init_from_dbt(folder: Path, report: Report) -> int:
-    """Writes project.yml beside dbt_project.yml, and says what of it is left out."""
+    """Writes project.yml beside dbt_project.yml, and reports which settings are left out."""
     of_dbt, project = folder / "dbt_project.yml", folder / "project.yml"
     if not of_dbt.is_file():
         hint = "give the folder of a project of dbt: runner init --from-dbt FOLDER"

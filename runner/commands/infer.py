@@ -1,4 +1,4 @@
-"""formats infer: which known format fits messages, and if none does, a draft of one."""
+"""formats infer: finds the known format that fits messages, and if none does, writes a draft of one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from runner.spec.schemas import Schemas, schemas_at
 from runner.spec.words import TypeTable
 from runner.yaml_text import read_yaml
 
-# So many formats that fit are tried on all messages, and of those that do not, so many are named.
+# The number of formats that fit and are tried on all messages; the number of formats that do not fit and are named.
 TRIED, NAMED = 2, 3
 
 
 @dataclass(frozen=True)
 class InferArguments:
-    """Files of messages of an unknown format, with what a source would declare about them. `name` is that of a draft:
-    without it there is only one if no known format fits, with a name made of that of the first file.
+    """Files of messages of an unknown format, with what a source would declare about the messages. `name` is the name
+    of a draft; if it is None, a draft is written only if no known format fits, with a name made from the name of the
+    first file.
     """
 
     project: ProjectArguments
@@ -68,7 +69,7 @@ def infer(arguments: InferArguments, report: Report) -> int:
 
 
 def _said(look: Look, folders: FormatFolders) -> Iterator[str]:
-    """What is said of the known formats."""
+    """Yields the lines that are printed about the known formats."""
     found = look.best
     for fit in found:
         for number, reason in enumerate(fit.reasons()):
@@ -88,7 +89,7 @@ def _said(look: Look, folders: FormatFolders) -> Iterator[str]:
 
 
 def _tried(arguments: InferArguments, look: Look, name: str, report: Report) -> Iterator[str]:
-    """What a format makes of the messages, row by row."""
+    """Yields lines about the rows that a format makes of the messages."""
     messages = MessagesArguments(arguments.project, name, look.name, arguments.zone, arguments.schemas)
     numbers = list(range(1, len(look.messages) + 1))
     try:
@@ -110,7 +111,7 @@ def _tried(arguments: InferArguments, look: Look, name: str, report: Report) -> 
 
 @dataclass(frozen=True)
 class Material:
-    """What a draft is made of: a document for each message that has one, what the spec says of the messages as a whole,
+    """The material of a draft: a document for each message that has one, what the spec says of the messages as a whole,
     and the schema that stands in their file.
     """
 
@@ -147,7 +148,7 @@ def _write_draft(arguments: InferArguments, look: Look, schemas: Schemas, report
 
 
 def _hint(arguments: InferArguments, look: Look) -> str:
-    """What to do with messages in which nothing names an operation."""
+    """Returns what to do with messages in which nothing names an operation."""
     as_rows = [fit.name for fit in look.fits if fit.tells_only_rows]
     if as_rows:
         return f"if each is a row as it is now: runner parse {as_rows[0]} {arguments.files[0]} shows what would land"
@@ -186,13 +187,14 @@ def _material(arguments: InferArguments, look: Look, schemas: Schemas, name: str
 
 
 def type_tables(folders: FormatFolders) -> dict[str, TypeTable]:
-    """The known tables of types, by name."""
+    """Returns the known tables of types, by name."""
     paths = {path.stem: path for folder in reversed(folders.folders) for path in (folder / "types").glob("*.yml")}
     return {name: read_type_table(name, read_yaml(paths[name])) for name in sorted(paths)}
 
 
 def _name_of(file: str) -> str:
-    """
+    """Returns a name for a format, made from the name of a file.
+
     >>> _name_of("in/my-orders.2024.jsonl"), _name_of("-")
     ('my_orders', 'draft')
     """

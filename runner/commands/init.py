@@ -27,7 +27,7 @@ from runner.zones import read_zone
 
 
 def init(call: Call, name: str | None, from_dbt: Path | None, format: str | None, files: str | None) -> int:
-    """Creates a project that can be built: of the given messages, or a sample with messages, a model and tests."""
+    """Creates a project that can be built: with the given messages, or a sample with messages, a model and tests."""
     of_messages = {"format": format, "files": files, "zone": call.flags["zone"], "schema": call.flags["schema"]}
     flags = [flag for flag, value in of_messages.items() if value]
     if bool(name) == bool(from_dbt) or (from_dbt and flags):
@@ -54,7 +54,7 @@ def init(call: Call, name: str | None, from_dbt: Path | None, format: str | None
 
 
 def sample(root: Path, spark: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The project.yml of the sample, with these settings for Spark, after its other files were written."""
+    """Writes all files of the sample but project.yml; returns the text of that, with these settings for Spark."""
     (messages,) = (built_in_folder("formats") / "cases").glob("*/shop.messages.jsonl")
     (root / "messages").mkdir(parents=True)
     shutil.copyfile(messages, root / "messages" / "shop.jsonl")
@@ -72,7 +72,7 @@ def sample(root: Path, spark: Mapping[str, str] = MappingProxyType({})) -> str:
 
 
 def _project_of(messages: MessagesArguments, root: Path) -> str:
-    """The project.yml of a project with these messages; raises mistakes in what is said of them."""
+    """Returns the project.yml of a project with these messages; raises mistakes in the arguments about them."""
     formats = FormatFolders((built_in_folder("formats"),))
     if messages.format not in formats.names():
         own = f"start with one of runner formats list; one of your own is formats/{messages.format}.yml in the project"
@@ -89,13 +89,13 @@ def _project_of(messages: MessagesArguments, root: Path) -> str:
 
 
 def _matching(place: str) -> list[Path]:
-    """The files of a pattern or a folder."""
+    """Returns the files of a pattern or a folder."""
     pattern = place if place.startswith("/") else f"{escaped(str(Path.cwd()))}/{place}"
     return matching(f"{pattern}/*" if Path(unescaped(pattern)).is_dir() else pattern)
 
 
 def _seen_from(root: Path, place: str) -> str:
-    """A path of the current folder as project.yml in another folder has it."""
+    """Returns a path of the current folder as project.yml in another folder has it."""
     return place if is_uri(place) or place.startswith("/") else os.path.relpath(place, root)
 
 
@@ -107,7 +107,8 @@ def _project_file(root: Path, **values: object) -> str:
 
 
 def _yaml(value: object) -> str:
-    """
+    """Returns a value as YAML on one line.
+
     >>> _yaml("demo"), _yaml("*.jsonl"), _yaml(["a.avsc"])
     ('demo', "'*.jsonl'", '[a.avsc]')
     """

@@ -20,8 +20,8 @@ from runner.spec.formats import FormatFolders
 
 
 def ls(call: Call, output: str, resource_type: str | None) -> int:
-    """Prints one line per node, parents first. Cases of formats only if nodes or a resource type are selected; tests of
-    what is selected if tests are asked for.
+    """Prints one line per node, parents first. Cases of formats are printed only if nodes or a resource type are
+    selected; tests of selected nodes, if tests are asked for.
     """
     workspace = Workspace(call.project)
     with_tests = resource_type in TESTS
@@ -99,7 +99,7 @@ def check(call: Call) -> int:
 
 
 def compile_(call: Call, inline: str | None, runnable: bool) -> int:
-    """Writes target/compiled and prints the paths, or prints the SQL: that of `inline` instead of models."""
+    """Writes target/compiled and prints the paths; with `inline`, prints the SQL of that text instead."""
     from runner.compile.contents import ContentsOf
     from runner.compile.library import Library, functions_file
     from runner.compile.library import runnable as runnable_sql

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def maintain(call: Call, keep_days: int | None, history_days: int) -> int:
-    """Maintains the selected tables; their rows (None: for ever) and old versions are kept for so many days."""
+    """Maintains the selected tables; keeps their rows for `keep_days` (None: for ever) and old versions for
+    `history_days`.
+    """
     for flag, days in (("--keep-days", keep_days), ("--history-days", history_days)):
         if days is not None and days < 0:
             raise RunnerError("usage", f'"{flag}" must be a number of days, not "{days}"')
@@ -38,7 +40,7 @@ def maintain(call: Call, keep_days: int | None, history_days: int) -> int:
 
         execution = Execution(run)
         maintenance = Maintenance(run.tables, partial(_readers, run.graph), keep_days, history_days)
-        # Of tables that are maintained none depends on another.
+        # Tables that are maintained do not depend on each other.
         order = Order(Graph({node.name: replace(node, parents=()) for node in nodes}), [node.name for node in nodes])
         do = partial(_maintained, execution, maintenance)
         run.results = Schedule(order, do, call.report, run.signals).run()
@@ -54,6 +56,6 @@ def _maintained(execution: Execution, maintenance: Maintenance, node: Node) -> R
 
 
 def _readers(graph: Graph, changelog: str) -> list[Node]:
-    """The models whose tables remember how far they have read a changelog."""
+    """Returns the models whose tables record how far they have read a changelog."""
     nodes = (graph.nodes[name] for name in sorted(graph.downstream({changelog})))
     return [node for node in nodes if node.model and (node.model.new_rows or node.model.mirror)]

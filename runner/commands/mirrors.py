@@ -20,7 +20,7 @@ from runner.compile.suggested_mirrors import (
 from runner.errors import RunnerError, RunnerWarning, nearest_or_all
 from runner.files import read_text
 from runner.project.inputs import Source
-from runner.project.mirror import HISTORY, Mirror, MirrorColumn
+from runner.project.mirror import HISTORY, Mirror
 from runner.project.mirrors import mirror_nodes
 from runner.project.nodes import Node
 from runner.report import Report
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def suggest(call: Call, action: str, source: str | None, table: str | None, apply: bool) -> int:
-    """Writes a file for each table that has no mirror, and prints what the data of others has that they lack."""
+    """Writes a file for each table that has no mirror, and prints what other tables have that their mirrors lack."""
     workspace, report = Workspace(call.project), call.report
     sources = {one.name: one for one in workspace.project.sources}
     if source is not None and source not in sources:
@@ -58,7 +58,7 @@ def suggest(call: Call, action: str, source: str | None, table: str | None, appl
 def _suggested(
     workspace: Workspace, table: TableSeen, source: Source, taken: set[str], is_to_apply: bool
 ) -> Iterator[str]:
-    """Writes the file of a mirror, or says what its data has that it lacks; returns the lines to print."""
+    """Writes the file of a mirror, or finds what its data has that the mirror lacks; yields the lines to print."""
     types, root = source.format.types, workspace.project.root
     mirrors = [(node, mirror) for node in workspace.graph.nodes.values() if (mirror := _mirror_of(node, table))]
     for node, mirror in mirrors[:1]:
@@ -88,7 +88,7 @@ def _suggested(
 
 
 def _write(workspace: Workspace, path: Path, text: str, name: str) -> None:
-    """Writes a property file, if it can be read: a mistake in it would stop every other command."""
+    """Writes a property file, if it can be read: a mistake in the file would stop every other command."""
     for entry in yaml_of(text, path)["mirrors"].elements():
         if entry["name"].value == name:
             list(mirror_nodes(entry, workspace.project, str(path.relative_to(workspace.project.root))))
@@ -97,7 +97,7 @@ def _write(workspace: Workspace, path: Path, text: str, name: str) -> None:
 
 
 def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:
-    """The mirror of a node, if it is one of this table."""
+    """Returns the mirror of a node, if it is one of this table; else None."""
     mirror = node.model.mirror if node.model else None
     for one in mirror.tables if mirror else ():
         if one.source.name == table.source and table.names[-len(one.name) :] == one.name:
@@ -106,7 +106,9 @@ def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:
 
 
 def _seen(workspace: Workspace, asked: Sequence[Any], report: Report) -> list[TableSeen]:
-    """The tables whose changes are in the changelog, of the source and with the name that are asked for, if any."""
+    """Returns the tables whose changes are in the changelog, of the source and with the name that are asked for, if
+    any.
+    """
     node = workspace.graph.nodes["changelog"]
     run = Run(workspace, "mirrors", [node])
     with session_to_read(run, report):
@@ -116,8 +118,7 @@ def _seen(workspace: Workspace, asked: Sequence[Any], report: Report) -> list[Ta
                 report.warn(RunnerWarning("source-unreadable", note))
             run.views.make(node)
             macro = workspace.templates.call
-            tried = [MirrorColumn(kind, kind) for kind in TRIED]
-            tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, tried)
+            tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, TRIED)
             for sql in (tables, columns):
                 spark.register(run.compiled.nodes[node.name].functions, run.library.called_by(sql))
             return list(_tables(spark, tables, columns))

@@ -1,4 +1,4 @@
-"""parse: the changelog rows of a file of messages, and what is wrong with them."""
+"""parse: prints the changelog rows of a file of messages, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a format makes of a file: its rows in the order of the file, with the `lines` where messages begin,
-    `warnings` about what the rows lack, and `notes` on types that are in no table. `is_case`: whether the file has one
-    message per line, as cases have.
+    """The rows that a format makes of a file, in the order of the file. `lines` are the lines where messages begin,
+    `warnings` say what the rows lack, and `notes` name types that are in no table. `is_case` is True if the file has
+    one message per line, as cases have.
     """
 
     rows: list[dict[str, Any]]
@@ -57,8 +57,8 @@ class Parsed:
 
 
 def parse(call: Call, words: tuple[str, ...], kind: str | None, limit: int | None, output: str | None) -> int:
-    """Prints the changelog rows of a file of messages: a table on a terminal, else one JSON object per row; or the case
-    that they are.
+    """Prints the changelog rows of a file of messages: as a table on a terminal, else as one JSON object per row, or as
+    a case.
     """
     if len(words) > 2:
         raise RunnerError("usage", f'unknown argument "{words[2]}"', hint="runner parse FORMAT FILE takes one file")
@@ -103,15 +103,15 @@ def _print_case(messages: MessagesArguments, content: bytes, report: Report) -> 
 
 
 def parse_messages(arguments: MessagesArguments, report: Report, content: bytes | None = None) -> Parsed:
-    """What the format of the arguments makes of their file, or of its content, if that was read; raises mistakes in
-    either.
+    """Returns what the format of the arguments makes of their file, or of its content, if that was already read; raises
+    mistakes in either.
     """
     content = read_file(arguments.file) if content is None else content
     return parse_with(arguments, report, lambda encoding: messages_in(arguments.file, content, encoding))
 
 
 def parse_with(arguments: MessagesArguments, report: Report, read: Callable[[str], Messages]) -> Parsed:
-    """What the format of the arguments makes of the messages that `read` returns for the format's encoding."""
+    """Returns what the format of the arguments makes of the messages that `read` returns for the format's encoding."""
     from runner.run.job_size import Amount
     from runner.run.source_files import starting_is_longer
 
@@ -157,7 +157,7 @@ def _query_of(arguments: MessagesArguments, spec: Format, macro: Print) -> Compi
 def _rows(
     spark: Spark, query: CompiledNode, messages: list[FileMessage], view: str, counts: str
 ) -> tuple[list[dict[str, Any]], str]:
-    """The rows of messages, in the order of the file, and what is counted of them."""
+    """Returns the rows of messages, in the order of the file, and the text of what is counted of them."""
     from runner.engine.messages import messages_view
 
     messages_view(spark, messages, query.encoding, view)

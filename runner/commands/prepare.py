@@ -20,8 +20,8 @@ MEGABYTE = 1e6
 
 
 def prepare(call: Call) -> int:
-    """Builds the sample project in a folder that is gone afterwards, and writes the archive of all classes that this
-    has loaded. If the archive is there, that is all.
+    """Builds the sample project in a folder that is gone afterwards, and writes the archive of all classes that the
+    build has loaded. Does nothing else if the archive is there.
     """
     if "pyspark" in sys.modules:
         from runner.engine.start import has_jvm
@@ -35,7 +35,7 @@ def prepare(call: Call) -> int:
         call.report.say(f"is there: {file}")
         return 0
     file.parent.mkdir(parents=True, exist_ok=True)
-    # Renamed when it is whole: another process that starts meanwhile must not read half of it.
+    # The archive is renamed when it is whole: another process that starts meanwhile must not read half of it.
     with TemporaryDirectory(dir=file.parent) as folder:
         _write(Path(folder) / "classes.jsa", Path(folder) / "sample", call.report)
         os.replace(Path(folder) / "classes.jsa", file)

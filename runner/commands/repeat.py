@@ -15,7 +15,7 @@ PLAIN = ("threads", "fail_fast", "full_refresh", "unit_only", "data_only", "empt
 
 
 def repeatable(arguments: RunArguments, target: str) -> dict[str, Any]:
-    """What JSON keeps of the arguments of a run into this target."""
+    """Returns the arguments of a run into this target as JSON keeps them."""
     selection = arguments.selection
     return {
         "target": target,
@@ -29,8 +29,8 @@ def repeatable(arguments: RunArguments, target: str) -> dict[str, Any]:
 
 
 def repeated(kept: Mapping[str, Any], project: ProjectArguments, only: tuple[str, ...]) -> RunArguments:
-    """The arguments that were kept, for these nodes only; the target and the variables that `project` has win. Raises
-    KeyError or TypeError for arguments that were not kept by this version.
+    """Returns the arguments that were kept, for these nodes only; the target and the variables of `project` win over
+    those that were kept. Raises KeyError or TypeError for arguments that were not kept by this version.
     """
     again = replace(project, target=project.target or kept["target"], variables={**kept["vars"], **project.variables})
     state = Path(kept["state"]) if kept["state"] else None

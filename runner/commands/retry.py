@@ -1,4 +1,4 @@
-"""retry: what failed in the last run runs again, with what was skipped because of it."""
+"""retry: runs the nodes again that failed in the last run, and those that were skipped because of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AGAIN = ("error", "fail", "skipped")
 
 def retry(call: Call) -> int:
     """Runs the last command again, with its flags, for the nodes that failed or were skipped, and for the models that
-    were built without rows of these.
+    were built without rows of such nodes.
     """
     workspace = Workspace(call.project)
     folder = workspace.project.target_path
@@ -36,7 +36,7 @@ def retry(call: Call) -> int:
 
 
 def _command(folder: Path) -> str:
-    """The last command; raises `retry-command` for one that cannot be run again."""
+    """Returns the last command; raises `retry-command` for a command that cannot be run again."""
     how = read_artifact(folder, RESULTS).get("args")
     command = how.get("which") if isinstance(how, dict) else None
     if not isinstance(command, str):
@@ -48,10 +48,10 @@ def _command(folder: Path) -> str:
 
 
 def _again(workspace: Workspace, statuses: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of the nodes to run again, among those that are still there."""
+    """Returns the names of the nodes to run again, among those that are still there."""
     graph = workspace.graph
     ended = {name: statuses.get(unique_id(workspace.project, node)) for name, node in graph.nodes.items()}
     again = {name for name, status in ended.items() if status in AGAIN}
-    # Views of all sources, and what reads them, go on without a source that has failed.
+    # Views of all sources, and the models that read them, are built although a source has failed.
     incomplete = {name for name in graph.downstream(again) if ended[name] == "warn" and graph.nodes[name].model}
     return tuple(sorted(again | incomplete))

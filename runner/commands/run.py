@@ -34,7 +34,7 @@ def run(arguments: RunArguments, report: Report) -> int:
 
 
 def _is_model(node: Node) -> bool:
-    """Whether it is a model that runs: what reads an ephemeral one runs its query."""
+    """Returns True if a node is a model that runs: an ephemeral one does not, since its readers run its query."""
     return node.resource_type == "model" and node.runs
 
 
@@ -93,7 +93,7 @@ def _execute(command: str, arguments: RunArguments, report: Report, wanted: Want
 
 
 def _workspace(arguments: RunArguments, report: Report) -> Workspace:
-    """The project, after warnings about files in it that nothing reads."""
+    """Returns the workspace, after warnings about files in the project that nothing reads."""
     workspace = Workspace(arguments.project)
     for warning in unread(workspace.project.root):
         report.warn(warning)
@@ -101,7 +101,7 @@ def _workspace(arguments: RunArguments, report: Report) -> Workspace:
 
 
 def _nodes(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
-    """The nodes to run."""
+    """Returns the nodes to run."""
     if arguments.only is not None:
         nodes = workspace.in_order(arguments.only, lambda node: True)
     else:
@@ -110,12 +110,12 @@ def _nodes(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> lis
 
 
 def _reads_messages(node: Node) -> bool:
-    """Whether it lands messages, or compares them with what has landed."""
+    """Returns True if a node lands messages, or compares messages with what has landed."""
     return bool((node.model and node.model.source) or (node.data_test and node.data_test.source))
 
 
 def _settings(workspace: Workspace, nodes: list[Node], arguments: RunArguments) -> Settings:
-    """How to run, and how to run it again."""
+    """Returns the settings of a run, with the arguments with which it can be run again."""
     own = {node.name for node in nodes}
     deferred = deferred_tables(workspace, own, arguments.selection.state) if arguments.defer else None
     again = repeatable(arguments, workspace.project.target.name)
@@ -123,7 +123,7 @@ def _settings(workspace: Workspace, nodes: list[Node], arguments: RunArguments) 
 
 
 def _reads_little(run: Run, arguments: RunArguments) -> bool:
-    """Whether a run reads few rows, as far as this machine sees it."""
+    """Returns True if a run reads few rows, as far as this machine sees them."""
     if arguments.empty or arguments.defer:
         return not arguments.defer
     from runner.run.job_size import is_small_job
@@ -132,8 +132,8 @@ def _reads_little(run: Run, arguments: RunArguments) -> bool:
 
 
 def deferred_tables(workspace: Workspace, run: Collection[str], folder: Path | None) -> Deferred:
-    """The tables of the state, for all nodes that are not run; raises `defer-storage` if Spark is not set up to read
-    them.
+    """Returns the tables of the state, for all nodes that are not run; raises `defer-storage` if Spark is not set up to
+    read them.
     """
     target, own = target_in(given_state(folder)), workspace.project.target
     if target.storage != own.storage:
@@ -146,7 +146,7 @@ def deferred_tables(workspace: Workspace, run: Collection[str], folder: Path | N
 
 
 def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
-    """The nodes to run: those that are selected, and the tests of selected models."""
+    """Returns the nodes to run: those that are selected, and the tests of selected models."""
     names = workspace.selected_with_tests(arguments.selection)
     return workspace.in_order(names, wanted) or workspace.chosen(arguments.selection, wanted)
 
@@ -155,7 +155,7 @@ def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -
 
 
 def _run_continuously(arguments: RunArguments, report: Report) -> int:
-    """Lands the selected sources until a signal comes; the selected mirrors follow."""
+    """Lands the selected sources until a signal comes; the selected mirrors take in what lands."""
     for flag, is_given in (("--empty", arguments.empty), ("--defer", arguments.defer)):
         if is_given:
             raise RunnerError("usage", f'"{flag}" has no meaning together with "--continuous"')
@@ -180,7 +180,8 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
 
 
 def spark_interval(text: str) -> str:
-    """
+    """Returns the interval of a trigger as Spark writes it; raises `usage` for a text that is no time.
+
     >>> spark_interval("500ms"), spark_interval("10s"), spark_interval("2m")
     ('500 milliseconds', '10 seconds', '2 minutes')
     """

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """A session with the tables of a run locked; the block ends with its results. Writes what is compiled before, then
-    the results, and reports them. Java is started for a run that `is_small_job`: asked when the tables are locked, for
-    whoever is refused must not wait for Spark to be imported. Raises Interrupted after the results are written.
+    """Opens a session with the tables of a run locked; the block sets the results of the run. Writes the compiled SQL
+    and the manifest before the block; after it, writes and reports the results. `is_small_job` decides how Java is
+    started: it is called when the tables are locked, because a run that is refused must not wait for the import of
+    Spark. Raises Interrupted after the results are written.
     """
     project = run.project
     artifacts.write_compiled(project, run.graph, run.compiled, functions_file(run.macro, run.compiled))
@@ -49,7 +50,7 @@ def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda:
                 run.results = interrupted.results
                 raise
             finally:
-                # Before the session ends: it may hang.
+                # The results are written before the session ends, which may hang.
                 if run.results is not None:
                     _write(run, began)
                     is_written = True
@@ -67,11 +68,11 @@ def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda:
 
 @contextmanager
 def _locked(run: Run, report: Report, is_small_job: Callable[[], bool]) -> Iterator[Spark]:
-    """A session of Spark, with the tables locked that the run writes."""
+    """Opens a session of Spark, with the tables locked that the run writes."""
     target = run.project.target
     with _locks(run.project, run.command) as locks:
         locks.take(run.tables_written, lambda session: _end(target, session))
-        # Before this there is no JVM.
+        # No JVM is started before the tables are locked.
         with open_spark(target, spark_log(run.project), run.library, report, is_small_job()) as spark:
             run.signals.count_only(spark.cancel, spark.kill)
             if spark.process:
@@ -92,8 +93,8 @@ def _write(run: Run, began: float) -> None:
 
 
 def open_spark(target: Target, log: Path, library: Library | None, report: Report, is_small_job: bool = False) -> Spark:
-    """A session, which says that it is being started if it has to be. For one that `is_small_job` Java is started so
-    that it is there sooner, and is slower with much.
+    """Opens a session; reports that Spark is being started if it has to be. For a run that `is_small_job`, Java is
+    started so that it is there sooner, and is slower with much to read.
     """
     said = "connecting to Spark" if target.remote else "starting Spark"
     with nullcontext() if _has_spark(target) else report.during(said, is_said=True):
@@ -104,7 +105,7 @@ def open_spark(target: Target, log: Path, library: Library | None, report: Repor
 
 @contextmanager
 def session_to_read(run: Run, report: Report) -> Iterator[None]:
-    """A session in which a run reads tables as they are."""
+    """Opens a session in which a run reads tables as they are."""
     from runner.run.job_size import tables_are_small
 
     target = run.project.target
@@ -115,8 +116,8 @@ def session_to_read(run: Run, report: Report) -> Iterator[None]:
 
 
 def _has_spark(target: Target) -> bool:
-    """Whether this process has a Spark that such a target uses."""
-    # Importing Spark takes a second: what has not been imported has not been started.
+    """Returns True if this process has a Spark that such a target uses."""
+    # Importing Spark takes a second, so this must not import it: if it has not been imported, it has not been started.
     if target.remote or "pyspark" not in sys.modules:
         return False
     from runner.engine.start import running
@@ -129,14 +130,14 @@ def spark_log(project: Project) -> Path:
 
 
 def _locks(project: Project, command: str) -> TableLocks:
-    """Locks beside the tables; if these are not on this machine, in the target path."""
+    """Returns the locks, which are beside the tables; in the target path if the tables are not on this machine."""
     target = project.target
     folder = project.target_path / "locks" if is_uri(target.path) else Path(target.at("_locks"))
     return TableLocks(folder, command, target.name)
 
 
 def _end(target: Target, session: Session) -> bool:
-    """Ends a session that a dead client has left; False if it is on another server."""
+    """Ends a session that a dead client has left; returns False if the session is on another server."""
     if not target.remote:
         return False
     from runner.engine.connect import end_session

@@ -55,13 +55,15 @@ def _one_model(workspace: Workspace, selection: Selection) -> Node:
 
 
 def _has_rows(node: Node) -> bool:
-    """Whether it is a model, or a test whose query needs nothing but tables: its rows are those that fail."""
+    """Returns True if a node is a model, or a test that needs nothing but tables: its rows are those that fail."""
     test = node.data_test
     return bool(node.model or (test and not test.source and not test.mirror))
 
 
 def _inline(workspace: Workspace, text: str) -> Node:
-    """The query of --inline as a model of the graph, which reads the models that it names with or without ref()."""
+    """Returns a model of the graph with the query of --inline, which reads the models that it names with or without
+    ref().
+    """
     sql, reading = workspace.templates.expand(text, Where(Path("--inline")))
     nodes = {node.relation: name for name, node in workspace.graph.nodes.items() if node.model or node.writes_table}
     read = (nodes[relation] for relation in tables_read(sql, nodes))

@@ -1,1 +1,1 @@
-"""Formats to plans, plans to SQL."""
+"""The compiler: formats become plans, plans become SQL."""

@@ -1,4 +1,4 @@
-"""A format in Avro -> the function that reads its records: what it reads, and the SQL type that it returns."""
+"""The functions that read messages in Avro: the fields that a format reads, and the SQL types of the results."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ Wanted = tuple[FieldPath, Slot]
 
 
 def avro_function(source: str, spec: Format) -> AvroFunction:
-    """The function for a source's messages; raises `schema-field` for what its schemas do not have. Its name depends on
-    what it does.
+    """Returns the function for a source's messages; raises `schema-field` for a field that its schemas do not have. The
+    name of the function depends on what the function reads.
     """
-    # Equal slots are one; errors point to the first.
+    # Equal slots are read once; errors point to the first of them.
     wanted: dict[Slot, FieldPath] = {}
     for path, slot in _with_taken([*_field_slots(spec), *_image_slots(spec)]):
         wanted.setdefault(slot, path)
     fields: Tree = {}
     images: Tree = {}
     for number, (slot, path) in enumerate(wanted.items()):
-        # Rows in lists are fields: all that a format with lists does with them is the same as in JSON.
+        # Lists of rows are read as fields: a format with lists treats them in Avro as in JSON.
         plant(images if slot.kind in ("row", "positional") else fields, path, number)
     layout = Layout(
         spec.message.schemas,
@@ -76,7 +76,7 @@ def avro_function(source: str, spec: Format) -> AvroFunction:
 
 
 def _numbers(spec: Format, wanted: Mapping[Slot, FieldPath]) -> Numbers | None:
-    """How messages name their schemas, and what each of these must have."""
+    """Returns how messages name their schemas, and the fields that each must have; None if they name none."""
     if not spec.message.number_bytes:
         return None
     required = tuple(
@@ -90,7 +90,7 @@ def _numbers(spec: Format, wanted: Mapping[Slot, FieldPath]) -> Numbers | None:
 
 
 def _with_taken(wanted: Sequence[Wanted]) -> Iterator[Wanted]:
-    """The same, where a slot for the other members of a map knows those that are read by themselves."""
+    """Returns the same slots, but a slot for the other members of a map knows those that are read by themselves."""
     for path, slot in wanted:
         depth = len(slot.path)
         taken = {other[depth] for other, _ in wanted if other[:depth] == slot.path and len(other) > depth}
@@ -106,7 +106,7 @@ def _sql_type(tree: SlotTree, slots: Sequence[Slot]) -> str:
 
 
 def _field_slots(spec: Format) -> Iterator[Wanted]:
-    """What is read of messages besides the images. Members of rows are read with their images."""
+    """Returns the slots of the fields that are read besides the images. Members of rows are read with their images."""
     images = {path for image in row_images(spec) for path in image.at}
     for path in header_paths(spec):
         if spec.each and path.parent in images:
@@ -128,7 +128,7 @@ def _field_slots(spec: Format) -> Iterator[Wanted]:
 def _key_slots(spec: Format) -> Iterator[Wanted]:
     for key in spec.key:
         for path in key.names if not key.split else ():
-            # Positions count in a list of names, which must be one.
+            # Positions refer to a list of names, so the field must be a list.
             yield _wanted(path.parent, "text") if key.text else _wanted(path, "texts" if key.indexes else "names")
         if key.indexes:
             yield _wanted(key.indexes, "numbers")
@@ -162,12 +162,12 @@ def _wanted(path: FieldPath, kind: str) -> Wanted:
 
 
 def _op_paths(spec: Format) -> tuple[FieldPath, ...]:
-    """The fields of which a record must have one to be a message."""
+    """Returns the paths of the `op` fields; a record must have one of these fields to be a message."""
     return tuple(choice.path for choice in spec.op.by if isinstance(choice, Field))
 
 
 def row_images(spec: Format) -> list[Image]:
-    """The images of row changes that are not texts, each once."""
+    """Returns the images of row changes that are not texts, each once."""
     images = (image for line in spec.op.lines() for image in (line.before, line.after) if image and not image.text)
     return list(dict.fromkeys(images))
 
@@ -195,13 +195,13 @@ def _check(spec: Format, layout: Layout, paths: Sequence[FieldPath]) -> None:
                 )
             )
     problems.raise_if_any()
-    # A schema with a number is judged when a message has its number.
+    # A schema with a number is checked only when a message has its number.
     for root in roots[: len(layout.schemas)]:
         _check_decoder(root, layout, spec)
 
 
 def _check_decoder(root: Record, layout: Layout, spec: Format) -> None:
-    # Here, so that only sources in Avro load the decoder.
+    # The import is here, so that only sources in Avro load the decoder.
     from runner.functions.avro.messages import record_decoder
 
     try:
@@ -219,7 +219,7 @@ def _check_slot(roots: Sequence[Record], path: FieldPath, kind: str) -> None:
 
 
 def _no_field(roots: Sequence[Record], path: FieldPath) -> RunnerError:
-    """The error for a path that no schema has, with the names that are known where it stops."""
+    """Returns the error for a path that no schema has, with the names that are known where it stops."""
     depth = next(depth for depth in range(len(path)) if not _at(roots, path[: depth + 1]))
     above = (one for schema in _at(roots, path[:depth]) for one in alternatives(schema))
     known = {name for one in above if isinstance(one, Record) for name in one.fields}

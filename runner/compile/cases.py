@@ -1,4 +1,4 @@
-"""Cases of formats -> their messages and rows, and the queries that they test."""
+"""The compiler of test cases: the messages and rows of formats' cases, and the queries that they test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Cases:
         self.queries: dict[tuple[str, str], CompiledNode] = {}
 
     def compile(self, case: Case) -> CompiledCase:
-        """The case of a `NAME.rows.yml` and the messages beside it; raises mistakes in it or its format."""
+        """Returns the case of a `NAME.rows.yml` and the messages beside it; raises mistakes in it or its format."""
         yaml = read_yaml(case.path).only(CASE_KEYS)
         query = self._query(case.format, yaml)
         name = case.path.name.removesuffix(".rows.yml")
@@ -50,7 +50,7 @@ class Cases:
             written = source.get("format") or Yaml(format_name, case.places)
             spec = read_source_format(written, self.formats, format_name, schemas)
             zone, tables = read_zone(source.get("zone")), read_tables(source.get("tables"))
-            # Queries of several cases run at once in a session, and beside those of sources.
+            # Queries of several cases run at once in a session, beside those of sources: their names must differ.
             prefix = f"{format_name} case {len(self.queries)}"
             query = compile_format(self.macro, spec, format_name, zone, tables, prefix)
             self.queries[settings] = self.library.complete(query)
@@ -61,7 +61,7 @@ KEYS = ("given", "expect")
 
 
 def compile_function_test(test: FunctionTest, library: Library) -> CompiledFunctionTest:
-    """The tests of a function; raises `function-unknown`, and all mistakes in what it is given."""
+    """Returns the tests of a function; raises `function-unknown`, and all mistakes in the arguments of the tests."""
     function = library.find(test.function)
     if function is None:
         hint = nearest_or_all(test.function, (one.name for one in library.all()))

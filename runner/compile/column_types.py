@@ -21,9 +21,9 @@ class TypesPlace:
     """A place of column types. `form` is `map` (column -> type), `objects` (column -> object with the type), `list` (of
     objects with name and type), `chosen` (such a list in an element of another), `lists` (one of names beside some of
     types), `beside` (one of types in step with one of `names`) or `text` (JSON of a map or of objects). `name` is the
-    member with the column's name, `members` those that may hold its type, `params` what follows the type in brackets.
-    `flags` are bits of the number in the member `flag`, with words for the type; `items` is the member with the type of
-    an array's elements.
+    member with the column's name, `members` are those that may hold its type, `params` are the paths of what follows
+    the type in brackets. `flags` are bits of the number in the member `flag`, with words for the type; `items` is the
+    member with the type of an array's elements.
     """
 
     path: FieldPath
@@ -40,8 +40,9 @@ class TypesPlace:
 
 @dataclass(frozen=True)
 class TypeCase:
-    """The readers of one table of types: reader -> type names. It is for messages in which a value matches one of
-    `texts`, or, if there are none, for all others. `may_be_long`: whether the first word of a name does not decide.
+    """The readers of one table of types: reader -> type names. The case is for messages in which a value matches one of
+    `texts`, or, if there are none, for all others. `may_be_long` is True if the first word of a name does not decide
+    the reader.
     """
 
     texts: tuple[str, ...]
@@ -52,8 +53,8 @@ class TypeCase:
 @dataclass(frozen=True)
 class TypeReaders:
     """The readers of all tables of types. `by` is the value that chooses the table, empty if there is one for all
-    messages. `names` are all types that have a reader. `may_be_long`: whether the first word of a type's name does not
-    decide how its values are read.
+    messages. `names` are all types that have a reader. `may_be_long` is True if the first word of a type's name does
+    not decide how its values are read.
     """
 
     by: Value
@@ -63,7 +64,7 @@ class TypeReaders:
 
 
 def types_places(spec: Format) -> Iterator[TypesPlace]:
-    """The places where a message states the types of columns."""
+    """Returns the places where a message states the types of columns."""
     images = image_paths(spec)
     types = spec.types
     for path in types.at if types else ():
@@ -88,7 +89,7 @@ def _form(spec: Format, types: Types, is_in_image: bool) -> str:
 
 
 def type_readers(spec: Format, zone: Zone | None) -> TypeReaders | None:
-    """The readers by a column's type; None if messages state no types, or all values are canonical as sent."""
+    """Returns the readers by a column's type; None if messages state no types, or all values are canonical as sent."""
     if spec.types is None or not spec.types.at or not spec.types.tables:
         return None
     tables = spec.types.tables
@@ -100,7 +101,7 @@ def type_readers(spec: Format, zone: Zone | None) -> TypeReaders | None:
 
 
 def _texts_of_tables(tables: TypeTables) -> Iterator[tuple[tuple[str, ...], TypeTable | None]]:
-    """The texts that choose each table, and the table: first those of cases that follow one another."""
+    """Returns each table of types after the texts that choose it; neighbouring cases with the same table are one."""
     for table, cases in groupby(tables.cases.items(), key=lambda case: case[1]):
         yield tuple(text for text, _ in cases), table
     yield (), tables.otherwise
@@ -134,8 +135,8 @@ class ColumnTypes:
         self.places = tuple(types_places(self.spec))
 
     def types(self) -> str:
-        """The types of the columns of a message's table. In a list those of members that are no columns are left out
-        beforehand. Of a column that stands in several lists, the first counts.
+        """Prints the types of the columns of a message's table. In a list, the types of members that are not columns
+        are left out beforehand. Of a column that stands in several lists, the first counts.
         """
         forms = {place.form for place in self.places}
         if not self.places:
@@ -148,7 +149,7 @@ class ColumnTypes:
         return self.rows.table_columns(sent) if forms - {"list", "chosen"} else sent
 
     def of_message(self) -> str:
-        """The types of a row. A DDL has those of its table, unless these stand in the images of rows."""
+        """Prints the types of a row. A DDL has the types of its table, unless these stand in the images of rows."""
         are_beside = any(place.form != "text" for place in self.places)
         return self.sql("types_of_kinds", ["row", "ddl"] if are_beside else ["row"])
 
@@ -185,7 +186,7 @@ class ColumnTypes:
         return self.sql("types_in_list", self._list(place), self.sql("all_of", tests), column, self._type(place))
 
     def _type(self, place: TypesPlace) -> str:
-        """The type in an object `t`, with what follows it."""
+        """Prints the type in an object `t`, with its parameters."""
         kind = self._first_member(place, "t")
         items = self.sql("member_of", "t", quoted(place.items)) if place.items else ""
         if items:
@@ -204,7 +205,7 @@ class ColumnTypes:
         return self.header.first(self.sql("member_of", of, quoted(one)) for one in place.members)
 
     def defaults(self) -> Columns:
-        """The defaults that a message names for its columns, column -> its text as sent."""
+        """Prints the defaults that a message names for its columns: column -> default as sent."""
         types = self.spec.types
         if not types or not types.default:
             return {}
@@ -216,7 +217,7 @@ class ColumnTypes:
     # --- what functions find in texts in another language than JSON
 
     def unfit_in_texts(self) -> str:
-        """The columns whose values are as sent because they do not fit their types."""
+        """Prints the columns whose values are as sent because they do not fit their types."""
         return self.sql("all_unfit", self._found_in_texts("as_sent"))
 
     def _in_texts(self, member: str) -> str:
@@ -227,7 +228,7 @@ class ColumnTypes:
         return [*of_key, *(self._found(side, member) for side in (self.rows.images.before, self.rows.images.after))]
 
     def _found(self, side: Side, member: str) -> str:
-        """What a function that reads texts has found beside the values of an image."""
+        """Prints the results that a function that reads texts gives beside the values of an image."""
         found = [
             (self.sql("has_verdict", verdicts), self.sql("member_of", quoted(column), member))
             for column, verdicts in side.by_text

@@ -19,13 +19,13 @@ Columns = Mapping[str, str]
 
 
 def kept(*columns: str) -> Columns:
-    """Columns that are kept as they are."""
+    """Returns columns that a step passes on as they are: each name stands for itself."""
     return dict(zip(columns, columns))
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a query, which later ones read by its name. It `reads` a relation, as SQL writes it."""
+    """A step of a query. Later steps read it by its `name`. The step itself `reads` a relation, as SQL writes it."""
 
     name: str
     comment: str
@@ -35,11 +35,11 @@ class Step:
 
 @dataclass(frozen=True)
 class CompiledNode:
-    """The SQL of a model, a data test or a case, and the functions that it calls: `functions` read messages,
-    `sql_functions` are all SQL functions that it needs, in the order in which they must be made. `increment` is the SQL
-    of an incremental model once its table exists; `promises` are what the format of a source says of all rows, and
-    `of_first_load` is the SQL of a source for its first load, where that is another; `pre_hook` and `post_hook` are the
-    statements that run before and after. Messages that it reads have the `encoding`.
+    """The SQL of a model, a data test or a case, and the functions that it calls. `functions` read messages.
+    `sql_functions` are all SQL functions that the SQL needs, in the order in which they must be made. `increment` is
+    the SQL of an incremental model once its table exists. `promises` are what the format of a source says of all rows.
+    `of_first_load` is the SQL of a source for its first load, where that is another. `pre_hook` and `post_hook` are the
+    statements that run before and after. `encoding` is that of the messages that the SQL reads.
     """
 
     sql: str
@@ -54,7 +54,7 @@ class CompiledNode:
 
     @property
     def meaning(self) -> str:
-        """All text that decides what rows come out, whichever load of their tables they are of."""
+        """All text that decides which rows the SQL makes, whichever load of their tables they belong to."""
         return ";\n".join([*(function.text for function in self.sql_functions), self.of_first_load or self.sql])
 
 
@@ -70,7 +70,7 @@ class CompiledCase:
 
 @dataclass(frozen=True)
 class FunctionCase:
-    """The arguments of one call, and what it must return, as YAML values: text, None, lists and dicts."""
+    """The arguments `given` in one call, and the result to `expect`, as YAML values: text, None, lists and dicts."""
 
     given: tuple[Any, ...]
     expect: Any
@@ -78,7 +78,7 @@ class FunctionCase:
 
 @dataclass(frozen=True)
 class CompiledFunctionTest:
-    """The unit tests of a SQL function. Those of one `file` run in one query."""
+    """The unit tests of a SQL function. All tests of one `file` run in one query."""
 
     function: SqlFunction
     file: Path
@@ -86,19 +86,22 @@ class CompiledFunctionTest:
 
     @property
     def view(self) -> str:
-        """The view of the arguments, a row for each call: its number, the arguments and what is expected."""
+        """The name of the view of the arguments, which has a row for each call: its number, the arguments and the
+        expected result.
+        """
         return f"tests_of_{self.function.name}"
 
     @property
     def expected(self) -> str:
-        """The column of what is expected, which no argument can have as its name."""
+        """The column of the expected results. No argument can have this name."""
         return "expected result"
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """Name -> what was compiled, for the nodes that were asked for and all that they read. Of data tests that one query
-    answers, `together` has that query. `times` say from when to when each node was compiled.
+    """The results of compiling, by name, for the nodes that were asked for and all that they read. `together` maps a
+    data test to the query that answers it together with other tests. `times` say from when to when each node was
+    compiled.
     """
 
     nodes: Mapping[str, CompiledNode] = field(default_factory=dict)

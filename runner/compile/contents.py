@@ -1,4 +1,4 @@
-"""What a node consists of, as checksums: two projects whose node has the same ones make the same of it."""
+"""The contents of a node, as checksums. Two projects whose node has the same checksums make the same of this node."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from runner.yaml_text import Yaml
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# What says nothing of the rows.
+# Properties for people, which have no influence on rows.
 OF_PEOPLE = ("description", "label", "tags", "meta", "docs", "about", "config")
-# Fields of models that are no settings.
+# Fields of models that are not settings.
 NO_SETTINGS = (*OF_PEOPLE, "query", "new_rows")
 
 
 class ContentsOf:
-    """The contents of a project's nodes. Files are read, and nothing is rendered but SQL functions."""
+    """Computes the checksums of a project's nodes. Files are read, and nothing is rendered but SQL functions."""
 
     def __init__(self, project: Project, library: Library) -> None:
         self.project, self.library = project, library
@@ -56,7 +56,7 @@ class ContentsOf:
         self.formats: dict[int, str] = {}
 
     def node(self, node: Node) -> Contents:
-        """The checksums of all that decides what comes of a node."""
+        """Returns the checksums of all that decides the result of a node."""
         subject = node.subject
         templates = list(_templates(subject))
         named = Named(frozenset(self.calls.renderer.files.keys() & set(_macros(subject))))
@@ -71,8 +71,8 @@ class ContentsOf:
         return out
 
     def _macros(self, macros: Iterable[str], templates: Iterable[str]) -> dict[str, str]:
-        """The project's macros and SQL functions that templates call, directly or not, and the built-in ones that these
-        call.
+        """Returns the checksums of the project's macros and SQL functions that templates call, directly or not, and of
+        the built-in ones that these call.
         """
         direct = set(macros)
         own = {
@@ -85,13 +85,13 @@ class ContentsOf:
         return out | {f"macros.{function.name}": checksum(function.text) for function in functions}
 
     def _closure(self, macros: tuple[str, ...]) -> str:
-        """The checksum of built-in macros with all that they call."""
+        """Returns one checksum of built-in macros and all that they call."""
         if macros not in self.closures:
             self.closures[macros] = checksum([self.calls.text(macro) for macro in self.calls.reached(macros)])
         return self.closures[macros]
 
     def _variables(self, named: Named) -> dict[str, str]:
-        """The values of the variables that templates read, and the macros that they call."""
+        """Returns the checksums of the variables that templates, and the macros that they call, read."""
         for macro in self.calls.reached(named.macros):
             named = named.and_also(self.calls.named_in(self.calls.text(macro)))
         names = self.project.vars if named.variables is None else named.variables
@@ -111,13 +111,13 @@ class ContentsOf:
 
 
 def checksum(value: Any) -> str:
-    """The checksum of a value that JSON can write."""
+    """Returns the checksum of a value that JSON can write."""
     text = json.dumps(value, ensure_ascii=True, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can write it: data without places in files, and without logins."""
+    """Returns a value as JSON can write it: data without places in files, and without logins."""
     if isinstance(value, (Yaml, Where, Registry)):
         return None
     if is_dataclass(value) and not isinstance(value, type):
@@ -132,13 +132,13 @@ def plain(value: Any) -> Any:
 
 
 def plain_but(value: DataclassInstance, *left_out: str) -> dict[str, Any]:
-    """The same of data, without some of its fields."""
+    """Returns the fields of a dataclass as JSON can write them, as `plain` does, without some of them."""
     shown = (field.name for field in fields(value) if field.compare and field.name not in left_out)
     return {name: plain(getattr(value, name)) for name in shown}
 
 
 def _body(subject: Subject) -> Any:
-    """What a node is made of, without its settings."""
+    """Returns the content of a node as data, without its settings."""
     match subject:
         case Source(written=written) | Model(query=Source(written=written)):
             return {key: value for key, value in written.items() if key not in OF_PEOPLE}
@@ -193,7 +193,7 @@ def _content(path: Path) -> str:
 
 
 def _configs(subject: Subject) -> dict[str, str]:
-    """The settings of a model or a test that are not what they are by default."""
+    """Returns the checksums of those settings of a model or a test that differ from their defaults."""
     match subject:
         case Model(query=SeedFile(delimiter=delimiter, types=types)):
             settings = {**_unusual(subject), "delimiter": delimiter, "column_types": types}
@@ -207,7 +207,7 @@ def _configs(subject: Subject) -> dict[str, str]:
 
 
 def _unusual(settings: Any) -> dict[str, Any]:
-    """The fields of settings whose values are not those that they have by default; of settings in a field theirs."""
+    """Returns the settings whose values differ from their defaults. Settings inside a field count one by one."""
     out: dict[str, Any] = {}
     for field in fields(settings):
         value, usual = getattr(settings, field.name), _default(field)
@@ -223,7 +223,7 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _templates(subject: Subject) -> Iterator[str]:
-    """The templates that a node is made of."""
+    """Returns the texts of the templates that a node is made of."""
     match subject:
         case Model(query=query, pre_hook=before, post_hook=after):
             if isinstance(query, SqlFile):
@@ -234,7 +234,7 @@ def _templates(subject: Subject) -> Iterator[str]:
 
 
 def _macros(subject: Subject) -> Iterator[str]:
-    """The macros that print the SQL of a node, besides those of formats."""
+    """Returns the names of the macros that print the SQL of a node, besides those of formats."""
     match subject:
         case Model(query=SourcesView(name=name)):
             yield f"view_{name}"

@@ -18,7 +18,7 @@ from runner.spec.vocabulary import ABOVE_ROOT, RECORD_HEADERS, RECORD_KEY, RECOR
 class Documents:
     """Prints how messages in JSON are read: exactly one object, with the digits of its numbers as they were sent."""
 
-    # What messages are.
+    # The form of messages: bytes or text.
     form = "text"
     functions: tuple[AvroFunction, ...] = ()
 
@@ -30,7 +30,7 @@ class Documents:
 
     @property
     def has_parts(self) -> bool:
-        """Whether a message may hold several, which are numbered."""
+        """True if a message may hold several messages, which are numbered."""
         return bool(self.message.batch or self.message.frames)
 
     @property
@@ -46,11 +46,11 @@ class Documents:
 
     @property
     def kept(self) -> list[str]:
-        """What later steps need of messages that are damaged."""
+        """The columns that later steps need to describe damaged messages."""
         return ["damage"] if self.message.frames else []
 
     def detail(self) -> list[str]:
-        """What is known of a message that cannot be used."""
+        """Returns the columns with the detail that is kept of a message that cannot be used."""
         return self.kept
 
     def checked(self, _: Keys) -> Columns:
@@ -71,8 +71,8 @@ class Documents:
         return [root[0] for root, _ in self.placing.roots if root]
 
     def steps(self) -> Iterator[Step]:
-        """The one document of each message as `m`, or why there is none as `parse_error`. Most messages are read in one
-        go; the few whose fields have other shapes than usual are read again, each field for itself.
+        """Returns the steps that read the one document of each message as `m`; if there is none, `parse_error` says
+        why. Most messages are read at once; the few whose fields have unusual shapes are read again, field by field.
         """
         parts = list(self._parts())
         yield from parts
@@ -89,7 +89,7 @@ class Documents:
             yield self._placed()
 
     def _parts(self) -> Iterator[Step]:
-        """The messages that are in a message, or behind the number of a schema."""
+        """Returns the step that splits a message into its messages, or takes it from behind the number of a schema."""
         if self.message.batch:
             path = [part for part in self.message.batch if part != WHOLE]
             elements = self.sql("elements_of_batch", self.sql("texts_of", path), self.view)
@@ -131,7 +131,7 @@ class Documents:
     # --- where paths start
 
     def _placed(self) -> Step:
-        """The fields where paths start, with what came beside them."""
+        """Returns the step that finds the fields where paths start, with the data that came beside them."""
         placing = self.placing
         used = {
             "message.root": placing.roots,
@@ -153,7 +153,9 @@ class Documents:
         return Step("placed", f"The fields where paths start, with what came beside them.  [{words}]", reads, columns)
 
     def _beside(self) -> Columns:
-        """What came beside the fields of a message."""
+        """Prints the columns of the data beside the fields of a message: fields above the root, key, topic and
+        headers.
+        """
         placing, out = self.placing, {}
         if placing.above:
             out[ABOVE_ROOT] = self.sql("struct_of", "m", placing.above)
@@ -171,11 +173,11 @@ class Documents:
         return {quoted(name): expression for name, expression in out.items()}
 
     def _at_root(self, root: Sequence[str], names: Sequence[str], column: str) -> str:
-        """A root that is an object, or the whole with the fields that are read there."""
+        """Prints the object at a root, or for an empty root the whole, with the fields that are read there."""
         return self.sql("at_path", column, root) if root else self.sql("struct_of", column, names)
 
     def _key_type(self) -> Tree:
-        """What is read of the key of a record, below each of the roots."""
+        """Returns the tree of the fields that are read of the key of a record, below each of the roots."""
         key = self.placing.key
         if not self.placing.roots:
             return key
@@ -187,7 +189,7 @@ class Documents:
     # --- messages of unusual shape
 
     def sql_functions(self) -> list[str]:
-        """The function that reads a message field by field, unless all of them have the usual shape."""
+        """Prints the function that reads a message field by field, unless all fields have the usual shape."""
         json = self.json
         found: Columns = {
             **{quoted(_texts(path)): self._texts_at(path, names) for path, names in json.texts.items()},
@@ -205,18 +207,18 @@ class Documents:
         return self.sql("texts_at", path, names)
 
     def _other_at(self, path: Sequence[str], kind: str) -> str:
-        """What is read at a path: a bare object is a list of one row, a bare text a list of one name."""
+        """Prints the value at a path: a bare object is a list of one row, a bare text a list of one name."""
         forms = {MAPS: "rows_at", TEXTS: "names_at"}
         return self.sql(forms[kind], path) if kind in forms else self.sql("read_at", path, kind)
 
     def _misfits(self) -> str:
-        """The images in whose places something else stands than an image, or than a list of images and nulls."""
+        """Prints the images in whose places something else stands than an image, or than a list of images and nulls."""
         places = [(image.name, path, image.kinds) for image in self.json.images for path in image.paths]
         return self.sql("misfits", places)
 
     def _holds_no_nested(self) -> list[str]:
-        """That no value that is read is an object or a list where a text is expected: the numbers in it may have got
-        quotes. What lies deeper than the format reads is refused by the parser.
+        """Prints tests that no value that is read is an object or a list where a text is expected: the numbers in such
+        a value may have got quotes. The parser refuses values that lie deeper than the format reads.
         """
         if not self.json.exact:
             return []
@@ -231,7 +233,7 @@ class Documents:
         return [self.sql("is_not", self.sql("any_of", ["false", *(self.sql("or_false", test) for test in out)]))]
 
     def _struct(self, tree: Tree, above: tuple[str, ...], indent: int) -> str:
-        """The document, or an object of it, from what was found."""
+        """Prints the document, or an object of it, built from the fields that were found."""
         parts = []
         for part, branch in tree.items():
             path = (*above, part)
@@ -247,11 +249,11 @@ class Documents:
         return self.sql("struct_in_parts", parts, indent)
 
     def _is_root(self, path: tuple[str, ...]) -> bool:
-        """Whether paths start at an object, if it is there."""
+        """Returns True if paths start at the object at this path, if that object is there."""
         return path in self.json.texts and any(tuple(root) == path for root, _ in self.placing.roots)
 
     def _field(self, path: tuple[str, ...], kind: str) -> str:
-        """A field without marks."""
+        """Prints a field without the marks that reading put on it."""
         value = self.sql("found_part", quoted("_".join(path)))
         if kind == TEXT:
             texts = self.sql("found_part", quoted(_texts(path[:-1])))
@@ -268,12 +270,12 @@ class Documents:
     # --- bytes in the text of a message
 
     def images_again(self) -> Iterable[str]:
-        """The images in the text of a message, as they are written."""
+        """Prints the images in the text of a message, as they are written."""
         paths = [path for image in self.json.images for path in image.paths]
         form = "texts_again" if self.images.in_lists else "text_again"
         return [self.sql(form, path) for path in paths]
 
 
 def _texts(path: Iterable[str]) -> str:
-    """What the texts of an object are called that were found in it."""
+    """Returns the name of the member that holds the texts found in the object at a path."""
     return "_".join(["texts", *path])

@@ -1,5 +1,5 @@
-"""The header of a message, which is all that stands beside its rows: SQL of what a message is, of plain columns and of
-order.
+"""The header of a message, which is all that stands beside its rows: SQL of the message's verdict, of plain columns and
+of order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONDITIONS = {"is": "is_one_of", "is_not": "is_none_of", "has": "is_there", "lac
 
 
 class Header:
-    """Prints what is read of the header of a format's messages. Fields of a message are members of the column `m`."""
+    """Prints the SQL that reads the header of a format's messages. The column `m` has the fields of a message."""
 
     def __init__(self, sql: Print, spec: Format, zone: Zone | None) -> None:
         self.sql, self.spec, self.zone = sql, spec, zone
@@ -40,7 +40,7 @@ class Header:
         return self.sql("field", tuple(path))
 
     def first(self, expressions: Iterable[str]) -> str:
-        """The first of some expressions that is not null."""
+        """Prints the first of some expressions that is not null."""
         found = list(expressions)
         return found[0] if len(found) == 1 else self.sql("first_of", found)
 
@@ -48,11 +48,11 @@ class Header:
         return self.first(map(self.field, paths))
 
     def plain(self, value: Value) -> str:
-        """The first place of a value that is not null."""
+        """Prints the first place of a value that is not null."""
         return self.first(map(self._choice, value)) if value else self.sql("no_text")
 
     def given(self, value: Value) -> str:
-        """The first place of a value that holds a text; an empty one is none."""
+        """Prints the first place of a value that holds a text; an empty text does not count."""
         return self.first(map(self._given, value)) if value else self.sql("no_text")
 
     def _given(self, choice: Field | Switch) -> str:
@@ -64,7 +64,7 @@ class Header:
         return self.sql("if_not_empty", self._text(choice)) if choice.pattern else self._text(choice)
 
     def _text(self, field: Field) -> str:
-        """What stands in a field, or in the part of it that its pattern takes."""
+        """Prints the text in a field, or the part of the text that the field's pattern takes."""
         whole = self._if_known(self.field(field.path), field.unknown)
         found = self.sql("text_behind", whole, self.field(field.behind)) if field.behind else whole
         if field.pattern:
@@ -80,7 +80,7 @@ class Header:
         )
 
     def _switch(self, switch: Switch, printed: Callable[[Value], str]) -> str:
-        """A value chosen by the text of another, in any case of letters."""
+        """Prints a value chosen by the text of another, in any case of letters."""
         by = self.sql("in_lower_case", self.plain(switch.by))
         cases = [(self.fits(by, texts), printed(value)) for texts, value in switch.groups()]
         if switch.missing and switch.missing != switch.otherwise:
@@ -88,8 +88,8 @@ class Header:
         return self.sql("choice", cases, printed(switch.otherwise))
 
     def fits(self, expression: str, texts: Iterable[str]) -> str:
-        """Whether a text in lower case is one of some texts, of which one with a * at its end stands for all that begin
-        like it.
+        """Prints the test that a text in lower case is one of some texts. A text with a * at its end stands for all
+        texts that begin like it.
         """
         return self._fits(expression, [text.lower() for text in texts])
 
@@ -100,7 +100,7 @@ class Header:
         return self.sql("any_of", tests)
 
     def column(self, name: str) -> str:
-        """A plain column of the contract; for some verdicts it has a value of their own."""
+        """Prints a plain column of the contract; for some verdicts it has a value of their own."""
         printed = self.time if name in TIME_COLUMNS else self.given
         value = printed(self.spec.columns.get(name, ()))
         own = ((line.columns[name], line.verdict) for line in self._lines if name in line.columns)
@@ -108,11 +108,11 @@ class Header:
         return self.sql("by_verdict", cases, value) if cases else value
 
     def table_names(self) -> str:
-        """The names of the table that a message is about, from the outside in."""
+        """Prints the names of the table that a message is about, from the outside in."""
         return self.sql("table_names", [self.given(self.spec.columns.get(name, ())) for name in NAME_COLUMNS])
 
     def pair_id(self) -> str:
-        """The text that two halves of an update share."""
+        """Prints the text that two halves of an update share."""
         halves = list(dict.fromkeys(line.verdict for line in self._lines if line.kind == "row" and line.half))
         return self.sql("of_verdicts", halves, self.column("pair_id")) if halves else self.sql("no_text")
 
@@ -124,12 +124,12 @@ class Header:
 
     @property
     def has_local_times(self) -> bool:
-        """Whether a time or an order number of the header is a local time."""
+        """True if a time or an order number of the header is a local time."""
         values = [*self.spec.columns.values(), *self.spec.seq, *_own_values(self._lines)]
         return any(field.reader == "local" for value in values for field in fields_of(value))
 
     def ambiguous_columns(self) -> list[str]:
-        """The times that come from local times only, of a zone whose clocks may show one twice."""
+        """Returns the times that come only from local times, of a zone whose clocks may show a time twice."""
         if not self.zone or not self.zone.may_skip:
             return []
         return [name for name in TIME_COLUMNS if self._readers(name) == {"local"}]
@@ -139,7 +139,7 @@ class Header:
         return {field.reader for value in (self.spec.columns.get(column, ()), *own) for field in fields_of(value)}
 
     def time(self, value: Value) -> str:
-        """An instant up to the year 9999; null if no field holds one."""
+        """Prints an instant up to the year 9999; null if no field holds one."""
         return self.first(map(self._time, value)) if value else self.sql("no_time")
 
     def _time(self, choice: Field | Switch) -> str:
@@ -147,7 +147,7 @@ class Header:
             return self._switch(choice, self.time)
         sent = self.field(choice.path)
         instant = self._instant(choice.reader, self.sql("shifted", sent, choice.shift) if choice.shift else sent)
-        # Outside of the function: a field as its argument costs nothing, an expression is computed for every row.
+        # The test is outside of the function: fields are cheap arguments, expressions are computed for every row.
         return self.sql("if_none_of", sent, choice.unknown, instant) if choice.unknown else instant
 
     def _instant(self, reader: str, sent: str) -> str:
@@ -156,7 +156,9 @@ class Header:
         return self.sql("called", INSTANTS.get(reader, "instant_of_milliseconds"), [sent])
 
     def position(self) -> str:
-        """The order numbers up to the first that is not known. Loaded rows may not be numbered with the changes."""
+        """Prints the order numbers up to the first that is not known. Loaded rows may have no number that compares with
+        those of changes.
+        """
         numbers = [self._order_text(value, index) for value in self.spec.seq for index in range(_count(value))]
         if not numbers:
             return self.sql("no_position")
@@ -185,7 +187,7 @@ class Header:
     # --- what a message is
 
     def verdict(self) -> str:
-        """What a message is, in words: the verdict of the first line that fits it."""
+        """Prints the verdict of a message: that of the first line that fits the message."""
         op = self.spec.op
         first = [self._case(line, "raw is null") for line in op.empty] + [self._case(line) for line in op.first]
         if op.is_switch:
@@ -197,7 +199,7 @@ class Header:
         return self.sql("cases", [*first, *between, *self._last_cases()])
 
     def _last_cases(self) -> list[tuple[str, str]]:
-        """The lines for messages that fit no case."""
+        """Prints the cases for messages that fit no other case."""
         op = self.spec.op
         if op.misses_as_others:
             return [self._case(line) for line in op.otherwise]
@@ -206,7 +208,7 @@ class Header:
         return missing + [self._case(line, self.sql("is_there", by)) for line in op.otherwise]
 
     def _case(self, line: Line, test: str = "") -> tuple[str, str]:
-        """The tests that a message of a line passes, and its verdict."""
+        """Prints the tests that a message of a line passes, and the verdict of the line."""
         tests = [*([test] if test else []), *map(self._condition, line.conditions)]
         return self.sql("all_of", tests or ["true"]), sql_text(line.verdict)
 
@@ -217,7 +219,9 @@ class Header:
         return self.sql("all_of", list(map(self._condition, conditions)))
 
     def op(self) -> str:
-        """The op of a row. An empty statement is of the same op as none, so that one field is an argument as it is."""
+        """Prints the op of a row. An empty statement has the op of no statement, so that a field can be an argument as
+        it is.
+        """
         value = self.spec.columns.get("statement", ())
         is_plain = len(value) < 2 and not any("statement" in line.columns for line in self._lines)
         by_statement = self.sql(
@@ -245,7 +249,7 @@ class Header:
         return [line for line in self._lines if line.kind == "dead_letter"]
 
     def detail(self) -> str:
-        """What was found in a message that is refused, for each reason."""
+        """Prints the details of a message that is refused, for each reason."""
         by = self.spec.op.by
         op_name = " or ".join(".".join(field.path) for field in fields_of(by))
         statement = self.plain(self.spec.columns.get("statement", ()))
@@ -258,7 +262,7 @@ class Header:
 
 
 def _count(value: Value) -> int:
-    """How many order numbers a value gives."""
+    """Returns the number of order numbers that a value gives."""
     return max(field.count for field in fields_of(value))
 
 

@@ -23,8 +23,9 @@ TEXT_FUNCTIONS = {
 
 @dataclass(frozen=True)
 class TextImage:
-    """A text at `path` in a language of its own, which `function` reads into `column` for messages with `verdicts`. It
-    may be missing where `removed` lists columns. With `value_of`, the text is only the value of that column.
+    """An image that is a text in a language of its own, at `path`. `function` reads the text into `column` for messages
+    with `verdicts`. The text may be missing where `removed` lists columns. With `value_of`, the text is only the value
+    of that column.
     """
 
     path: FieldPath
@@ -52,7 +53,9 @@ class NamedImage:
 
 @dataclass(frozen=True)
 class Removed:
-    """What a patch removes: the columns in the list at `path`, or that the function of a text put into `column`."""
+    """The columns that a patch removes: those in the list at `path`, or those that the function of a text put into
+    `column`.
+    """
 
     path: FieldPath | None
     column: str | None
@@ -60,8 +63,8 @@ class Removed:
 
 @dataclass(frozen=True)
 class SentImage:
-    """An image at `path` of a record in Avro, and `column`, its map in compiled SQL. `names` is where the names of its
-    columns lie, None if the image itself is a map.
+    """An image at `path` of a record in Avro, and `column`, its map in compiled SQL. `names` is the path of the names
+    of its columns, None if the image itself is a map.
     """
 
     path: FieldPath
@@ -71,8 +74,8 @@ class SentImage:
 
 @dataclass(frozen=True)
 class RowImage:
-    """Where an image is: the first of `paths` that holds a row. `columns` are the maps of these images, if they are not
-    maps in the message; for a text `text_column` is what its function returned.
+    """The places of an image: the first of `paths` that holds a row counts. `columns` are the maps of these images, if
+    the images are not maps in the message. For a text, `text_column` holds the result of its function.
     """
 
     paths: tuple[FieldPath, ...]
@@ -82,8 +85,8 @@ class RowImage:
 
 @dataclass(frozen=True)
 class RowChange:
-    """A row change: `own` is the image that makes a message this change, `before` the image before an update that has
-    both.
+    """A row change with its `verdict`. `own` is the image that makes a message this change. `before` is the image
+    before an update that has both.
     """
 
     verdict: str
@@ -93,7 +96,7 @@ class RowChange:
 
 @dataclass(frozen=True)
 class OtherImage:
-    """An image that changes with these `verdicts` do not have, unless they have no other."""
+    """An image that changes with these `verdicts` do not have, unless they have no other image."""
 
     image: RowImage
     verdicts: tuple[str, ...]
@@ -101,10 +104,11 @@ class OtherImage:
 
 @dataclass(frozen=True)
 class Side:
-    """The images before or after row changes, by verdict: all `images`, the columns of those that are `texts`, the
-    verdicts for which this is the side of the `own` image, those whose image here is laid over the other side's,
-    completeness -> verdicts for images that may lack columns, the verdicts of which only the columns of the key count,
-    and those whose image lacks the columns that are null.
+    """The images on one side of row changes, before or after. `images` and `texts` map verdicts to all images, and to
+    the columns of those that are texts. `own` are the verdicts for which this is the side of the own image. `laid_over`
+    are those whose image here is laid over the image of the other side. `incomplete` maps a completeness to the
+    verdicts whose images may lack columns. `key_only` are the verdicts of which only the columns of the key count.
+    `without_nulls` are those whose image lacks the columns that are null.
     """
 
     name: str
@@ -129,13 +133,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Images:
-    """`changes` has one entry for each verdict of a row change, `updates` those of them that have two images. `in_json`
-    is verdict -> the paths of each image of it that is JSON of the message; `named` are those of them that become maps.
-    `texts`, `sent` and `listed` are read by functions: of `sent`, `positional` are lists of values without names;
-    `listed` are lists of rows in Avro, whose values `may_be_ambiguous` if they may be wall clocks with a zone. An image
-    that `may_lack_columns` says which; `name_columns`: whether a message names columns that it did not send.
-    `patches` are the verdicts whose image after the change is a patch, `removed` verdict -> the columns that it
-    removes. `others` are the images that inserted and deleted rows do not have.
+    """The images of a format. `changes` has one entry for each verdict of a row change, `updates` those of them that
+    have two images. `in_json` maps a verdict to the paths of each of its images that is JSON of the message; `named`
+    are those of them that become maps. Functions read `texts`, `sent` and `listed`: of `sent`, `positional` are lists
+    of values without names; `listed` are lists of rows in Avro, whose values `may_be_ambiguous` if they may be wall
+    clocks with a zone. An image that `may_lack_columns` says which; `name_columns` is True if a message names columns
+    that it did not send. `patches` are the verdicts whose image after the change is a patch, `removed` maps a verdict
+    to the columns that its patch removes. `others` are the images that inserted and deleted rows do not have.
     """
 
     in_lists: bool
@@ -159,12 +163,12 @@ class Images:
 
     @property
     def tell_unfit(self) -> bool:
-        """Whether the functions that read the images also tell which values do not fit their types."""
+        """True if the functions that read the images also tell which values do not fit their types."""
         return bool(self.marked or self.texts)
 
     @property
     def marked(self) -> bool:
-        """Whether the images say of columns that they were not sent, are as sent, or are no texts: those of Avro do."""
+        """True if images mark columns that were not sent, are as sent, or are not texts: images in Avro do."""
         return bool(self.sent or self.listed)
 
     @property
@@ -184,7 +188,7 @@ class Images:
 
 
 def make_images(spec: Format) -> Images:
-    """The images of all row changes of a format."""
+    """Returns the images of all row changes of a format."""
     lines = {line.verdict: line for line in spec.op.lines() if line.kind == "row"}
     is_avro = spec.message.encoding == "avro"
     named = () if is_avro else tuple(dict.fromkeys(_named_images(spec)))
@@ -218,8 +222,8 @@ def make_images(spec: Format) -> Images:
 
 
 def row_image(image: Image, is_avro: bool, in_lists: bool = False, named: tuple[NamedImage, ...] = ()) -> RowImage:
-    """Where an image is, with the columns that compiled SQL reads it from. Lists of rows in Avro have their texts in a
-    member.
+    """Returns the places of an image, with the columns that compiled SQL reads the image from. Lists of rows in Avro
+    have their texts in a member.
     """
     text_column = _text_column(image) if image.text else None
     if is_avro and in_lists:
@@ -232,8 +236,8 @@ def row_image(image: Image, is_avro: bool, in_lists: bool = False, named: tuple[
 
 
 def _named_images(spec: Format) -> Iterator[NamedImage]:
-    """The images in JSON, if some of them are no maps. Where an image takes the members with a prefix, others at the
-    same place have the rest.
+    """Returns the images in JSON, if some of them are not maps. Where an image takes the members with a prefix, other
+    images at the same place have the rest.
     """
     images = [image for line in spec.op.lines() for image in (line.before, line.after) if image and not image.text]
     if not any(image.names or image.value or image.prefix for image in images):
@@ -255,7 +259,7 @@ def _named_images(spec: Format) -> Iterator[NamedImage]:
 
 
 def _bare(image: Image) -> Image:
-    """What says how the image is written, without what it is for."""
+    """Returns how an image is written, without its place and its purpose."""
     return Image((), names=image.names, name=image.name, value=image.value)
 
 
@@ -271,7 +275,7 @@ def _change(line: Line, own: Image, find: Callable[[Image], RowImage]) -> RowCha
 
 
 def _has_both(line: Line) -> bool:
-    """Whether a change has an image on each side."""
+    """Returns True if a change has an image on each side."""
     return bool(line.before and line.after)
 
 
@@ -298,12 +302,14 @@ def _side(name: str, lines: Mapping[str, Line], find: Callable[[Image], RowImage
 
 
 def _claim(line: Line, image: Image) -> str:
-    """The most that an image of a change holds: what is laid over another image lacks columns where there is none."""
+    """Returns the completeness that an image of a change can have at most: an image that is laid over another one lacks
+    columns where that other image is missing.
+    """
     return "partial" if image.over and not _has_both(line) and image.completeness == "full" else image.completeness
 
 
 def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> Iterator[OtherImage]:
-    # The key of a record stands beside every message: a line whose own image it is has no other one.
+    # The key of a record stands beside every message. A line whose own image is the key has no other image.
     lines = [line for line in lines if not (line.own and KEY_ROW in line.own.at)]
     images = [image for line in lines for image in (line.before, line.after) if image and not image.text]
     places = {path: find(replace(image, at=(path,))) for image in images for path in image.at}
@@ -314,13 +320,13 @@ def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> I
 
 
 def _in_json(change: RowChange) -> tuple[tuple[FieldPath, ...], ...]:
-    """The paths of the change's own image and of the one before it, if the own one is JSON."""
+    """Returns the paths of the change's own image and of the image before it, if the own one is JSON."""
     images = [image for image in (change.own, change.before) if image and not image.text_column]
     return () if change.own.text_column or KEY_ROW in change.own.paths else tuple(image.paths for image in images)
 
 
 def _text_images(lines: Mapping[str, Line], spec: Format) -> Iterator[TextImage]:
-    """The texts to read as images or keys, with the functions that read them."""
+    """Returns the texts to read as images or keys, with the functions that read them."""
     values = {key.image: key.columns[0] for key in spec.key if key.is_value}
     verdicts: dict[TextImage, list[str]] = {}
     for line in lines.values():
@@ -338,7 +344,7 @@ def _text_function(image: Image) -> str:
 
 
 def _text_column(image: Image) -> str:
-    """The column for what an image's function returns: another for each way to take the text at a path."""
+    """Prints the column for the result of an image's function: each way to read the text at a path has its own."""
     ways = [*([image.name] if image.name else []), *(["patch"] if image.removed else [])]
     return "_".join([_text_function(image), *image.at[0], *ways])
 
@@ -353,7 +359,7 @@ def _sent_column(path: FieldPath) -> str:
 
 
 def grouped(pairs: Iterable[tuple[Item, str]]) -> list[tuple[Item, list[str]]]:
-    """Equal items together, each with its texts.
+    """Returns equal items together, each with its texts.
 
     >>> grouped([("a", "1"), ("b", "2"), ("a", "3")])
     [('a', ['1', '3']), ('b', ['2'])]

@@ -1,4 +1,4 @@
-"""What is read of messages in JSON, and how deep their lists and objects lie in each other."""
+"""The fields that are read of messages in JSON, and the depth at which lists and objects lie in each other."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from runner.errors import RunnerError
 from runner.spec.vocabulary import ABOVE_ROOT, KEY_ROW, OTHERS, RECORD_HEADERS, RECORD_KEY, RECORD_TOPIC, WHOLE
 from runner.spec.words import FieldPath, Format
 
-# The seal, and what Spark writes where a field of a document has another type than is read.
+# The runner's own fields of a document: the seal, and the text of a document with a field of another type than is read.
 ADDED = ("_seal", "_corrupt_record")
 
 
 @dataclass(frozen=True)
 class ImagePlace:
-    """An image: what messages about it call it, the paths where it may lie in the text of a message, and the SQL types
-    that it may be read as.
+    """An image in JSON: its `name` in messages to users, the `paths` where it may lie in the text of a message, and the
+    `kinds`, the SQL types that it may be read as.
     """
 
     name: str
@@ -40,13 +40,13 @@ class ImagePlace:
 
 @dataclass(frozen=True)
 class JsonReading:
-    """`exact`: whether numbers are put in quotes to keep their digits. `fields` is the tree of what is read,
-    `sealed_fields` the same with the fields that are ours. `usual_depth` is how deep lists and objects lie in each
-    other if all values are plain; `shallow` are the paths and types of texts and images that could hold more without
-    being deeper, `shallow_objects` the paths of images of objects that could, with the member that holds a value, and
-    whether they are a list. `texts` has the path of each object with the names of its fields that are texts, `others`
-    all other fields with their types, `images` the places of images, `value_lists` the paths of those that are lists of
-    values. `is_flat`: whether the whole message is a row.
+    """The fields that a format reads. `exact` is True if numbers are put in quotes to keep their digits. `fields` is
+    the tree of the fields, `sealed_fields` the same tree with the runner's own fields. `usual_depth` is how deep lists
+    and objects lie in each other if all values are plain. `shallow` are the paths and types of texts and images that
+    could hold more without being deeper. `shallow_objects` are the paths of images of objects that could, with the
+    member that holds a value, and True if they are a list. `texts` has the path of each object with the names of its
+    fields that are texts, `others` all other fields with their types, `images` the places of images, `value_lists` the
+    paths of those that are lists of values. `is_flat` is True if the whole message is a row.
     """
 
     exact: bool
@@ -64,10 +64,10 @@ class JsonReading:
 
 @dataclass(frozen=True)
 class Placing:
-    """Where paths start: the first of `roots` that is an object, each with the names that are read there, where an
-    empty path is the whole message. Beside these are the fields `above` them, and what came with the message as a
-    record of a topic: `key`, the tree of what is read of its key, or all of it if that is a row (`key_is_row`),
-    `has_topic` and `has_headers`.
+    """The places where paths start. `roots` are objects, each with the names that are read there: the first that is an
+    object counts, and an empty path is the whole message. `above` are the fields above the roots. The rest came with
+    the message as a record of a topic: `key` is the tree of what is read of its key, `key_is_row` is True if the whole
+    key is a row, `has_topic` and `has_headers` are True if these are read.
     """
 
     roots: tuple[tuple[FieldPath, tuple[str, ...]], ...]
@@ -79,13 +79,13 @@ class Placing:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the fields of a message are not already where paths lead to."""
+        """True if paths start somewhere else than at the fields of a message itself."""
         return bool(self.roots or self.above or self.key or self.key_is_row or self.has_topic or self.has_headers)
 
 
 def json_reading(spec: Format) -> JsonReading:
-    """What a format reads; raises `spec-conflict` for a field that is read as two different things, or that has the
-    name of one of ours.
+    """Returns the fields that a format reads; raises `spec-conflict` for a field that is read as two different things,
+    or that has the name of one of the runner's own fields.
     """
     fields, kinds = _fields(spec), image_kinds(spec)
     found = list(leaves(fields))
@@ -119,7 +119,7 @@ def json_reading(spec: Format) -> JsonReading:
 
 
 def placing(spec: Format) -> Placing:
-    """Where the paths of a format start, and what it reads that is not in the message."""
+    """Returns where the paths of a format start, and the fields that the format reads beside the message."""
     paths = json_fields(spec)
     key: Tree = {}
     key_is_row = any(path == KEY_ROW for path, _ in paths)
@@ -139,12 +139,12 @@ def placing(spec: Format) -> Placing:
     )
 
 
-# What paths begin with that do not lead to a field below the root.
+# The first parts of paths that do not lead to a field below the root.
 BESIDE = (RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS, ABOVE_ROOT)
 
 
 def _fields(spec: Format) -> Tree:
-    """The tree of what is read of the text of a message."""
+    """Returns the tree of the fields that are read of the text of a message."""
     fields: Tree = {}
     for path, kind in json_fields(spec):
         if path[-1] == OTHERS:
@@ -162,7 +162,7 @@ def _fields(spec: Format) -> Tree:
 
 
 def _places(path: FieldPath, spec: Format) -> Iterator[FieldPath]:
-    """The paths, from the top of a message, of what a path may lead to."""
+    """Returns the paths, from the top of a message, to the places that a path may lead to."""
     if path[0] == ABOVE_ROOT:
         yield FieldPath(path[1:], path.where)
     elif path[0] not in BESIDE:

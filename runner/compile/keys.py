@@ -34,18 +34,18 @@ class Keys:
 
     @property
     def are_named(self) -> bool:
-        """Whether something names the columns of keys."""
+        """True if the format or the source names the columns of keys."""
         return bool(self.spec.key or self.tables)
 
     @property
     def are_sent(self) -> bool:
-        """Whether messages themselves name the key columns of their table. A record's key may be another's."""
+        """True if messages themselves name the key columns of their table. A record's key may be another table's."""
         return any(not key.columns and key.members != (RECORD_KEY,) for key in self.spec.key)
 
     # --- names
 
     def names(self) -> str:
-        """The names of the key columns: those that the message names, else those that the source declares."""
+        """Prints the names of the key columns: those that the message names, else those that the source declares."""
         places = list(map(self._names, self.spec.key))
         if self.tables:
             declared = [(self.sql("is_table", one.name), self._texts(one.key)) for one in self.tables]
@@ -64,7 +64,7 @@ class Keys:
         return self.sql("called", "key_columns", [self._listed(key), self.rows.hidden])
 
     def _listed(self, key: Key) -> str:
-        """The names with nulls, and with members that are not columns."""
+        """Prints the names of a key as a list that may still have nulls and members that are not columns."""
         if key.members == (RECORD_KEY,):
             return self.sql("called", "members_of_key", ["origin.key", self.sql("texts_of", self.roots)])
         if key.members:
@@ -76,7 +76,7 @@ class Keys:
         return self.header.first_field(key.names)
 
     def _members(self, key: Key, found: str) -> str:
-        """The names of members, or of objects in a list; with a flag, of those in which it is true."""
+        """Prints the names of members, or of objects in a list; with a flag, of those in which the flag is true."""
         if key.member:
             objects = self.sql("flagged_objects", found, quoted(key.flag)) if key.flag else found
             return self.sql("names_of_objects", objects, quoted(key.member))
@@ -93,7 +93,7 @@ class Keys:
         return self.sql("array_of", list(map(sql_text, names)))
 
     def beyond(self) -> Cases:
-        """Where a key column is not in the list of columns: the condition, and what was found."""
+        """Prints the conditions that a key column is not in the list of columns, each with a detail for the error."""
         out = []
         for key in self.spec.key:
             if key.indexes:
@@ -105,7 +105,9 @@ class Keys:
     # --- values
 
     def image_columns(self) -> Columns:
-        """The key in an image beside the row; and that image as sent, if it says more than the key, or is damaged."""
+        """Prints the key in an image beside the row; and that image as sent, if it says more than the key or is
+        damaged.
+        """
         if not self.image:
             return {}
         columns = self._texts(self.beside_row.columns)
@@ -118,7 +120,7 @@ class Keys:
         }
 
     def in_text(self, member: str) -> str:
-        """What a function has found beside the key in a text: of the columns of the key alone."""
+        """Prints what the function that reads the key's text found beside it, for the columns of the key alone."""
         columns = self._texts(self.beside_row.columns)
         found = self.sql("member_of", self.text_column, member)
         if member == "types":
@@ -126,8 +128,8 @@ class Keys:
         return self.sql("called", "array_intersect", [found, columns])
 
     def key(self) -> str:
-        """The key columns of the row; else those of the image beside it, or the vendor's joined values, where there are
-        as many of them as names.
+        """Prints the key columns of the row; else those of the image beside it, or the vendor's joined values, where
+        there are as many of them as names.
         """
         key = self.sql("called", "columns_of", ["after", "before", "key_names"])
         joined = next((key for key in self.spec.key if key.values), None)

@@ -1,4 +1,4 @@
-"""The library of SQL functions: those of this project and those of the user's, and which of them a query needs."""
+"""The library of SQL functions: those of this project and of the user's, and the selection that a query needs."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from runner.project.templates import new_rows_view
 from runner.render import Renderer, function_folder
 from runner.sql_text import names_called
 
-# Calls do not quote a name, and a name of the library is the same in every case.
+# Calls do not quote names of the library, and may write them in upper or lower case.
 NAME = re.compile("[a-z_][a-z0-9_]*")
 BUILT_IN_NAME = re.compile(r"^create function (\w+)", re.MULTILINE)
 
 
 class Library:
-    """The functions in the files of `functions/` in all folders of macros. Nothing is read before the first question;
-    then the user's files are, so that mistakes in functions that nothing calls are reported too, while a built-in file
-    is read when one of its functions is called. Safe for several threads.
+    """The functions in the files of `functions/` in all folders of macros. No file is read before the first question.
+    Then all files of the user are read, so that mistakes in functions that nothing calls are reported too. A built-in
+    file is read when one of its functions is called. Safe for several threads.
     """
 
     def __init__(self, renderer: Renderer) -> None:
         self.renderer = renderer
         self.reading = threading.RLock()
         self.functions: dict[str, SqlFunction] = {}
-        # The files of the built-in functions, by the names of these; None before the first question.
+        # The files of the built-in functions, by the names of the functions; None before the first question.
         self.built_in: dict[str, Path] | None = None
 
     def called_by(self, sql: str, own: Iterable[SqlFunction] = ()) -> tuple[SqlFunction, ...]:
-        """The functions that SQL calls, directly or through others, each once, in the order in which they must be made.
-        All functions in `own`, which belong to this SQL alone and may call each other, are among them, in the order
-        given. Raises `function-cycle` for functions that call each other in a circle.
+        """Returns the functions that SQL calls, directly or through others, each once, in the order in which they must
+        be made. All functions in `own`, which belong to this SQL alone and may call each other, are among them, in the
+        order given. Raises `function-cycle` for functions that call each other in a circle.
         """
         with self.reading:
             self._begin()
@@ -51,18 +51,20 @@ class Library:
             return distinct([*groups, self._needed(names_called(sql))])
 
     def complete(self, node: CompiledNode) -> CompiledNode:
-        """The node with all SQL functions that it needs; before, it has those that only it calls."""
+        """Returns the node with all SQL functions that it needs; the given node has only those that no other node
+        calls.
+        """
         texts = "\n".join([node.sql, node.increment or "", *node.pre_hook, *node.post_hook])
         return replace(node, sql_functions=self.called_by(texts, node.sql_functions))
 
     def find(self, name: str) -> SqlFunction | None:
-        """The function of a name, if there is one."""
+        """Returns the function of a name, if there is one."""
         with self.reading:
             self._begin()
             return self._function(name)
 
     def all(self) -> tuple[SqlFunction, ...]:
-        """All functions, in the order in which they must be made."""
+        """Returns all functions, in the order in which they must be made."""
         with self.reading:
             self._begin()
             for name in self.built_in or ():
@@ -70,15 +72,15 @@ class Library:
             return distinct([self._needed(self.functions)])
 
     def created(self, function: SqlFunction) -> str:
-        """The statement that makes a function of a session; it fails if the session has one of this name."""
+        """Returns the statement that makes a function of a session; it fails if the session has one of this name."""
         return self.renderer.call("temporary_function", function)
 
     def dropped(self, function: SqlFunction) -> str:
-        """The statement that removes the function of this name from a session."""
+        """Returns the statement that removes the function of this name from a session."""
         return self.renderer.call("temporary_function_dropped", function)
 
     def _needed(self, names: Iterable[str]) -> list[SqlFunction]:
-        """The functions of the library among these names, each after those that it calls."""
+        """Returns the functions of the library among these names, each after those that it calls."""
         out: dict[str, SqlFunction] = {}
 
         def add(name: str, callers: tuple[str, ...]) -> None:
@@ -98,7 +100,7 @@ class Library:
         return list(out.values())
 
     def _function(self, name: str) -> SqlFunction | None:
-        """The function of a name, if the library has one."""
+        """Returns the function of a name, if the library has one."""
         if name not in self.functions and self.built_in and name in self.built_in:
             self._add_file(self.built_in[name])
         return self.functions.get(name)
@@ -149,8 +151,8 @@ def _taken(function: SqlFunction, by: str) -> RunnerError:
 
 
 def runnable(macro: Print, graph: Graph, name: str, node: CompiledNode) -> str:
-    """The SQL of a model after the settings and the functions that it needs; a comment says how to get those that are
-    in Python. Of what it reads only the new rows of, all rows are new.
+    """Returns the SQL of a model after the settings and the functions that it needs; a comment says how to get those
+    that are in Python. Where the model reads only the new rows of another one, all rows are new.
     """
     model = graph.nodes[name].model
     views = {new_rows_view(name, read): graph.nodes[read].relation for read in (model.new_rows if model else ())}
@@ -158,15 +160,15 @@ def runnable(macro: Print, graph: Graph, name: str, node: CompiledNode) -> str:
 
 
 def functions_file(macro: Print, compiled: Compiled) -> str:
-    """The statements that make all SQL functions of the nodes, after a list of the functions in Python; empty if there
-    are no such functions.
+    """Returns the statements that make all SQL functions of the nodes, after a list of the functions in Python; empty
+    if there are no such functions.
     """
     functions, python = compiled.sql_functions, _in_python(compiled.nodes.values())
     return macro("functions_file", functions, python) if functions or python else ""
 
 
 def _in_python(nodes: Iterable[CompiledNode]) -> list[PythonFunction]:
-    """The functions in Python that nodes call, directly or through SQL functions, by name."""
+    """Returns the functions in Python that nodes call, directly or through SQL functions, by name."""
     found: dict[str, PythonFunction] = {}
     for node in nodes:
         names = {*names_called(node.sql), *(name for function in node.sql_functions for name in function.calls)}

@@ -1,4 +1,4 @@
-"""Nodes -> their SQL."""
+"""The compiler of nodes: the SQL of models, data tests, cases and function tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from runner.sql_layout import folded
 
 
 def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFolders, library: Library) -> Compiled:
-    """The SQL of these nodes; raises all mistakes at once."""
+    """Compiles these nodes to SQL; raises all mistakes at once."""
     compiler = Compiler(templates, formats, library)
     problems = Problems()
     compiled: dict[str, CompiledNode] = {}
@@ -64,21 +64,21 @@ def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFo
 
 
 def with_queries_read(graph: Graph, nodes: Collection[Node]) -> list[Node]:
-    """The nodes, and the models upstream whose SQL a run may need: not those that land messages."""
+    """Returns the nodes, and the models upstream whose SQL a run may need: not those that land messages."""
     names = {node.name for node in nodes}
     upstream = (graph.nodes[name] for name in graph.upstream(names) - names)
     return [*nodes, *(node for node in upstream if node.model and not node.model.source)]
 
 
 class Compiler:
-    """Compiles the subjects of nodes."""
+    """Compiles nodes of all kinds: models, seeds, hooks and data tests."""
 
     def __init__(self, templates: Templates, formats: FormatFolders, library: Library) -> None:
         self.templates, self.library = templates, library
         self.cases = Cases(templates.call, formats, library)
 
     def model(self, model: Model, node: Node) -> CompiledNode:
-        """The SQL of a model; raises `model-empty` for a file without any."""
+        """Returns the SQL of a model; raises `model-empty` for a file without any."""
         match model.query:
             case Source() as source:
                 return self._source(source)
@@ -102,7 +102,7 @@ class Compiler:
         return compile_format(call, spec, name, zone, tables, None, source.generation)
 
     def _seed(self, file: SeedFile) -> str:
-        """The SQL of a seed; raises `column-unknown` for a type of a column that the file does not have."""
+        """Returns the SQL of a seed; raises `column-unknown` for a type of a column that the file does not have."""
         rows = read_csv(file.path, file.delimiter)
         for column in file.types:
             if column not in rows.columns:
@@ -119,13 +119,13 @@ class Compiler:
         return replace(compiled, pre_hook=before, post_hook=after)
 
     def _statements(self, templates: Iterable[str], model: Model, node: Node) -> tuple[str, ...]:
-        """The statements of a hook, without those that are empty. What they call their table is known to others too."""
+        """Returns the statements of a hook that are not empty. They name a table as other sessions know it too."""
         this = self.templates.table(node.relation) if model.is_table else quoted(node.relation)
         texts = (self.templates.expand(text, node.where or Where(Path(node.path)), this)[0] for text in templates)
         return tuple(text for text in texts if text.strip())
 
     def data_test(self, test: DataTest) -> CompiledNode:
-        """The SQL of the rows that fail."""
+        """Returns the SQL that selects the rows that fail a data test."""
         if test.source:
             return CompiledNode(self.templates.call("test_conserved", test.source))
         if test.file:
@@ -141,8 +141,9 @@ MOST = 100
 
 
 def queries_together(nodes: Iterable[Node], templates: Templates) -> dict[str, str]:
-    """Data test -> the query that tells of it and of others whether no row fails. Tests go together that look at the
-    same rows, and wait for the same nodes. What is written of failures, or made of their number, needs the rows.
+    """Returns, for each data test, a query that tells of this test and of others whether any row fails. Tests share a
+    query if they look at the same rows and wait for the same nodes. Tests that store failures, or judge their number,
+    need the rows and have no such query.
     """
     groups: dict[tuple[str, str, tuple[str, ...]], dict[str, str]] = defaultdict(dict)
     for node in nodes:
@@ -163,7 +164,7 @@ def _only_fails(test: DataTest) -> bool:
 
 
 def _parts(passing: dict[str, str]) -> Iterator[dict[str, str]]:
-    """The aggregates, as many at a time as one query takes; none that would be alone."""
+    """Returns the aggregates in groups, each as large as one query takes; none is alone in a group."""
     items = list(passing.items())
     for first in range(0, len(items), MOST):
         if len(part := items[first : first + MOST]) > 1:

@@ -32,8 +32,8 @@ class ChosenList:
 
 
 def chosen_list(path: FieldPath) -> ChosenList | None:
-    """What a path through an element of a list leads to; None for other paths. Raises `spec-path` if the rest of it is
-    more than one name.
+    """Returns the list that a path through an element of a list leads to; None for other paths. Raises `spec-path` if
+    the path has more than one name after the element.
 
     >>> chosen_list(FieldPath(["fields(field=after)", "fields"]))
     ChosenList(path=('fields',), member='field', value='after', below='fields')
@@ -50,7 +50,7 @@ def chosen_list(path: FieldPath) -> ChosenList | None:
 
 
 def json_fields(spec: Format) -> list[tuple[FieldPath, str]]:
-    """The fields to read and their types. Members of an image are read with the image."""
+    """Returns the paths of the fields to read and their types. Members of an image are read with the image."""
     kinds = image_kinds(spec)
     rows = {path for path, kind in kinds.items() if kind in (MAP, MAPS) and path != (WHOLE,)}
     texts = [(path, TEXT) for path in header_paths(spec) if path.parent not in rows]
@@ -60,7 +60,7 @@ def json_fields(spec: Format) -> list[tuple[FieldPath, str]]:
 
 
 def image_kinds(spec: Format) -> dict[FieldPath, str]:
-    """The paths of all images that are not texts, with the types that they are read as."""
+    """Returns the paths of all images that are not texts, with the types that they are read as."""
     return {path: _image_kind(path, image, spec) for image in _images(spec) for path in image.at}
 
 
@@ -73,17 +73,17 @@ def _image_kind(path: FieldPath, image: Image, spec: Format) -> str:
 
 
 def _list_of_objects(path: FieldPath, spec: Format) -> str:
-    """The type of a list whose objects are columns of images, or name them or their types, or all of that."""
+    """Prints the SQL type of a list whose objects are columns of images, or name columns or their types, or both."""
     return f"array<{struct_type(_column_object(path, spec))}>"
 
 
 def _object_of_objects(path: FieldPath, spec: Format) -> str:
-    """The type of an object with such an object for each column."""
+    """Prints the SQL type of an object that has, for each column, an object as in `_list_of_objects`."""
     return f"map<string,{struct_type(_column_object(path, spec))}>"
 
 
 def _column_object(path: FieldPath, spec: Format) -> Tree:
-    """What is read of each of the objects at a path, which stand for columns."""
+    """Returns the members that are read of each object at a path; each such object stands for a column."""
     tree: Tree = {}
     for image in _images(spec):
         if (image.name or image.has_members) and path in image.at:
@@ -100,7 +100,7 @@ def _column_object(path: FieldPath, spec: Format) -> Tree:
 
 
 def _entry(types: Types) -> Tree:
-    """What is read of an object that names the type of a column."""
+    """Returns the members that are read of an object that names the type of a column."""
     tree: Tree = {member: TEXT for member in (types.name, *types.value, types.flag, types.default) if member}
     above = [FieldPath(), *([FieldPath([types.items])] if types.items else [])]
     for path in (FieldPath((*place, *one)) for place in above for one in types.params):
@@ -111,7 +111,8 @@ def _entry(types: Types) -> Tree:
 
 
 def struct_type(tree: Tree) -> str:
-    """
+    """Prints the SQL type of an object with these members.
+
     >>> struct_type({"a": "string", "b": {"c": "string"}})
     'struct<`a`:string,`b`:struct<`c`:string>>'
     """
@@ -120,8 +121,8 @@ def struct_type(tree: Tree) -> str:
 
 
 def _fields_of_images(spec: Format) -> Iterator[tuple[FieldPath, str]]:
-    """The names of values by position, unless they are read with the objects that they are in, and what patches
-    remove.
+    """Returns the lists that belong to images: the names of values by position, unless they are read with the objects
+    that they are in, and the columns that patches remove.
     """
     lists = _lists_of_objects(spec)
     for line in spec.op.lines():
@@ -131,13 +132,13 @@ def _fields_of_images(spec: Format) -> Iterator[tuple[FieldPath, str]]:
 
 
 def _lists_of_objects(spec: Format) -> set[FieldPath]:
-    """The lists whose objects name the types of columns, or the columns of the key."""
+    """Returns the lists whose objects name the types of columns, or the columns of the key."""
     types = spec.types.at if spec.types and spec.types.name else ()
     return {*types, *(key.members for key in spec.key if key.members and key.member)}
 
 
 def header_paths(spec: Format) -> list[FieldPath]:
-    """The paths of all texts of a message that the spec reads, each once."""
+    """Returns the paths of all texts of a message that the spec reads, each once."""
     tables = (spec.types.tables.by,) if spec.types and spec.types.tables else ()
     lines = spec.op.lines()
     of_lines = [value for line in lines for value in (*line.columns.values(), *((line.ddl.by,) if line.ddl else ()))]
@@ -153,24 +154,24 @@ def header_paths(spec: Format) -> list[FieldPath]:
 
 
 def texts_of(line: Line, spec: Format) -> Iterator[Image]:
-    """The images of a line, and of the key, that are texts in a language."""
+    """Returns the images of a line, and of the key, that are texts in a language."""
     images = (line.before, line.after, *(key.image for key in spec.key)) if line.kind == "row" else ()
     return (image for image in images if image and image.text)
 
 
 def conditions(spec: Format) -> list[Condition]:
-    """All conditions of the spec."""
+    """Returns all conditions of the spec."""
     lines = [c for line in spec.op.lines() for c in line.conditions]
     return [*lines, *(c for dropped in spec.drop for c in dropped.conditions)]
 
 
 def image_paths(spec: Format) -> list[FieldPath]:
-    """The paths of all images that are not texts, each once."""
+    """Returns the paths of all images that are not texts, each once."""
     return list(dict.fromkeys(path for image in _images(spec) for path in image.at))
 
 
 def object_images(spec: Format) -> dict[FieldPath, Image]:
-    """The images that are objects, or lists, of objects with a column's value each, by path."""
+    """Returns the images that are objects, or lists, of objects with a column's value each, by path."""
     return {path: image for image in _images(spec) if image.value and not image.names for path in image.at}
 
 
@@ -218,7 +219,7 @@ def _types_kind(path: FieldPath, types: Types, spec: Format) -> str:
 
 
 def leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The path and the type of all that is read."""
+    """Returns the path and the type of each field in a tree."""
     for name, branch in tree.items():
         if isinstance(branch, dict):
             yield from leaves(branch, (*above, name))
@@ -227,7 +228,8 @@ def leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 
 def depth(path: tuple[str, ...], kind: str) -> int:
-    """How many objects and lists are around a value of this type at a path of a message, and inside of it.
+    """Returns the number of objects and lists around a value of this type at a path of a message, and inside of the
+    value.
 
     >>> depth(("op",), "string"), depth(("a", "b"), "map<string,string>"), depth(("a",), "array<map<string,string>>")
     (1, 3, 3)
@@ -236,7 +238,7 @@ def depth(path: tuple[str, ...], kind: str) -> int:
 
 
 def plant(tree: Tree, path: FieldPath, kind: str | int) -> None:
-    """Adds what is read at a path to a tree; raises `spec-conflict` if the tree has something else there."""
+    """Adds a field that is read at a path to a tree; raises `spec-conflict` if the tree has something else there."""
     for part in path[:-1]:
         branch = tree.setdefault(part, {})
         if not isinstance(branch, dict):

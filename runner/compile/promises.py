@@ -1,4 +1,4 @@
-"""What a format says that the rows of every source have, and where it says so."""
+"""The promises of a format: what it says that the rows of every source have, and where it says so."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ OTHER_FORMAT = "perhaps the messages have another format: runner formats infer F
 
 @dataclass(frozen=True)
 class Promise:
-    """A part of rows that the format names for all of them: `table_name`, `key`, `event_time`, `images` or `before`.
-    The place is that of its word in the spec, None if that is built in; `hint` is what to try if no row has it, where
+    """A `part` that the format names for all rows: `table_name`, `key`, `event_time`, `images` or `before`. `where` is
+    the place of its word in the spec, None if the spec is built in. `hint` is what to try if no row has the part, where
     `{source}` stands for the source.
     """
 
@@ -27,14 +27,15 @@ class Promise:
 
 
 def make_promises(spec: Format, zone: str | None, tables: Sequence[TableSettings]) -> tuple[Promise, ...]:
-    """The promises of a format to a source with this zone and these tables."""
+    """Returns the promises of a format to a source with this zone and these tables."""
     found = (_of_built_in(promise) for promise in _promises(spec, zone, tables))
     return tuple(promise for promise in found if promise)
 
 
 def _of_built_in(promise: Promise) -> Promise | None:
-    """A promise of a built-in format is right: what is missing is said in the project, or the format is another one.
-    Images before updates are there if a database or a tool is set to give them, and times if they are sent.
+    """Returns the promise, with a hint of its own for a built-in format; None for a promise that depends on the sender.
+    Built-in specs are right: if a part is missing, the project has to declare it, or the format is another one. Images
+    before updates are there if a database or a tool is set to give them, and times if they are sent.
     """
     if not promise.where or not promise.where.path.is_relative_to(built_in_folder("formats")):
         return promise
@@ -69,7 +70,7 @@ def _promises(spec: Format, zone: str | None, tables: Sequence[TableSettings]) -
 
 
 def _is_always_there(value: Value) -> bool:
-    """Whether a value is named for every message: no case of a switch leaves it out."""
+    """Returns True if a value is named for every message: no case of a switch leaves the value out."""
     return any(
         isinstance(choice, Field)
         or all(_is_always_there(one) for one in (*choice.cases.values(), choice.missing, choice.otherwise))
@@ -84,5 +85,5 @@ def _hint(column: str, value: Value, zone: str | None) -> str:
 
 
 def _place(spec: Format, word: str) -> Where:
-    """The place of a word in a spec; that of `op` if only its lines have the word."""
+    """Returns the place of a word in a spec; the place of `op` if only lines of `op` have the word."""
     return (spec.origin.get(word) or spec.origin.get("op") or spec.origin).where()

@@ -1,5 +1,5 @@
-"""Format + settings of a source -> the SQL that makes changelog rows of its messages, step by step. All choices are
-made in this package; macros print what was chosen.
+"""The query of a source: SQL that makes changelog rows of its messages, step by step, from a format and the source's
+settings. All choices are made in this package; macros print the results.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def compile_format(
     prefix: str | None = None,
     generation: int = 0,
 ) -> CompiledNode:
-    """The query that makes changelog rows of the view `<source>_messages`, and the functions that only it calls; their
-    names begin with the `prefix`, which is the source if it is not given. The zone of the source overrides that of the
-    format. Raises `types-unknown`, `schema-field` and `spec-conflict`.
+    """Returns the query that makes changelog rows of the view `<source>_messages`, and the functions that only this
+    query calls. The names of these functions begin with the `prefix`, which is the source if no prefix is given. The
+    zone of the source overrides that of the format. Raises `types-unknown`, `schema-field` and `spec-conflict`.
     """
     query = Query(macro, spec, source, zone, tables, prefix or source)
     functions = printed_functions(folded("\n".join(query.sql_functions())), "functions_of_source")
@@ -55,14 +55,14 @@ def compile_format(
 
 
 def reads(macro: Print, messages: Messages) -> dict[str, str]:
-    """The expressions that read messages: what is scanned, which rows are messages, and each column of a message."""
+    """Prints the expressions that read messages: the scanned relation, the test for messages, and each column."""
     columns = MESSAGE_COLUMNS["avro" if messages.kind.startswith("binary_") else "json"]
     return {part: macro(f"{messages.kind}_{part}", messages).strip() for part in ("scanned", "is_message", *columns)}
 
 
 class Query:
-    """The query of a source, in steps: from messages to what they are, why they cannot be used, their rows, the images
-    of these, and the columns of the contract.
+    """The query of a source, in steps: read the messages, classify them, give reasons why some cannot be used, make
+    their rows, the images of these, and the columns of the contract.
     """
 
     def __init__(
@@ -81,16 +81,16 @@ class Query:
         self.values = Values(rows, readers, self.reading, prefix)
 
     def sql(self, macro: str, *arguments: Any) -> str:
-        """What a macro prints."""
+        """Prints a macro with these arguments."""
         return self.macro(macro, *arguments).strip()
 
     def sql_of(self, generation: int) -> str:
-        """The SQL of the query; `generation` is that of its rows."""
+        """Prints the SQL of the query; `generation` is that of the rows that the query makes."""
         steps = list(self.steps())
         return folded(self.sql("changelog", self.source, self._settings(), steps, self._contract(generation)) + "\n")
 
     def sql_functions(self) -> Iterator[str]:
-        """The functions that only this query calls, each as the statement that makes it."""
+        """Prints the statements that make the functions that only this query calls."""
         yield from self.reading.sql_functions()
         yield from self.values.sql_functions()
         if self.zone and self.header.has_local_times:
@@ -103,7 +103,7 @@ class Query:
             yield self.sql("function_of_source", self.zone.function, arguments, "timestamp", about, body)
 
     def _settings(self) -> dict[str, str]:
-        """What the query needs to mean what it says."""
+        """Returns the settings on which the meaning of the query depends, for the comment at its head."""
         kinds = {name: kind.split("<")[0] for name, kind in MESSAGE_COLUMNS[self.spec.message.encoding].items()}
         functions = ", ".join(dict.fromkeys(self._python_functions()))
         return {
@@ -114,7 +114,7 @@ class Query:
         }
 
     def _python_functions(self) -> Iterator[str]:
-        """The functions in Python: those that read messages, images and values."""
+        """Returns the names of the functions in Python: those that read messages, images and values."""
         yield from self.reading.python_functions
         yield from (image.function for image in self.images.texts)
         yield from (function for function, _ in self.values.readers.python)
@@ -122,7 +122,7 @@ class Query:
     # --- steps
 
     def steps(self) -> Iterator[Step]:
-        """The steps, in the order the data takes. Each reads the one before it, unless it says another."""
+        """Returns the steps, in the order the data takes. Each reads the step before it, unless it names another."""
         previous = ""
         for step in self._steps():
             yield replace(step, reads=step.reads or previous)
@@ -181,7 +181,7 @@ class Query:
         return Step("checked", about, "", columns)
 
     def _reason(self) -> str:
-        """Why a message cannot be used."""
+        """Prints the reason why a message cannot be used."""
         sql = self.sql
         reasons = [
             (sql("is_there", "parse_error"), "parse_error"),
@@ -211,7 +211,7 @@ class Query:
         return Step("exploded", about, self._each_row() if in_lists else "checked", columns)
 
     def _kept_of_message(self) -> Columns:
-        """What later steps need of a message, beside its rows."""
+        """Prints the columns of a message that later steps need, beside its rows."""
         images, in_lists, has_readers = self.images, self.images.in_lists, bool(self.values.readers.all)
         needed = {
             "key_image": self.keys.image,
@@ -234,7 +234,7 @@ class Query:
         return columns if in_lists else {**columns, "raw": self.sql("if_refused", "raw")}
 
     def _each_row(self) -> str:
-        """The rows of each message, beside what is needed of the rest of it."""
+        """Prints the rows of each message, beside the columns that later steps need of the rest of the message."""
         reading = self.reading
         others = {"other_row": self.sql("nth_of", "other_rows")} if self.images.others else {}
         of_rows = {**reading.marks(), **others, **self.values.in_doubt_of_row()}
@@ -250,7 +250,7 @@ class Query:
     # --- the columns of the contract
 
     def _contract(self, generation: int) -> list[str]:
-        """The columns of the contract, in its order."""
+        """Prints the columns of the contract, in its order."""
         sql, header, rows = self.sql, self.header, self.rows
         sides = (self.images.before, self.images.after)
         columns = {
@@ -279,7 +279,7 @@ class Query:
         return [name if name == one else sql("named", one, name) for name, one in columns.items()]
 
     def _members(self) -> dict[str, list[str]]:
-        """The entries of `meta` that come from members of rows alone, each with these members."""
+        """Returns the entries of `meta` that come from members of rows alone, each with these members."""
         lists = image_paths(self.spec) if self.images.in_lists else ()
         out = {}
         for name, value in self.spec.meta.items():
@@ -289,7 +289,9 @@ class Query:
         return out
 
     def _meta(self) -> str:
-        """The entries of `meta`. An entry `old_NAME` says what NAME was before a change, only where both differ."""
+        """Prints the entries of `meta`. An entry `old_NAME` is the value of NAME before a change, only where both
+        differ.
+        """
         sql, header, members = self.sql, self.header, self._members()
         entries = {}
         for name, value in self.spec.meta.items():
@@ -318,5 +320,5 @@ class Query:
 
     @property
     def _told(self) -> set[str]:
-        """The columns of what could not be read, and of what may mean two things, that images have."""
+        """The columns of the values that could not be read, and of those that may mean two things, that images have."""
         return {*self.values.as_sent(), *self.values.ambiguous_times()}

@@ -1,4 +1,4 @@
-"""Class of a value + the spec's word -> Reader: which macros make its text canonical."""
+"""Readers of values: the macros that make the text of a value canonical, by the value's class and the spec's word."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BYTES = frozenset(
 )
 # Kinds of reading that write an exponent out.
 EXPONENTS = frozenset({"decimal", "number"})
-# Kinds that read a zone behind a wall clock.
+# Kinds of reading that read a zone behind a wall clock.
 ZONED = ("zoned", "iso_zoned")
 
 MICROS_PER_MINUTE = 60_000_000
@@ -34,9 +34,9 @@ MICROS_PER_MINUTE = 60_000_000
 
 @dataclass(frozen=True)
 class Zone:
-    """A time zone. `offset` is the distance of an offset such as +08:00 from UTC, in microseconds, and None for a zone
-    that has a name; `is_ahead` whether it is ahead of UTC. `may_skip`: whether its clocks may be set forward, so that
-    some local times do not exist.
+    """A time zone. `offset` is the distance of an offset such as +08:00 from UTC, in microseconds, None for a zone that
+    has a name. `is_ahead` is True if the offset is ahead of UTC. `may_skip` is True if its clocks may be set forward,
+    so that some local times do not exist.
     """
 
     name: str
@@ -53,26 +53,26 @@ class Zone:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One macro `read_<kind>`, with the zone that it needs or None."""
+    """One way to read a value: the macro `read_<kind>`, with the zone that the macro needs or None."""
 
     kind: str
     zone: Zone | None
 
     @property
     def is_bytes(self) -> bool:
-        """Whether it takes the bytes out of a text."""
+        """True if the macro takes the bytes out of a text."""
         return self.kind in BYTES
 
     @property
     def may_be_ambiguous(self) -> bool:
-        """Whether it may read a wall clock that came twice: a macro `came_twice_<kind>` tells."""
+        """True if the macro may read a wall clock that came twice: a macro `came_twice_<kind>` tells."""
         return self.kind in ZONED or (self.kind == "instant" and self.zone is not None and self.zone.may_skip)
 
 
 @dataclass(frozen=True)
 class Reader:
-    """The attempts to read a value, in turn: the first that gives a text counts. `word` is what compiled SQL calls the
-    reader; `needs_type`: whether an attempt needs the column's type; `of_elements`: whether each element of a list is
+    """The attempts to read a value, in turn: the first that gives a text counts. `word` is the name of the reader in
+    compiled SQL. `needs_type` is True if an attempt needs the column's type, `of_elements` if each element of a list is
     such a value.
     """
 
@@ -83,7 +83,7 @@ class Reader:
 
     @property
     def reads_bytes(self) -> bool:
-        """Whether an attempt takes the bytes out of the whole value."""
+        """True if an attempt takes the bytes out of the whole value."""
         return not self.of_elements and any(one.is_bytes for one in self.attempts)
 
     @property
@@ -103,7 +103,8 @@ class DeclaredTable:
 
 
 def make_zone(name: str | None) -> Zone | None:
-    """
+    """Returns the zone of a name: an offset from UTC or the name of a region.
+
     >>> make_zone("-03:30")
     Zone(name='-03:30', offset=12600000000, is_ahead=False, may_skip=False)
     >>> make_zone("GMT+08:00").offset, make_zone("Asia/Tokyo")
@@ -119,8 +120,8 @@ def make_zone(name: str | None) -> Zone | None:
 
 
 def reader_of_class(class_name: str, spec: Format, zone: Zone | None, own: tuple[str, ...] = ()) -> Reader | None:
-    """The reader that makes this format's values of a class canonical; None if they are canonical as sent. `own` are
-    the words that a table of types has for one type.
+    """Returns the reader that makes this format's values of a class canonical; None if they are canonical as sent.
+    `own` are the words that a table of types has for one type.
     """
     words = own or spec.readers.get(class_name) or (CLASS_READERS.get(class_name, "as_sent"),)
     attempts = tuple(attempt for one in words if (attempt := _attempt(one, class_name, zone)))
@@ -168,7 +169,8 @@ def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
 
 
 def bare_type(type_name: str) -> str:
-    """A type's name in lower case, without what is in brackets and without `unsigned`, `signed` and `zerofill`.
+    """Returns a type's name in lower case, without the part in brackets and without `unsigned`, `signed` and
+    `zerofill`.
 
     >>> [bare_type(t) for t in ("INT(11) UNSIGNED", "timestamp(6) with time zone", "enum('a)','b')", "bit  varying(3)")]
     ['int', 'timestamp with time zone', 'enum', 'bit varying']
@@ -178,8 +180,8 @@ def bare_type(type_name: str) -> str:
 
 
 def declared_table(table: TableSettings, spec: Format, zone: Zone | None) -> DeclaredTable:
-    """A table's settings with the readers of its columns; raises `types-unknown` for a type that is neither in the
-    format's tables of types nor the name of a class.
+    """Returns a table's settings with the readers of its columns; raises `types-unknown` for a type that is neither in
+    the format's tables of types nor the name of a class.
     """
     readers = {}
     for column, type_name in table.columns.items():

@@ -13,13 +13,13 @@ from runner.render import name as quoted
 
 
 class Records:
-    """Prints how messages in Avro are read, and what their images say of their columns. Raises `schema-field` for what
-    the schemas do not have.
+    """Prints how messages in Avro are read, and what their images say of their columns. Raises `schema-field` for a
+    field that the schemas do not have.
     """
 
-    # What messages are.
+    # The form of messages: bytes or text.
     form = "bytes"
-    # What this has in common with Documents: messages have no parts, paths no other root, and no SQL reads them.
+    # The interface of Documents: messages in Avro have no parts, paths no other root, and no SQL reads them.
     has_parts = False
     roots: tuple[str, ...] = ()
     kept = ("error_detail",)
@@ -32,8 +32,8 @@ class Records:
         self.long_fields = self.images.listed
 
     def steps(self) -> Iterator[Step]:
-        """The record of each message as `m` and its images, as they are in the record, as `sent_images`; or why there
-        is not one record, as `parse_error`.
+        """Returns the step that reads the record of each message as `m` and its images, as they are in the record, as
+        `sent_images`; if there is not one record, `parse_error` says why.
         """
         comment = "The fields that the format names, of the record in the bytes.  [message.schema, records]"
         record = self.sql("called", self.functions[0].name, ["raw", "own_schema"])
@@ -55,12 +55,13 @@ class Records:
     # --- what images say of their columns
 
     def marks(self) -> Columns:
-        """What one of the rows of a message says of its columns."""
+        """Prints the columns that one row of a message marks, if the images are lists of rows."""
         return self._all_marks() if self.images.listed else {}
 
     def _all_marks(self) -> Columns:
-        """The columns that a message, or one of its rows, marks: those whose values do not fit their class, those whose
-        wall clock came twice in its zone, those whose values are no texts, and those that were not sent.
+        """Prints the columns that a message, or one of its rows, marks: those whose values do not fit their class,
+        those whose wall clock came twice in its zone, those whose values are not texts, and those that were not
+        sent.
         """
         out = {"unfit_columns": self._marked("as_sent")}
         if self.images.may_be_ambiguous:
@@ -74,7 +75,7 @@ class Records:
         return out
 
     def listed(self) -> Columns:
-        """The lists of images of a message, each as a column."""
+        """Prints the lists of images of a message, each as a column."""
         return {self._listed(path): self.header.field(path) for path in self.images.listed}
 
     def _listed(self, path: Sequence[str]) -> str:
@@ -102,22 +103,22 @@ class Records:
     # --- records that cannot be used
 
     def checked(self, keys: Keys) -> Columns:
-        """What is known of a record once it is checked, with the marks of images that are no lists of rows."""
+        """Prints the details of a record that was checked, with the marks of images that are not lists of rows."""
         return {"error_detail": self._error_detail(keys), **(self._all_marks() if self.images.sent else {})}
 
     def bad(self, keys: Keys) -> Cases:
-        """Why a whole record cannot be used: an image has more or fewer values than columns, or a key column is not in
-        the list of columns.
+        """Prints the tests for a whole record that cannot be used: an image has more or fewer values than columns, or a
+        key column is not in the list of columns.
         """
         tests = [self._is_uneven(image) for image in self.images.positional] + [test for test, _ in keys.beyond()]
         return [(test, MISMATCH) for test in tests]
 
     def detail(self) -> list[str]:
-        """What is known of a message that cannot be used."""
+        """Prints the detail that is kept of a message that cannot be used."""
         return [self.sql("detail_of_record")]
 
     def _error_detail(self, keys: Keys) -> str:
-        """What was found in a record that cannot be used."""
+        """Prints the details of an unusable record: the image whose values do not match its columns, or the key."""
         uneven = [(self._is_uneven(image), self._values_of_columns(image)) for image in self.images.positional]
         found = [self.sql("if_true", test, detail) for test, detail in [*uneven, *keys.beyond()]]
         return self.sql("first_of", ["read_detail", *found])

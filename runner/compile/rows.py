@@ -1,4 +1,4 @@
-"""The rows of a message and their images: SQL of where they lie, whether they are rows, and what becomes of them."""
+"""The rows of a message and their images: SQL that finds them, checks that they are rows, and makes them canonical."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Cases = list[tuple[str, str]]
 """Conditions, each with the result where it is the first that is true."""
 
 NOT_AN_OBJECT, NO_IMAGE, MISMATCH = map(sql_text, ("row-not-an-object", "no-row-image", "schema-mismatch"))
-# What looks for columns in an image that is no map: the forms of images that may be damaged.
+# The macros that look for columns in an image that is not a map, for the forms of images that may be damaged.
 CHECKED = ("lists", "objects", "members")
 
 
 class Rows:
-    """Prints what is done with the rows of a format's messages. `has_types`: whether messages name types of columns;
-    `has_readers`: whether values have to be read.
+    """Prints the SQL for the rows of a format's messages. `has_types` is True if messages name types of columns,
+    `has_readers` if values have to be read.
     """
 
     def __init__(self, header: Header, images: Images, has_types: bool, has_readers: bool) -> None:
@@ -35,7 +35,7 @@ class Rows:
     # --- members that are no columns, and texts that stand for no value
 
     def hidden_members(self) -> Columns:
-        """The members of rows that are not columns, as a column of its own."""
+        """Prints the members of rows that are not columns, as a column of its own."""
         names = [
             self.sql("if_true", self.header.conditions(one.conditions), sql_text(one.name))
             if one.conditions
@@ -45,11 +45,11 @@ class Rows:
         return {"hidden": self.sql("array_of", names)} if names else {}
 
     def placeholders(self) -> Columns:
-        """The texts that stand for a value that was not sent, as a column of its own."""
+        """Prints the texts that stand for a value that was not sent, as a column of its own."""
         return {"placeholders": self.sql("placeholders", texts)} if (texts := self.spec.not_sent.get("")) else {}
 
     def table_columns(self, members: str, types: str = "null") -> str:
-        """The members of a map that are columns. In Avro names are there once already."""
+        """Prints the members of a map that are columns. In Avro, no name is in a map twice."""
         if self.is_avro and not self.spec.drop:
             return members
         return self.sql("called", "table_columns", [members, types, self.hidden])
@@ -57,8 +57,8 @@ class Rows:
     # --- lists of rows
 
     def lists(self) -> Columns:
-        """The rows of each row change, those before an update, and those in the place of images that it does not have.
-        Most row changes have their rows in the same list.
+        """Prints the rows of each row change, the rows before an update, and the rows in the place of images that the
+        change does not have. Most row changes have their rows in the same list.
         """
         usual = self.images.changes[0].own.paths
         others = [(self._is([one.verdict]), one.own) for one in self.images.changes if one.own.paths != usual]
@@ -75,13 +75,13 @@ class Rows:
         return out
 
     def _first_list(self, paths: Sequence[FieldPath]) -> str:
-        """The first of several lists that holds a row; if none does, the last."""
+        """Prints the first of several lists that holds a row; if none does, the last."""
         found = self.header.field(paths[0])
         return self.sql("list_or", found, self._first_list(paths[1:])) if paths[1:] else found
 
     def each(self, long_fields: Iterable[Iterable[str]], added: Columns, of_rows: Columns) -> str:
-        """The rows of each message beside the rest of it, with columns `added` to the message and to each row. No list
-        or map of the message goes along.
+        """Prints the rows of each message beside the rest of the message, with columns `added` to the message and
+        `of_rows` to each row. No list or map of the message goes along.
         """
         before = [(sql_text(one), "row") for one in self.images.before.own]
         before += [(sql_text(one), self.sql("nth_of", "rows_before")) for one in self.images.update_verdicts]
@@ -92,21 +92,23 @@ class Rows:
     # --- one row a message
 
     def in_texts(self) -> Columns:
-        """Documents that came as texts in another language than JSON, as the functions return them."""
+        """Prints the documents that came as texts in another language than JSON, as the functions return them."""
         return {
             quoted(image.column): self.sql("read_text", image.function, image.verdicts, self._text(image))
             for image in self.images.texts
         }
 
     def _text(self, image: TextImage) -> str:
-        """The text of an image; one that is only the value of a column, as a document with this column."""
+        """Prints the text of an image; a text that is only the value of a column is put into a document with this
+        column.
+        """
         sent = self.header.field(image.path)
         if image.value_of:
             return self.sql("document_of_value", image.value_of, sent)
         return self.sql("text_or_empty", sent, self.header.field(image.removed)) if image.removed else sent
 
     def named(self) -> Columns:
-        """Images that are no objects with a member for each column, as maps."""
+        """Prints the images that are not objects with a member for each column, as maps."""
         if self.images.sent:
             return {quoted(image.column): self._sent_map(image) for image in self.images.sent}
         return {quoted(image.column): self._named_map(image) for image in self.images.named}
@@ -125,7 +127,7 @@ class Rows:
         return self.sql("map_of_others", sent, image.prefix) if image.prefix else sent
 
     def _sent_map(self, image: SentImage) -> str:
-        """An image of a record as a map; null for one that has more or fewer values than columns."""
+        """Prints an image of a record as a map; null for an image that has more or fewer values than columns."""
         sent = self.sent(image)
         if not image.names:
             return self.sql("texts_in", sent)
@@ -136,7 +138,7 @@ class Rows:
         return self.sql("sent_image", image.path)
 
     def of_message(self) -> Columns:
-        """The images of each row change."""
+        """Prints the images of each row change."""
         found = {**self.hidden_members(), **self.placeholders()}
         if self.images.removed:
             columns = [
@@ -151,12 +153,12 @@ class Rows:
         return self.sql("member_of", quoted(column or ""), "removed")
 
     def _found(self, side: Side) -> str:
-        """The image on one side, for the verdicts that have one there."""
+        """Prints the image on one side, for the verdicts that have an image there."""
         images = [(self._is(verdicts), self._first_image(image)) for image, verdicts in side.by_image]
         return self.sql("cases", images) if images else self.sql("no_map")
 
     def _first_image(self, image: RowImage) -> str:
-        """The first of several images that holds a column; if none does, the last."""
+        """Prints the first of several images that holds a column; if none does, the last."""
         if image.text_column:
             return self.sql("member_of", quoted(image.text_column), "values")
         *others, last = map(quoted, image.columns) if image.columns else map(self.header.field, image.paths)
@@ -165,7 +167,7 @@ class Rows:
     # --- messages that cannot be used
 
     def bad(self, records: Cases) -> Cases:
-        """Why the rows of a message cannot be used; `records` are the reasons of whole records."""
+        """Prints the reasons why the rows of a message cannot be used; `records` are the reasons of whole records."""
         return self._bad_lists() if self.images.in_lists else [*records, *self._bad_images()]
 
     def _bad_lists(self) -> Cases:
@@ -218,13 +220,15 @@ class Rows:
         return self.sql("has_verdict", list(verdicts))
 
     def _of_verdicts(self, verdicts: Sequence[str], test: str, form: str = "all_of") -> str:
-        """The test, for row changes with these verdicts, if there are others."""
+        """Prints a test for row changes with these verdicts alone; the test as it is if there are no others."""
         if len(verdicts) == len(self.images.changes):
             return test
         return self.sql("all_of", [self._is(verdicts), self.sql("in_brackets", test) if form != "all_of" else test])
 
     def _is_row(self) -> str:
-        """The image that makes a message a row change holds a column; one that is laid over another may be empty."""
+        """Prints the test that the image of a row change holds a column; an image that is laid over another may be
+        empty.
+        """
         own, laid_over = self._own_image(), self.images.after.laid_over
         holds = self.sql("holds", own)
         if self.spec.drop:
@@ -233,15 +237,15 @@ class Rows:
         return self.sql("any_of", [holds, self.sql("is_laid_over", laid_over)]) if laid_over else holds
 
     def _own_image(self) -> str:
-        """The image that makes a message a row change."""
+        """Prints the image that makes a message a row change."""
         before, after = self.images.before.own, self.images.after.own
         if before and after:
             return self.sql("either_image", before)
         return "found_before" if before else "found_after"
 
     def _is_not_image(self, paths: Sequence[FieldPath]) -> str:
-        """Something stands in the place of an image, and it is not an object. A later path counts only where no earlier
-        one holds a column.
+        """Prints the test that something other than an object stands in the place of an image. A later path counts only
+        where no earlier path holds a column.
         """
         test = self.sql("is_misfit", ".".join(paths[0]))
         if not paths[1:]:
@@ -254,7 +258,9 @@ class Rows:
         return self.sql("is_not_row_list", ".".join(path), self.header.field(path))
 
     def _is_not_later_list(self, paths: Sequence[FieldPath]) -> str:
-        """The same for a list that counts only where no earlier one holds a row."""
+        """Prints the test that something other than a list of rows stands at a later path, which counts only where no
+        earlier path holds a row.
+        """
         tests = [self._is_not_row_list(paths[1])]
         tests += [self._is_not_later_list(paths[1:])] if len(paths) > 2 else []
         return self.sql("without_row", self.header.field(paths[0]), self.sql("any_of", tests))
@@ -262,7 +268,7 @@ class Rows:
     # --- images
 
     def as_sent(self) -> Columns:
-        """Both images as sent, of messages that can be used, with the columns of their table alone."""
+        """Prints both images as sent, of messages that can be used, with the columns of their table alone."""
         return {f"sent_{side.name}": self._columns(side) for side in (self.images.before, self.images.after)}
 
     def _columns(self, side: Side) -> str:
@@ -274,13 +280,13 @@ class Rows:
         return columns if self.images.in_lists else self.sql("if_usable", columns)
 
     def canonical(self) -> Columns:
-        """Both images in canonical text, and the columns that came with them."""
+        """Prints both images in canonical text, and the columns that came with them."""
         images = self.images
         before, after = self._text_of("before"), self._text_of("after")
         if images.before.laid_over:
             both = self.sql("laid_over", images.before.laid_over, after, before)
         else:
-            # An empty image before a change says nothing.
+            # An empty image before a change means that there is none.
             both = self.sql("if_holds", "sent_before", before)
         out = {"before": self._without_unsent(both), "after": self._without_unsent(self._after(before, after))}
         out["columns_before"] = self.sql("called", "map_keys", ["sent_before"])
@@ -289,8 +295,8 @@ class Rows:
         return out
 
     def _after(self, before: str, after: str) -> str:
-        """The image after a change is laid over the one before it only where that one is there. What it lacks because
-        it is null is null where the other image has it.
+        """Prints the image after a change. It is laid over the image before the change only where that one is there.
+        Columns that it lacks because they are null are null where the other image has them.
         """
         side = self.images.after
         if side.laid_over:
@@ -302,7 +308,7 @@ class Rows:
         return self.sql("called", "with_texts", [sent, f"texts_{side}"]) if self.has_readers else sent
 
     def _without_unsent(self, image: str) -> str:
-        """An image without the columns of whose type a text says that the value was not sent."""
+        """Prints an image without the columns whose text says, for their type, that the value was not sent."""
         for type_name, texts in self.spec.not_sent.items():
             if type_name:
                 values = self.sql("array_of", list(map(sql_text, texts)))
@@ -310,7 +316,7 @@ class Rows:
         return image
 
     def completeness(self, side: Side) -> str:
-        """How complete an image is: at best what the spec says."""
+        """Prints how complete an image is: at most as complete as the spec says."""
         other = "after" if side.name == "before" else "before"
         found = self.sql("called", "completeness", [side.name, other, self.named_columns, "key_names"])
         special = [(self.sql("is_key_alone", side.name, side.key_only), sql_text("key"))] if side.key_only else []
@@ -329,7 +335,7 @@ class Rows:
         return "named_columns" if self.images.name_columns else "types"
 
     def names(self) -> Columns:
-        """The map of all columns that a message names, if that is more than its types."""
+        """Prints the map of all columns that a message names, if these are more than the columns of its types."""
         if self.images.may_lack_columns:
             return {"named_columns": self.sql("names_with_missing")}
         if not self.images.name_columns:
@@ -337,8 +343,8 @@ class Rows:
         return {"named_columns": self.sql("names_in_images", [self.table_columns(f"found_{one}") for one in SIDES])}
 
     def changed(self) -> str:
-        """The columns that a change changed. Where one image is laid over the other, only those that it brought can
-        differ.
+        """Prints the columns that a change changed. Where one image is laid over the other, only the columns that it
+        brought can differ.
         """
         images = self.images
         if images.before.laid_over:
@@ -354,8 +360,8 @@ class Rows:
         return self.sql("cases", pairs)
 
     def other(self) -> Columns:
-        """The image that the change does not have and its message holds all the same. It may be the row itself, where
-        that can stand in several places.
+        """Prints the image that is in a message although its change does not have it. It may be the row itself, where
+        the row can stand in several places.
         """
         if not self.images.others:
             return {}

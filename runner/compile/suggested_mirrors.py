@@ -1,4 +1,4 @@
-"""What has landed of a table -> a mirror of it, as YAML for review, and what a mirror that is there lacks."""
+"""Suggested mirrors: YAML for review, from the landed changes of a table, and the differences to an existing mirror."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ TYPES_OF_CLASSES = {
     "binary": ("binary",),
     "raw": ("binary",),
 }
-# The types of which it is counted how many values do not fit.
+# The types for which the values that do not fit are counted.
 TRIED = ("bigint", "double", "boolean", "date", "timestamp_ntz", "timestamp", "binary")
-# The digits of decimal types without any in brackets, by their names; of others nobody knows them.
+# The digits of decimal types that are written without brackets, by name; for other names they are unknown.
 DIGITS_OF_NAMES = {
     "integer": (38, 0),
     "int": (38, 0),
@@ -41,24 +41,25 @@ DIGITS_OF_NAMES = {
     "money": (19, 4),
     "smallmoney": (10, 4),
 }
-# Numbers of bits, not of digits, stand in brackets behind these.
+# Types whose number in brackets counts bits, not digits.
 OF_BITS = ("float", "real", "double precision")
-# 64 bits without a sign have more digits than 64 bits with one.
+# A bigint cannot hold 64 bits without a sign: such a number has up to 20 digits.
 UNSIGNED = "decimal(20,0)"
 LARGE_INTEGERS = ("bigint", "int8", "uint8")
-# What a decimal has behind its point if nobody knows how many digits it has.
+# The digits behind the point of a decimal whose type does not say how many it has.
 SCALE = 18
 PLAIN = re.compile(r"[^\W\d]\w*")
 PLAIN_TEXT = re.compile(r"[^\W\d][\w.]*(?: [\w.]+)*")
-# What YAML may take for something else than a text.
+# Words that YAML may read as something else than a text.
 NOT_TEXTS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 DIGITS = re.compile(r"\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What a mirror is to have: at the name of a column, or at `key`, the value `after`, as YAML writes it. `before` is
-    what the mirror has for its `column`, or as its key; it is empty if a column is missing.
+    """A difference between the data and a mirror. `name` is the name of a column, or `key`. `after` is the value that
+    the mirror is to have there, as YAML writes it. `before` is the value that the mirror has for its `column`, or as
+    its key; it is empty if a column is missing.
     """
 
     name: str
@@ -67,16 +68,16 @@ class Difference:
     before: str = ""
 
     def lines(self) -> list[str]:
-        """The lines of a diff."""
+        """Returns the lines of a diff that shows this difference."""
         removed = [f"- {self.name}: {self.before}"] if self.before else []
         return [*removed, f"+ {self.name}: {self.after}"]
 
 
 @dataclass(frozen=True)
 class ColumnSeen:
-    """A column in the images that have landed. `type` is the newest one that was told, None if none was. `unfit` is the
-    number of values that do not fit each type; of numbers there is the most that stands before and behind the point,
-    or None if not all values are numbers.
+    """A column in the images that have landed. `type` is the newest type that was sent, None if none was. `unfit` is
+    the number of values that do not fit each type. `integer_digits` and `fraction_digits` are the most digits that a
+    value has before and behind the point, None if not all values are numbers.
     """
 
     name: str
@@ -88,9 +89,9 @@ class ColumnSeen:
 
 @dataclass(frozen=True)
 class TableSeen:
-    """A table of which changes have landed. `without_key` is the number of changes that do not tell the key, `partial`
-    that of updates whose image after the change lacks columns. `gone` are columns that it had and has no more.
-    If it `has_row_ids`, each change tells the id that the database gives to its row.
+    """A table of which changes have landed. `without_key` is the number of changes that do not tell the key. `partial`
+    is the number of updates whose image after the change lacks columns. `gone` are columns that the table once had and
+    no longer has. If it `has_row_ids`, each change tells the id that the database gives to its row.
     """
 
     source: str
@@ -111,7 +112,8 @@ class TableSeen:
 
 
 def column_type(column: ColumnSeen, types: Types | None) -> str:
-    """The type of a column in a mirror: what its type in the database becomes, if all values fit, and else string.
+    """Returns the type of a column in a mirror: the type that its type in the database becomes, if all values fit, and
+    else string.
 
     >>> column_type(ColumnSeen("a", None, {}, 3, 0), None)
     'string'
@@ -134,20 +136,21 @@ def _bare(column: ColumnSeen) -> str:
 
 
 def _table_of(column: ColumnSeen, types: Types | None) -> TypeTable | None:
-    """The table of types that has a column's type."""
+    """Returns the table of types that has a column's type."""
     tables = types.all_tables() if types and column.type else []
     return next((table for table in tables if _bare(column) in table.classes), None)
 
 
 def _is_unsigned(column: ColumnSeen) -> bool:
-    """Whether a column has whole numbers of 64 bits without a sign."""
+    """Returns True if a column has whole numbers of 64 bits without a sign."""
     words = (column.type or "").lower().split()
     return _bare(column) in LARGE_INTEGERS and ("unsigned" in words or _bare(column) == "uint8")
 
 
 def _decimal(column: ColumnSeen, table: TypeTable | None) -> str | None:
-    """The decimal type with the digits of the type in the database; where nobody knows how many stand before the point,
-    with as many as there can be. Never those of the values: the next one may have more.
+    """Returns the decimal type with the digits of the type in the database. If the type does not say how many digits
+    stand before the point, it has as many as there can be. The digits of the values do not count: the next value may
+    have more.
     """
     declared = _declared_digits(column, table)
     digits, scale = declared or (MOST_DIGITS, SCALE)
@@ -158,12 +161,12 @@ def _decimal(column: ColumnSeen, table: TypeTable | None) -> str | None:
 
 
 def _declared_digits(column: ColumnSeen, table: TypeTable | None) -> tuple[int, int] | None:
-    """The digits that a type in the database has, and how many of them stand behind the point; None if nobody knows."""
+    """Returns the digits of a type in the database, and how many of them stand behind the point; None if unknown."""
     bare = _bare(column)
     if bare in OF_BITS:
         return None
     if not (found := DIGITS.search(column.type or "")):
-        # Of whole numbers that do not fit into 64 bits.
+        # A whole number that is too large for 64 bits gets as many digits as there can be.
         return (MOST_DIGITS, 0) if table and table.classes[bare] == "integer" else DIGITS_OF_NAMES.get(bare)
     first, second = int(found[1]), int(found[2] or 0)
     if table and "unscaled" in table.readers.get(bare, ()) and not found[2]:
@@ -172,7 +175,7 @@ def _declared_digits(column: ColumnSeen, table: TypeTable | None) -> tuple[int, 
 
 
 def _digits(decimal: str) -> tuple[int, int]:
-    """The digits of a decimal type of a mirror, and how many of them stand behind the point.
+    """Returns the digits of a decimal type of a mirror, and how many of them stand behind the point.
 
     >>> _digits("decimal(12,2)")
     (12, 2)
@@ -182,7 +185,7 @@ def _digits(decimal: str) -> tuple[int, int]:
 
 
 def _fits(column: ColumnSeen, decimal: str) -> bool:
-    """Whether all values of a column fit a decimal type."""
+    """Returns True if all values of a column fit a decimal type."""
     if column.integer_digits is None or column.fraction_digits is None:
         return False
     digits, scale = _digits(decimal)
@@ -190,7 +193,7 @@ def _fits(column: ColumnSeen, decimal: str) -> bool:
 
 
 def suggested_yaml(table: TableSeen, name: str, types: Types | None) -> str:
-    """The file of a mirror, for review."""
+    """Returns the file of a mirror, for review."""
     lines = [
         "mirrors:",
         f"  - name: {_scalar(name)}",
@@ -241,7 +244,7 @@ def _column_lines(column: ColumnSeen, table: TableSeen, types: Types | None) -> 
 
 
 def _own_name(column: str) -> str:
-    """The name that a column has in a mirror, which has columns of its own.
+    """Returns the name that a column has in a mirror, which has columns of its own.
 
     >>> _own_name("_seq"), _own_name("amount")
     ('_seq_of_table', 'amount')
@@ -250,12 +253,12 @@ def _own_name(column: str) -> str:
 
 
 def _type_comment(column: ColumnSeen) -> str:
-    """The type that a column has in its database, behind its line."""
+    """Returns a YAML comment with the type that a column has in its database, to follow the line of the column."""
     return f"  # {_one_line(column.type)}" if column.type else ""
 
 
 def differences(table: TableSeen, mirror: Mirror, types: Types | None) -> Iterator[Difference]:
-    """What the data has and a mirror of the table has not."""
+    """Returns the columns, types and key that the data has and a mirror of the table lacks."""
     known = {sent.lower(): column for column in mirror.columns for sent in (column.name, *column.sent_as)}
     left_out = {name.lower() for name in mirror.left_out}
     for column in table.columns:
@@ -272,7 +275,7 @@ def differences(table: TableSeen, mirror: Mirror, types: Types | None) -> Iterat
 
 
 def _takes(own: str, suggested: str, column: ColumnSeen) -> bool:
-    """Whether a type that a mirror has for a column takes all values that it can have, as far as that is known."""
+    """Returns True if a column's type in a mirror takes all values that the column can have, as far as known."""
     if own in ("string", suggested):
         return True
     if own in TRIED:
@@ -282,19 +285,19 @@ def _takes(own: str, suggested: str, column: ColumnSeen) -> bool:
         wanted = _digits(suggested) if suggested.startswith("decimal") else (0, 0)
         is_wider = digits - scale >= wanted[0] - wanted[1] and scale >= wanted[1]
         return _fits(column, own) and (is_wider or wanted[0] == MOST_DIGITS)
-    # The smaller numbers: what they take is not counted.
+    # For the smaller number types, values that do not fit are not counted.
     return own in ("tinyint", "smallint", "int", "float") and suggested in ("bigint", "double")
 
 
 def with_differences(text: str, mirror: str, found: Sequence[Difference]) -> str:
-    """The text of a property file in which a mirror has what the data has."""
+    """Returns the text of a property file with the differences written into a mirror."""
     for start, end, new in sorted(_edits(text, _mapping_of(text, mirror), found), reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
 
 def _mapping_of(text: str, mirror: str) -> dict[str, Any]:
-    """The keys of a mirror in the text of a property file, and the nodes of their values."""
+    """Returns the keys of a mirror in the text of a property file, and the nodes of their values."""
     for entry in _values(yaml.compose(text))["mirrors"].value:
         if (values := _values(entry))["name"].value == mirror:
             return values
@@ -306,7 +309,7 @@ def _values(mapping: Any) -> dict[str, Any]:
 
 
 def _edits(text: str, mirror: Mapping[str, Any], found: Sequence[Difference]) -> Iterator[tuple[int, int, str]]:
-    """From where to where what is to stand."""
+    """Returns the edits of a text: start, end, and the new text between them."""
     columns = mirror["columns"]
     for one in found:
         if one.before:
@@ -336,7 +339,7 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _last_leaf(node: Any) -> Any:
-    """The last value in the text of a block: its own end is where the next one begins."""
+    """Returns the last value in the text of a block. The end of the block itself is where the next block begins."""
     while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         node = last[1] if isinstance(last, tuple) else last
@@ -344,12 +347,12 @@ def _last_leaf(node: Any) -> Any:
 
 
 def _path(names: Sequence[str]) -> str:
-    """The name of a table as paths write it: parts with other characters than letters, digits and _ are in quotes."""
+    """Returns the name of a table as a path: parts with other characters than letters, digits and _ are in quotes."""
     return ".".join(name if PLAIN.fullmatch(name) else f'"{name}"' for name in names)
 
 
 def _scalar(text: str) -> str:
-    """A text in YAML, in quotes where it needs them.
+    """Returns a text in YAML, in quotes where it needs them.
 
     >>> _scalar("paid at"), _scalar("no"), _scalar("a\\u2028b")
     ('paid at', '"no"', '"a\\\\Lb"')
@@ -360,12 +363,13 @@ def _scalar(text: str) -> str:
 
 
 def _one_line(text: str | None) -> str:
-    """A text as a comment can hold it."""
+    """Returns a text that a comment can hold: one line of printable characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text or "").split())
 
 
 def _plain_name(name: str) -> str:
-    """
+    """Returns a name with only the characters that names of models have.
+
     >>> _plain_name("v1.orders"), _plain_name("数据"), _plain_name("1st")
     ('v1_orders', 'table', 't_1st')
     """
@@ -374,8 +378,8 @@ def _plain_name(name: str) -> str:
 
 
 def free_name(table: TableSeen, taken: Collection[str]) -> str:
-    """A name for a mirror of a table: its own, in letters that names of models have, or with its source before it. None
-    of those `taken`, which are in lower case, is that of the mirror or of its history.
+    """Returns a name for a mirror of a table: the table's own name, in letters that names of models have, or with its
+    source before it. Neither the mirror's name nor that of its history is in `taken`, which is in lower case.
     """
     own, *others = (_plain_name(name) for name in reversed(table.names))
     whole = "_".join([table.source, *reversed(others), own])

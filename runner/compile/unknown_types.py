@@ -12,24 +12,27 @@ from runner.compile.readers import bare_type
 from runner.project.inputs import TableSettings
 from runner.spec.words import Format, Types
 
-# Of many columns, this many are named.
+# The number of columns that a note names; the others are counted.
 SHOWN = 5
-# Damaged messages may name any number of types.
+# The number of notes is limited, because damaged messages may name any number of types.
 MOST_NOTES = 20
-# What stands behind the type of an array's elements.
+# The ending of an array's type, behind the type of its elements.
 ARRAY = re.compile(r"(?: *\[[0-9]*\])+$")
 
 
 @dataclass(frozen=True)
 class UnknownType:
-    """The name of a type as it was sent, and the columns that have it: their tables' names and their own, with dots."""
+    """A type that is in no table of types. `name` is the name as it was sent. `columns` are the columns that have the
+    type, each as the names of its table and its own, with dots.
+    """
 
     name: str
     columns: tuple[str, ...]
 
     @property
     def note(self) -> str:
-        """
+        """The note for users that this type is unknown.
+
         >>> UnknownType("hstore", ("t.a", "t.b")).note
         'note: type "hstore" of columns t.a, t.b is in no table of types: their values stay as sent'
         >>> UnknownType("hstore", tuple("abcdefg")).note
@@ -41,22 +44,22 @@ class UnknownType:
 
 
 def notes_on(unknown: list[UnknownType]) -> tuple[str, ...]:
-    """A note on each of the first types, and how many more there are."""
+    """Returns a note on each of the first types, and one with the number of the other types."""
     left = len(unknown) - MOST_NOTES
     more = (f"note: {left} more types are in no table of types",) if left > 0 else ()
     return (*(one.note for one in unknown[:MOST_NOTES]), *more)
 
 
 def has_tables_of_types(spec: Format) -> bool:
-    """Whether messages name types, and tables say what they mean."""
+    """Returns True if messages name types, and tables of types say what the types mean."""
     return bool(spec.types and spec.types.at and spec.types.tables)
 
 
 def unknown_types(
     spec: Format, rows: Iterable[Mapping[str, Any]], declared: Collection[TableSettings] = ()
 ) -> list[UnknownType]:
-    """The types in rows of the changelog that no table of the format has, by name. Columns whose types the source
-    declares do not count.
+    """Returns the types in rows of the changelog that no table of the format has, by name. Columns whose types the
+    source declares do not count.
     """
     if not has_tables_of_types(spec):
         return []
@@ -73,7 +76,7 @@ def unknown_types(
 def _sent_types(
     types: Mapping[str, str | None] | None, table: tuple[str, ...], declared: Collection[TableSettings]
 ) -> Iterator[tuple[str, str]]:
-    """Column and type, for the columns of a table that are not declared."""
+    """Returns column and type, for the columns of a table whose types the source does not declare."""
     own = {column for one in declared if table[-len(one.name) :] == one.name for column in one.columns}
     for column, type_name in (types or {}).items():
         if type_name is not None and column not in own:
@@ -81,7 +84,7 @@ def _sent_types(
 
 
 def is_known(type_name: str, types: Types | None) -> bool:
-    """Whether a table has a type, or that of an array's elements.
+    """Returns True if a table has a type, or the type of an array's elements.
 
     >>> from runner.spec.words import TypeTable, TypeTables
     >>> types = Types((), None, (), TypeTables((), {}, TypeTable("t", {"time": "time", "bit varying": "bit"})))

@@ -1,4 +1,4 @@
-"""Values -> their canonical text: the SQL functions of a source that read values, and the steps that call them."""
+"""Canonical texts of values: the SQL functions of a source that read values, and the steps that call them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ READERS = ("map<string,string>", "the columns whose text may not be canonical, e
 
 
 class Readers:
-    """Which values of a source have to be read, and how: by the types that messages name, and by those declared for
-    tables.
-    """
+    """The readers of a source's values, by the types that messages name, and by those declared for tables."""
 
     def __init__(self, header: Header, tables: Iterable[DeclaredTable]) -> None:
         self.by_type: TypeReaders | None = type_readers(header.spec, header.zone)
@@ -32,7 +30,7 @@ class Readers:
 
     @property
     def ambiguous(self) -> list[Reader]:
-        """Those that may read a wall clock that came twice."""
+        """The readers that may read a wall clock that came twice."""
         return [reader for reader in self.all if reader.ambiguous]
 
     @property
@@ -41,7 +39,7 @@ class Readers:
 
     @property
     def exponents(self) -> list[str]:
-        """The words of those that write exponents out."""
+        """The words of the readers that write exponents out."""
         return self._words(EXPONENTS)
 
     @property
@@ -63,8 +61,8 @@ class Values:
 
     @property
     def may_be_in_doubt(self) -> bool:
-        """Whether what looks like bytes has to be looked up in the message, where it may be no text. That is possible
-        where images stand in the message as they are.
+        """True if a text that looks like bytes has to be looked up in the message, where the value may not be a text.
+        That is possible where images stand in the message as they are.
         """
         return bool(
             self.documents and self.readers.of_bytes and not self.images.named and not self.documents.json.is_flat
@@ -72,7 +70,7 @@ class Values:
 
     @property
     def shares_zeros(self) -> bool:
-        """Whether the rows of a message share the characters that exponents may add to it."""
+        """True if the rows of a message share the characters that exponents may add to the message."""
         return bool(self.images.in_lists and self.readers.exponents)
 
     def _function(self, ending: str) -> str:
@@ -81,8 +79,8 @@ class Values:
     # --- columns and steps
 
     def of_message(self) -> Columns:
-        """The readers of the columns of a message, column -> what reads it: what a source declares goes before the
-        message's types.
+        """Prints the readers of the columns of a message, column -> reader: the readers that a source declares go
+        before those of the message's types.
         """
         if not self.readers.all:
             return {}
@@ -114,13 +112,17 @@ class Values:
         return self.sql("called", self._function("readers"), ["types", *([self.header.plain(by)] if by else [])])
 
     def in_doubt_of_lists(self) -> Columns:
-        """The rows of a message in JSON, if they may hold bytes that are no text there."""
+        """Prints the rows of a message in JSON as sent, if they are in lists and may hold bytes that are not texts
+        there.
+        """
         arguments = ["raw", "rows_before", "rows", "readers"]
         is_told = self.may_be_in_doubt and self.images.in_lists
         return {"rows_in_doubt": self.sql("called", self._function("in_doubt"), arguments)} if is_told else {}
 
     def in_doubt(self) -> Columns:
-        """The same of a message of one row."""
+        """Prints the images of a message of one row in JSON as sent, if they may hold bytes that are not texts
+        there.
+        """
         arguments = ["raw", "sent_before", "sent_after", "readers"]
         is_told = self.may_be_in_doubt and not self.images.in_lists
         return {"json_in_doubt": self.sql("called", self._function("in_doubt"), arguments)} if is_told else {}
@@ -132,7 +134,7 @@ class Values:
         return {"zeros_allowed": self.sql("zeros_allowed")} if self.shares_zeros else {}
 
     def steps(self) -> Iterator[Step]:
-        """The canonical texts of both images, of the values whose text as sent may be another."""
+        """Returns the steps that make the canonical texts of both images, if texts as sent may not be canonical."""
         if self.readers.python:
             columns = {
                 f"{function}_{side}": self.sql("read_in_python", function, words, f"sent_{side}")
@@ -155,7 +157,7 @@ class Values:
         return self.sql("called", self._function("texts"), arguments)
 
     def defaults_read(self) -> str:
-        """The defaults of columns in canonical text. No column of a table has them twice, nor bytes in them."""
+        """Prints the defaults of columns in canonical text. No column has two defaults, and no default holds bytes."""
         if not self.readers.all:
             return "defaults"
         arguments = [
@@ -169,7 +171,7 @@ class Values:
     # --- what could not be read, and what was read from a wall clock that came twice
 
     def as_sent(self) -> Columns:
-        """The columns whose values could not be read."""
+        """Prints the columns whose values could not be read."""
         unfit = self.sql("columns_of_rows", "unfit_columns") if self.images.tell_unfit else ""
         unread = [self.sql("called", "unread_columns", [f"sent_{side}", "readers", f"texts_{side}"]) for side in SIDES]
         if not self.readers.all:
@@ -178,7 +180,7 @@ class Values:
         return {"columns_as_sent": self.sql("called", "concat", [found, unfit]) if unfit else found}
 
     def ambiguous_times(self) -> Columns:
-        """What was read from a wall clock that came twice: columns of the table, and times of the header."""
+        """Prints the values read from a wall clock that came twice: columns of the table, and times of the header."""
         parts = [
             self.sql("time_came_twice", column, self.header.column(column), self.header.zone)
             for column in self.header.ambiguous_columns()
@@ -193,7 +195,7 @@ class Values:
     # --- functions
 
     def sql_functions(self) -> Iterator[str]:
-        """The functions of the source that read values."""
+        """Prints the statements that make the functions of the source that read values."""
         if not self.readers.all:
             return
         if self.readers.by_type:
@@ -231,7 +233,7 @@ class Values:
         return self.sql("choice", cases, otherwise[0]) if otherwise else self.sql("cases", cases)
 
     def _reader_in(self, case: TypeCase) -> str:
-        """The word of the reader of a type `t`."""
+        """Prints the word of the reader of a type `t`."""
         words = [
             (
                 self.sql("is_type_among", names),
@@ -257,8 +259,8 @@ class Values:
         return self._create("texts", arguments, IMAGE[0], about, self.sql("texts_read", self._values(), read))
 
     def _values(self) -> str:
-        """The values that readers read, in their order. The exponents of one image are written out if they all together
-        do not make it longer than it may become.
+        """Prints the values that readers read, in the order of the readers. The exponents of one image are written out
+        if all of them together do not make the image longer than allowed.
         """
         if not self.readers.exponents:
             return self.sql("values_sent")
@@ -278,14 +280,14 @@ class Values:
         if not reader.of_elements:
             return self.header.first(map(self._attempt, reader.attempts))
         each = self.sql("read_each", self.header.first(map(self._read_by, reader.attempts)))
-        # Numbers have their digits as they are.
+        # Numbers in a list keep their digits as sent, so a list without texts is not read.
         return self.sql("if_it_has_texts", each) if any(one.kind == "decimal" for one in reader.attempts) else each
 
     def _read_by(self, attempt: Attempt) -> str:
         return self.sql(f"read_{attempt.kind}", "v", attempt.zone)
 
     def _attempt(self, attempt: Attempt) -> str:
-        """A value, read in one of the ways to try. Only a text can be an encoding of bytes."""
+        """Prints a value, read in one of the ways to try. Only a text can be an encoding of bytes."""
         found = self._read_by(attempt)
         return self.sql("if_it_is_text", found) if attempt.is_bytes and self.may_be_in_doubt else found
 
@@ -305,8 +307,8 @@ class Values:
         return self._create("ambiguous", arguments, "array<string>", about, self.sql("columns_of_two_instants", tests))
 
     def _in_doubt_function(self) -> str:
-        """What tells whether the bytes of an image are texts in the message. It is called once for a message: its rows
-        may be many.
+        """Prints the function that tells whether the bytes of an image are texts in the message. SQL calls it once for
+        a message: its rows may be many.
         """
         of_lists, documents = self.images.in_lists, self.documents
         assert documents

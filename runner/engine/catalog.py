@@ -17,17 +17,18 @@ from runner.project.sql_functions import SqlFunction
 from runner.storage.data import Layout
 from runner.storage.storage import NO_LAYOUT
 
-# Errors of catalogs that cannot hold views, in Spark's words and in Iceberg's.
+# The errors of catalogs that cannot hold views, in Spark's words and in Iceberg's.
 NO_VIEWS = re.compile(r"MISSING_CATALOG_ABILITY|view is not supported by catalog")
-# The same for functions. Spark says the second if one of its extensions does not read `create function`.
+# The errors of catalogs that cannot hold functions. Spark raises the second if one of its extensions does not read
+# `create function`.
 NO_FUNCTIONS = re.compile(r"MISSING_CATALOG_ABILITY|UnsupportedOperationException")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A model to publish. `view_sql` is its query if it is a view, None for a table. `functions` are the SQL functions
-    that it needs, a view also through the views that it reads, in the order in which they must be made. `layout` has
-    the comments of its view.
+    """A model to publish. `view_sql` is its query if the model is a view, None for a table. `functions` are the SQL
+    functions that the model needs, in the order in which they must be made; a view also needs those of the views that
+    it reads. `layout` has the comments of its view.
     """
 
     name: str
@@ -38,10 +39,10 @@ class Entry:
 
 
 class CatalogPublisher:
-    """Publishes tables and views in the target's catalog, before them the functions that their SQL calls and, before a
-    view, what it reads. Without a catalog it does nothing. A catalog that keeps no functions gets none, and no views
-    that call some. `entries_of` gives the entry of a model; before that of a view those of all models that it reads,
-    parents first.
+    """Publishes tables and views in the target's catalog. Before them it publishes the functions that their SQL calls
+    and, before a view, the models that the view reads. Without a catalog it does nothing. A catalog that keeps no
+    functions gets none, and no views that call functions. `entries_of` gives the entry of a model; for a view, first
+    those of all models that the view reads, parents first.
     """
 
     def __init__(self, spark: Spark, tables: Tables, entries_of: Callable[[str], Iterable[Entry]]) -> None:
@@ -71,8 +72,8 @@ class CatalogPublisher:
             return notes
 
     def _begin(self) -> None:
-        """Opens a session for the catalog: a permanent view cannot read views of a session, which have the same
-        names.
+        """Opens a session for the catalog. It must be another session: a permanent view cannot read views of a session,
+        which have the same names.
         """
         if self.session is None:
             self.tables.storage.create_schema()
@@ -82,7 +83,7 @@ class CatalogPublisher:
     def _publish(self, entry: Entry) -> tuple[str, ...]:
         self.layouts[entry.name] = entry.layout
         lacking = self._keep(entry.functions)
-        # A storage would publish an empty table in place of one that is gone.
+        # Without this check a storage would publish an empty table in place of a changelog that is gone.
         if entry.is_changelog and self.tables.is_gone(entry.name):
             return ()
         if entry.view_sql is None:
@@ -94,8 +95,8 @@ class CatalogPublisher:
         return ()
 
     def _keep(self, functions: Iterable[SqlFunction]) -> list[str]:
-        """Makes functions in the catalog, once in a run; returns the names of those that it does not have. It keeps
-        none of a single source, and none that call Python, which ends with its session.
+        """Makes functions in the catalog, once in a run; returns the names of those that the catalog does not have. The
+        catalog keeps no function of a single source, and none that calls Python, which ends with its session.
         """
         lacking: list[str] = []
         for function in functions:
@@ -133,7 +134,9 @@ class CatalogPublisher:
             self.holds_views = False
 
     def _comment(self, name: str, sql: str, layout: Layout) -> None:
-        """Creates a view once more, with comments: of its columns Spark wants all, and only now they are known."""
+        """Creates a view once more, with comments: Spark wants comments for all its columns, and the columns are known
+        only now.
+        """
         if layout.comment is None and layout.comments is None:
             return
         target = self.tables.target

@@ -24,8 +24,9 @@ FILE_STATES = "_files.json"
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What made the rows that landed. `sha256` is that of the compiled SQL, which changes with the spec, its type
-    tables and the macros; `reach` says where reading of the source ends, `parts` what else the source says of its rows.
+    """The facts that decided the rows that landed. `sha256` is the hash of the compiled SQL, which changes with the
+    spec, its type tables and the macros. `reach` says where reading of the source ends. `parts` are the other settings
+    of the source that decide its rows.
     """
 
     format: str
@@ -38,13 +39,13 @@ class Fingerprint:
         return cls(format_name, hashlib.sha256(sql.encode()).hexdigest(), reach, parts)
 
     def changed_parts(self, other: Fingerprint) -> list[str]:
-        """The parts of the source that are others in another one."""
+        """Returns the parts of the source that differ from those in another fingerprint."""
         return [part for part in sorted({*self.parts, *other.parts}) if self.parts.get(part) != other.parts.get(part)]
 
 
 @dataclass(frozen=True)
 class FileState:
-    """What is in a file. `modified` is its time of change in milliseconds since 1970."""
+    """The content of a file, in short. `modified` is its time of change in milliseconds since 1970."""
 
     modified: int
     size: int
@@ -52,7 +53,7 @@ class FileState:
 
     @property
     def looks(self) -> tuple[int, int]:
-        """What can be seen without reading the file."""
+        """The time of change and the size, which can be seen without reading the file."""
         return self.modified, self.size
 
 
@@ -65,7 +66,7 @@ class Checkpoint:
 
     @property
     def is_there(self) -> bool:
-        """Whether the stream was ever started."""
+        """True if the stream was ever started."""
         return self.files.exists(f"{self.folder}/metadata")
 
     @property
@@ -80,18 +81,18 @@ class Checkpoint:
 
     @property
     def has_unfinished_batch(self) -> bool:
-        """Whether a batch was started and not committed."""
+        """True if a batch was started and not committed."""
         return self.next_batch is None
 
     @property
     def next_batch(self) -> int | None:
-        """The number of the batch that is started next; None while one is not finished."""
+        """The number of the batch that is started next; None while a batch is not finished."""
         newest = self.newest_plan
         return newest + 1 if newest <= self.newest_commit else None
 
     def check(self) -> None:
-        """Raises Damaged, or the error of the system, for a file of Spark's in it that cannot be read: Spark's own
-        errors do not name it.
+        """Raises Damaged, or the error of the system, for a file of Spark's in the checkpoint that cannot be read:
+        Spark's own errors do not name the file.
         """
         if self.is_there:
             from_json(self.files.read(f"{self.folder}/metadata"), f"{self.folder}/metadata")
@@ -107,8 +108,8 @@ class Checkpoint:
             raise Damaged(path, "missing")
 
     def drop_leftovers(self) -> None:
-        """Removes what a killed run may have left and Spark does not start over: unfinished files, and checksums of
-        commits that are gone. A batch without its commit is one whose run was killed before it.
+        """Removes files that a killed run may have left and over which Spark does not start: unfinished files, and
+        checksums of commits that are gone. A batch without its commit is one whose run was killed before the commit.
         """
         for log in ("offsets", "commits"):
             names = self.files.names(f"{self.folder}/{log}")
@@ -119,20 +120,20 @@ class Checkpoint:
                 self.files.remove(f"{self.folder}/{log}/{name}")
 
     def _missing(self) -> Iterator[str]:
-        """Files of Spark's that were there when the newest batch was started."""
+        """Yields files of Spark's that were there when the newest batch was started, and are gone."""
         if self.newest_commit >= 0 and not self.files.names(f"{self.folder}/sources/0"):
             yield f"{self.folder}/sources/0"
         for batch in sorted({*self._numbers("commits")} - {*self._numbers("offsets")}):
             yield f"{self.folder}/offsets/{batch}"
         if self.newest_plan >= 0:
-            # Files are in their source's log before the offset of the log is in a batch's plan.
+            # Spark writes files to their source's log before the offset of the log is in a batch's plan.
             last = self._offsets(f"{self.folder}/offsets/{self.newest_plan}", 1).get("logOffset")
             gone = self._not_in_log(last) if isinstance(last, int) else []
             yield from (f"{self.folder}/sources/0/{number}" for number in gone)
 
     def _not_in_log(self, last: int) -> list[int]:
-        """The entries of the log of files, up to this one, that are gone: without those whose content is in a later
-        `.compact` file.
+        """Returns the entries of the log of files, up to this one, that are gone, without those whose content is in a
+        later `.compact` file.
         """
         compact = {*self._numbers("sources/0", ".compact")}
         first = max((number for number in compact if number <= last), default=0)
@@ -146,7 +147,7 @@ class Checkpoint:
         self._record(FINGERPRINT, asdict(fingerprint))
 
     def topic_ids(self) -> Mapping[str, str]:
-        """The ids of the topics that were read: a topic that is deleted and created again has another."""
+        """Returns the ids of the topics that were read: a topic that is deleted and created again has another id."""
         return self._recorded(TOPIC_IDS) or {}
 
     def write_topic_ids(self, ids: Mapping[str, str]) -> None:
@@ -154,7 +155,7 @@ class Checkpoint:
             self._record(TOPIC_IDS, dict(sorted(ids.items())))
 
     def table(self) -> str | None:
-        """The identity of the table that the stream writes."""
+        """Returns the identity of the table that the stream writes."""
         found = self._recorded(TABLE, ("identity",))
         return found["identity"] if found else None
 
@@ -162,7 +163,7 @@ class Checkpoint:
         self._record(TABLE, {"identity": identity})
 
     def newest_landed(self) -> int:
-        """The newest batch that is known to have landed messages; -1 if none is."""
+        """Returns the newest batch that is known to have landed messages; -1 if none is."""
         found = self._recorded(LANDED, ("batch",))
         return int(found["batch"]) if found else -1
 
@@ -170,7 +171,7 @@ class Checkpoint:
         self._record(LANDED, {"batch": batch})
 
     def kept_since(self) -> date | None:
-        """The day before which landed rows were removed; None if none were removed."""
+        """Returns the day before which landed rows were removed; None if none were removed."""
         recorded = self._recorded(RETENTION, ("landed_since",))
         try:
             return date.fromisoformat(recorded["landed_since"]) if recorded else None
@@ -181,18 +182,21 @@ class Checkpoint:
         self._record(RETENTION, {"landed_since": f"{day}"})
 
     def file_states(self) -> dict[str, FileState]:
-        """What was in the files that were read, as far as it is known; the names are those in `origin.file` of rows."""
+        """Returns the state of the files that were read, as far as it is known; the names are those in `origin.file` of
+        rows.
+        """
         return {file: FileState(*state) for file, state in (self._recorded(FILE_STATES) or {}).items()}
 
     def write_file_states(self, states: Mapping[str, FileState]) -> None:
         self._record(FILE_STATES, {file: list(astuple(states[file])) for file in sorted(states)})
 
     def committed_files(self) -> dict[str, int]:
-        """The files that committed batches have read, with the times of their last change in milliseconds since 1970;
-        the names are those in `origin.file` of rows.
+        """Returns the files that committed batches have read, with the times of their last change in milliseconds since
+        1970; the names are those in `origin.file` of rows.
         """
         log, newest = f"{self.folder}/sources/0", self.newest_commit
-        # Old commits are deleted and old entries moved to a `.compact` file: what counts is the newest commit.
+        # Old commits are deleted, and old entries moved to a `.compact` file, so only the newest commit tells what was
+        # read.
         entries = [
             entry
             for name in self.files.names(log)
@@ -203,20 +207,20 @@ class Checkpoint:
         return {path: read[path] for path in sorted(read)}
 
     def begun_files(self) -> set[str]:
-        """The files of the batch that was started and not committed, as paths of this machine."""
+        """Returns the files of the batch that was started and not committed, as paths of this machine."""
         newest = self.newest_commit
         entries = (entry for _, entries in self._begun_logs() for entry in entries)
         return {_path_of(entry) for entry in entries if entry["batchId"] > newest}
 
     def leave_out(self, paths: AbstractSet[str]) -> None:
-        """Takes files out of the batch that was started and not committed, so that a later one reads them: nothing of
-        it may have landed. Of a batch without any other files nothing is left.
+        """Takes files out of the batch that was started and not committed, so that a later batch reads them. No row of
+        the batch may have landed. If the batch has no other files, all of it is removed.
         """
         newest, log = self.newest_commit, f"{self.folder}/sources/0"
         for name, entries in self._begun_logs():
             kept = [entry for entry in entries if entry["batchId"] <= newest or _path_of(entry) not in paths]
             if not any(entry["batchId"] > newest for entry in kept):
-                # The plan first: it must not speak of a log that is gone.
+                # The plan is removed first: it must not name a log that is gone.
                 self._remove(f"{self.folder}/offsets", f"{self.newest_plan}" if self.has_unfinished_batch else "")
                 self._remove(log, name)
             elif len(kept) < len(entries):
@@ -225,37 +229,41 @@ class Checkpoint:
                 self.files.write(f"{log}/{name}", "\n".join([version, *map(json.dumps, kept)]))
 
     def _begun_logs(self) -> list[tuple[str, list[dict[str, Any]]]]:
-        """The files of the log of files that were written for a batch that is not committed, with what they list."""
+        """Returns the files of the log of files that were written for a batch that is not committed, with their
+        entries.
+        """
         log, newest = f"{self.folder}/sources/0", self.newest_commit
         names = [name for name in self.files.names(log) if name.removesuffix(".compact").isdigit()]
         begun = [name for name in names if int(name.removesuffix(".compact")) > newest]
         return [(name, self._entries(f"{log}/{name}")) for name in begun]
 
     def _remove(self, folder: str, name: str) -> None:
-        """Removes a file of Spark's with its checksum, which goes first: without its file it would be damage."""
+        """Removes a file of Spark's with its checksum. The checksum goes first: a checksum without its file would count
+        as damage.
+        """
         for one in (f".{name}.crc", name) if name else ():
             self.files.remove(f"{folder}/{one}")
 
     def paths_read(self) -> set[str]:
-        """The files that committed batches have read, as paths of this machine."""
+        """Returns the files that committed batches have read, as paths of this machine."""
         return {plain_path(file) for file in self.committed_files()}
 
     def first_offsets(self) -> Offsets:
-        """Where reading began; without partitions that were added later."""
+        """Returns the offsets at which reading began, without partitions that were added later."""
         path = f"{self.folder}/sources/0/0"
         return self._offsets(path, 0) if self.files.exists(path) else {}
 
     def committed_offsets(self) -> Offsets:
-        """Where the newest committed batch ended."""
+        """Returns the offsets at which the newest committed batch ended."""
         newest = self.newest_commit
         return self._offsets(f"{self.folder}/offsets/{newest}", 1) if newest >= 0 else {}
 
     def next_offsets(self) -> Offsets:
-        """Where reading continues."""
+        """Returns the offsets at which reading continues."""
         return self.committed_offsets() or self.first_offsets()
 
     def _recorded(self, name: str, keys: Iterable[str] = ()) -> Any:
-        """What was recorded next to Spark's own files, with these keys; None if nothing was."""
+        """Returns what was recorded next to Spark's own files, with these keys; None if nothing was recorded."""
         path = f"{self.folder}/{name}"
         return mapping(self.files.read(path), path, keys) if self.files.exists(path) else None
 
@@ -263,13 +271,13 @@ class Checkpoint:
         self.files.write(f"{self.folder}/{name}", json.dumps(value) + "\n")
 
     def _numbers(self, folder: str, ending: str = "") -> list[int]:
-        """The numbers that files are named by, with this ending."""
+        """Returns the numbers that are the names of files, without the given ending."""
         names = self.files.names(f"{self.folder}/{folder}")
         parts = [name.removesuffix(ending) for name in names if name.endswith(ending)]
         return [int(part) for part in parts if part.isdigit()]
 
     def _entries(self, path: str) -> list[dict[str, Any]]:
-        """The lines of one file of the log after the first, which is a version."""
+        """Returns the lines of one file of the log after the first, which is a version."""
         return json_lines(self.files.read(path), path)
 
     def _offsets(self, path: str, number: int) -> dict[str, Any]:
@@ -280,7 +288,7 @@ class Checkpoint:
 
 
 def _named(entry: Mapping[str, Any]) -> str:
-    """The file of an entry of the log of files, as `origin.file` of rows has it."""
+    """Returns the file of an entry of the log of files, as `origin.file` of rows names it."""
     return str(entry["path"]).replace("file:///", "file:/", 1)
 
 
@@ -294,8 +302,8 @@ Offsets = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class TopicsNow:
-    """What a broker has now: the ids of topics, and of each partition the first offset that it still has and the one
-    that the next message will get.
+    """The topics that a broker has now. `ids` are the ids of the topics. For each partition, `first` is the first
+    offset that the broker still has, `next` the offset that the next message will get.
     """
 
     ids: Mapping[str, str]
@@ -308,7 +316,7 @@ class TopicsNow:
         return TopicsNow(ids, {topic: self.first[topic] for topic in kept}, {topic: self.next[topic] for topic in kept})
 
     def left(self, read: Offsets) -> int:
-        """How many messages there are behind these offsets, and in all partitions that are not among them.
+        """Returns the number of messages from these offsets on, and in all partitions that have no offset here.
 
         >>> TopicsNow({"a": "1"}, {"a": {"0": 3, "1": 0}}, {"a": {"0": 10, "1": 4}}).left({"a": {"0": 8}})
         6
@@ -320,8 +328,8 @@ class TopicsNow:
         )
 
     def lost(self, wanted: Offsets, known: Mapping[str, str], added: bool) -> list[str]:
-        """Which messages from the wanted offsets on the broker has no longer, in words. `known` are the ids that the
-        topics had; with `added` a partition without a wanted offset counts as wanted from its beginning.
+        """Returns in words the messages from the wanted offsets on that the broker no longer has. `known` are the ids
+        that the topics had; with `added`, a partition without a wanted offset counts as wanted from its beginning.
         """
         return [f"{place} {what}" for place, what in self._lost(wanted, known, added)]
 
@@ -349,7 +357,8 @@ class TopicsNow:
 
 
 def by_topic(offsets: Mapping[tuple[str, str], int]) -> Offsets:
-    """
+    """Returns the offsets of partitions as mappings of topics to partitions.
+
     >>> by_topic({("orders", "0"): 5, ("orders", "1"): 2})
     {'orders': {'0': 5, '1': 2}}
     """

@@ -16,13 +16,16 @@ from pyspark.sql import SparkSession
 from runner.engine.locks import Session, user_name
 from runner.errors import RunnerError
 
-# About 70 seconds in all instead of ten minutes: a server that was restarted does not know the session any more.
+# This takes about 70 seconds in all instead of ten minutes: a server that was restarted does not know the session any
+# more.
 RETRIES = 6
 CAUSE = re.compile(r'details = "(.*?)"\n', re.DOTALL)
 
 
 def connected(remote: str) -> tuple[SparkSession, Session]:
-    """A new session, and how other clients find it; raises `target-remote` at once if no server answers."""
+    """Returns a new session, and its server, user and id, with which other clients find it; raises `target-remote` at
+    once if no server answers.
+    """
     own = Session(server_of(remote), user_name(), str(uuid.uuid4()))
     with _explained(remote):
         session = SparkSession.builder.remote(_with(remote, own)).create()
@@ -34,14 +37,14 @@ def connected(remote: str) -> tuple[SparkSession, Session]:
 
 
 def end_session(remote: str, left: Session) -> bool:
-    """Ends a session that its client has left, and returns True when its streams have stopped; False if it is on
-    another server.
+    """Ends a session that its client has left, and returns True when its streams have stopped; returns False if the
+    session is on another server.
     """
     if left.server != server_of(remote):
         return False
     with _explained(remote):
         session = SparkSession.builder.remote(_with(remote, left)).create()
-        # It is not an error if the server does not know it (any more).
+        # It is not an error if the server does not know the session (any more).
         _ask(session, session.client.release_session)
         session.release_session_on_close = False
         session.stop()
@@ -49,7 +52,8 @@ def end_session(remote: str, left: Session) -> bool:
 
 
 def server_of(remote: str) -> str:
-    """
+    """Returns the name and the port of the server in an address.
+
     >>> server_of("sc://spark.example:15002/;token=secret")
     'spark.example:15002'
     """
@@ -57,7 +61,7 @@ def server_of(remote: str) -> str:
 
 
 def _with(remote: str, session: Session) -> str:
-    """The address with the session's id, and with its user if the address names none.
+    """Returns the address with the session's id, and with its user if the address names none.
 
     >>> me = Session("a:1", "me", "7")
     >>> _with("sc://a:1", me), _with("sc://a:1/;user_id=b", me)
@@ -79,7 +83,7 @@ def _ask(session: Any, question: Callable[[], Any]) -> None:
 
 @contextmanager
 def _explained(remote: str) -> Iterator[None]:
-    """Raises what prevents a session as RunnerError `target-remote`."""
+    """Raises any error that prevents a session as RunnerError `target-remote`."""
     try:
         yield
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Whether what a run needs can be reached: messages of sources, the place of the tables, the catalog."""
+"""Checks that a run can reach what it needs: messages of sources, the place of the tables, the catalog."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from runner.render import name as quoted
 
 
 def messages_found(spark: Spark, messages: Messages) -> str:
-    """What there is of a source's messages, in words; raises QueryFailed if there is nothing, or no answer."""
+    """Returns in words how many messages or files of a source are found; raises QueryFailed if there are none, or no
+    answer.
+    """
     if messages.topics:
         now = topics_now(spark, messages.topics, ())
         if not now:
@@ -31,20 +33,20 @@ def messages_found(spark: Spark, messages: Messages) -> str:
             raise QueryFailed(f'nothing that can be read matches "{messages.path}"')
         return counted(len(files), "file")
     with query_errors():
-        # Listing the files is all that this does.
+        # This only lists the files.
         frame = spark.session.read.format(STORED_AS[messages.kind]).load(messages.path)
         return counted(len(frame.inputFiles()), "file")
 
 
 def tables_found(spark: Spark) -> str:
-    """What there is at the place of the tables, in words; raises QueryFailed if nothing can be written there."""
+    """Returns in words whether the place of the tables is there; raises QueryFailed if nothing can be written there."""
     path = spark.target.path
     if is_uri(path):
         with query_errors():
             return "there" if files_of(spark, spark.target).exists(path) else "will be created"
     nearest = next(folder for folder in (Path(path), *Path(path).parents) if folder.exists())
     try:
-        # Rights do not tell all: a disk may be read-only.
+        # Access rights do not tell everything: a disk may be read-only.
         tempfile.TemporaryFile(dir=nearest).close()
     except OSError as error:
         raise QueryFailed(f'nothing can be written to "{nearest}": {error.strerror}') from None
@@ -52,7 +54,7 @@ def tables_found(spark: Spark) -> str:
 
 
 def schema_found(spark: Spark, catalog: Catalog) -> str:
-    """Whether a schema is in its catalog, in words; raises QueryFailed if the catalog does not answer."""
+    """Returns in words whether a schema is in its catalog; raises QueryFailed if the catalog does not answer."""
     with query_errors():
         is_there = spark.session.catalog.databaseExists(f"{quoted(catalog.name)}.{quoted(catalog.schema)}")
     return "there" if is_there else "will be created"

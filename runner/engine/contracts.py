@@ -1,4 +1,4 @@
-"""What is promised of the columns of tables, compared with what queries give."""
+"""Compares the columns that are promised of tables with the columns that queries give."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def broken_contract_explained() -> AbstractContextManager[None]:
 
 
 def layout_of_columns(name: str, layout: Layout, columns: Collection[str]) -> Layout:
-    """The layout, its columns named as the table has them; raises QueryFailed for one that it does not have."""
+    """Returns the layout with its columns named as the table has them; raises QueryFailed for a column that the table
+    does not have.
+    """
     return replace(
         layout,
         partition_by=tuple(_part(name, "partition_by", part, columns) for part in layout.partition_by),
@@ -58,8 +60,8 @@ TWO_ROWS_OF_ONE_KEY = re.compile(r"two new rows of .* have one key: .*?(?= SQLST
 def columns_after(
     name: str, had: Mapping[str, str], sent: Mapping[str, str], key: Iterable[str], on_schema_change: str
 ) -> list[str]:
-    """The columns of a table after an increment, given its columns and those of the new rows with their types. Raises
-    QueryFailed if `on_schema_change` does not allow the difference.
+    """Returns the columns of a table after an increment, given its columns and those of the new rows with their types.
+    Raises QueryFailed if `on_schema_change` does not allow the difference.
     """
     checked_key(name, key, sent)
     new, gone = [c for c in sent if c not in had], [c for c in had if c not in sent]
@@ -80,7 +82,9 @@ def columns_after(
 
 
 def checked_key(name: str, key: Iterable[str], sent: Iterable[str]) -> tuple[str, ...]:
-    """A unique key as its columns are written among those of a table; raises QueryFailed for one that is not there."""
+    """Returns a unique key with its columns as they are written in a table; raises QueryFailed for a column that is not
+    there.
+    """
     columns = list(sent)
     found = tuple(as_written(column, columns) for column in key)
     if missing := [column for column in found if column not in columns]:
@@ -89,7 +93,7 @@ def checked_key(name: str, key: Iterable[str], sent: Iterable[str]) -> tuple[str
 
 
 def as_written(column: str, others: Iterable[str]) -> str:
-    """A column as it is written among others, which may differ in case.
+    """Returns a column as it is written among others, which may differ in case.
 
     >>> as_written("id", ["Id", "n"]), as_written("x", ["Id"])
     ('Id', 'x')

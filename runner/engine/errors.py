@@ -1,4 +1,4 @@
-"""What Spark says when a query fails, for the person who wrote the query."""
+"""The errors that Spark raises when a query fails, in words for the person who wrote the query."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from runner.files import Damaged
 
 @dataclass(frozen=True)
 class SqlPlace:
-    """A place in the text of a query, whose lines and columns count from 1: what stands there is `fragment`, which is
-    empty if it is not known. The text may be that of a view that the query reads.
+    """A place in the text of a query, whose lines and columns count from 1. `fragment` is the text at the place, empty
+    if it is not known. The text may be that of a view that the query reads.
     """
 
     line: int
@@ -26,7 +26,9 @@ class SqlPlace:
     fragment: str = ""
 
     def found_in(self, sql: str) -> SqlPlace | None:
-        """The place in a query, which is that of its last character if it ends too early; None if it is not there."""
+        """Returns the place in a query; the place of the last character if the query ends before it; None if it is not
+        there.
+        """
         lines = sql.split("\n")
         rest = "\n".join(lines[self.line - 1 :])[self.column - 1 :]
         if self.line > len(lines) or not rest.startswith(self.fragment):
@@ -36,7 +38,7 @@ class SqlPlace:
 
 
 class QueryFailed(Exception):
-    """Spark refused or aborted a query, because of what stands at `place`, if it is known."""
+    """Spark refused or aborted a query, because of the text at `place`, if that is known."""
 
     def __init__(self, message: str, place: SqlPlace | None = None) -> None:
         super().__init__(message)
@@ -44,13 +46,13 @@ class QueryFailed(Exception):
 
     @property
     def is_of_disk(self) -> bool:
-        """Whether a disk is full or refuses access."""
+        """True if a disk is full or refuses access."""
         return any(remedy in self.message for _, remedy in DISK_REMEDIES)
 
 
 @contextmanager
 def explained(pattern: re.Pattern[str], why: str) -> Iterator[None]:
-    """Shortens an error in which the pattern is found to what that is, and why it is one."""
+    """Shortens an error in which the pattern is found to the text that it finds, with the reason `why`."""
     try:
         yield
     except QueryFailed as failure:
@@ -88,8 +90,8 @@ def query_errors() -> Iterator[None]:
 
 @contextmanager
 def telling(tell: Callable[[QueryFailed], None]) -> Iterator[None]:
-    """Raises Spark's errors as QueryFailed. `tell` is called with each before, and may raise one that says more; of a
-    JVM that has ended there is no more to say.
+    """Raises Spark's errors as QueryFailed. `tell` is called with each before it is raised, and may raise an error that
+    says more; it is not called for a JVM that has ended.
     """
     try:
         with query_errors():
@@ -103,7 +105,7 @@ def telling(tell: Callable[[QueryFailed], None]) -> Iterator[None]:
 
 @contextmanager
 def spark_gone() -> Iterator[None]:
-    """Raises as RunnerError `spark-gone` that the JVM has ended, wherever that is noticed."""
+    """Raises RunnerError `spark-gone` if the JVM has ended, wherever the block notices that."""
     try:
         yield
     except (Py4JJavaError, BrokenPipeError):
@@ -115,7 +117,7 @@ def spark_gone() -> Iterator[None]:
 
 PLACE = re.compile(r"line (\d+),? pos (\d+)")
 POSITION = re.compile(r"line (\d+), position (\d+)")
-# Words of Java, Hadoop and Spark for what is wrong with a disk, or with a file -> what to do.
+# Maps words of Java, Hadoop and Spark for a mistake with a disk, or with a file, to the text that says what to do.
 NO_SPACE = (
     "no space is left: make some on the disks of the tables and of Spark's temporary files (spark.local.dir), then "
     "run again"
@@ -137,18 +139,18 @@ FILE_REMEDY = (
     "if it belongs to a table, restore the table with its checkpoint, or run with --full-refresh",
 )
 MOST_CAUSES = 20
-# A column of a file of Parquet that cannot be read as what a table of messages has there.
+# A column of a Parquet file whose type cannot be read as the type that the column has in a table of messages.
 MISFIT = re.compile(
     r"PARQUET_COLUMN_DATA_TYPE_MISMATCH\].* reading file (\S+?)\. .*column \[([^\]]+)\]\. "
     r"Expected Spark type (.+?), actual Parquet type (\w+)"
 )
-# What a function in Python says of schemas, after a stack trace.
+# The message of a function in Python about schemas, after a stack trace.
 REGISTRY_FAILED = re.compile(r"RegistryFailed: (.+)")
 
 
 def _query_failed(error: PySparkException) -> QueryFailed:
-    """What Spark says, without plans and stack traces, and the place that it names: `line 3 pos 7`, with lines from 1
-    and positions from 0.
+    """Returns the error of Spark without plans and stack traces, and with the place that Spark names: `line 3 pos 7`,
+    with lines from 1 and positions from 0.
     """
     whole = str(error)
     if failed := REGISTRY_FAILED.search(whole):
@@ -159,7 +161,9 @@ def _query_failed(error: PySparkException) -> QueryFailed:
 
 
 def _place(error: PySparkException, whole: str) -> SqlPlace | None:
-    """The place that Spark gives beside an error, with positions from 1; else in its text, with positions from 0."""
+    """Returns the place that Spark gives beside an error, with positions from 1; else the place in its text, with
+    positions from 0.
+    """
     for context in error.getQueryContext() or ():
         if context.contextType() == QueryContextType.SQL and (place := POSITION.search(context.summary())):
             return SqlPlace(int(place[1]), int(place[2]), context.fragment())
@@ -168,8 +172,8 @@ def _place(error: PySparkException, whole: str) -> SqlPlace | None:
 
 
 def _explained(text: str, causes: list[str]) -> str:
-    """
-    What Spark says, with what is behind it and what to do if that is a disk or a file.
+    """Returns the message of Spark with its cause and, if a disk or a file is to blame, with the text that says what to
+    do.
 
     >>> print(_explained("[FAILED_READ_FILE.NO_HINT] while reading file a.gz", ["x", "java.io.EOFException: the end"]))
     [FAILED_READ_FILE] while reading file a.gz (java.io.EOFException: the end)
@@ -185,7 +189,7 @@ mismatches when reading Parquet column [n]. Expected Spark type bigint, actual P
         file, column, wanted, kind = found.groups()
         return f'the column "{column}" of "{file}" is {kind}, and must be a {wanted}: write it with that type'
     said = text.replace(".NO_HINT]", "]")
-    # A process of Python that has died ends a stream of bytes, and no file.
+    # A process of Python that has died ends a stream of bytes, not a file.
     for words, remedy in () if "Python worker" in text else (*DISK_REMEDIES, FILE_REMEDY):
         behind = next((cause for cause in reversed([text, *causes]) if re.search(words, cause)), None)
         if behind is not None:
@@ -195,7 +199,7 @@ mismatches when reading Parquet column [n]. Expected Spark type bigint, actual P
 
 
 def _causes(error: Any) -> list[str]:
-    """The first lines of an error of Java and of those that caused it, the innermost last."""
+    """Returns the first lines of an error of Java and of the errors that caused it, the innermost last."""
     causes: list[str] = []
     while error is not None and len(causes) < MOST_CAUSES:
         causes.append(str(error.toString()).split("\n")[0])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def files_of(spark: Spark, target: Target) -> FileSystem:
-    """The file system of a target's tables and checkpoints."""
+    """Returns the file system of a target's tables and checkpoints."""
     if is_uri(target.path):
         return HadoopFiles(spark.jvm, spark.session._jsc.hadoopConfiguration())
     return LocalFiles()
@@ -71,7 +71,9 @@ class HadoopFiles:
             stream.close()
 
     def write(self, path: str, text: str) -> None:
-        """Writes or replaces a file as Spark does the files of a checkpoint: the old text or the new one is there."""
+        """Writes or replaces a file as Spark does the files of a checkpoint: at every moment the old text or the new
+        one is there.
+        """
         at, _ = self._at(path)
         checkpointing = self.jvm.org.apache.spark.sql.execution.streaming.checkpointing
         manager = checkpointing.CheckpointFileManager.create(at, self.settings)
@@ -94,6 +96,6 @@ class HadoopFiles:
             raise OSError(f"cannot move {path} to {to}")
 
     def _at(self, path: str) -> tuple[Any, Any]:
-        """The path and its file system, as objects of the JVM."""
+        """Returns the path and its file system, as objects of the JVM."""
         at = self.jvm.org.apache.hadoop.fs.Path(path)
         return at, at.getFileSystem(self.settings)

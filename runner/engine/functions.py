@@ -30,8 +30,8 @@ cloudpickle.register_pickle_by_value(functions)  # type: ignore[no-untyped-call]
 
 
 class MessageFunction(Protocol):
-    """A function that reads messages in Avro: `fields` and `images` are trees of names with the numbers of the layout's
-    slots at their ends, `sql_type` is the type of what it returns.
+    """A function that reads messages in Avro. `fields` and `images` are trees of names with the numbers of the layout's
+    slots at their ends; `sql_type` is the type of the value that the function returns.
     """
 
     @property
@@ -54,17 +54,19 @@ class SqlFunctions(Protocol):
     """The SQL functions that queries may call."""
 
     def called_by(self, sql: str) -> tuple[SqlFunction, ...]:
-        """The functions that SQL needs, in the order in which they must be made."""
+        """Returns the functions that SQL needs, in the order in which they must be made."""
 
     def created(self, function: SqlFunction) -> str:
-        """The statement that makes a function of a session; it fails if the session has one of this name."""
+        """Returns the statement that makes a function of a session; the statement fails if the session has a function
+        of this name.
+        """
 
     def dropped(self, function: SqlFunction) -> str:
-        """The statement that removes the function of this name from a session."""
+        """Returns the statement that removes the function of this name from a session."""
 
 
 class NoFunctions:
-    """For sessions in which queries call no SQL functions, or only those that a catalog keeps."""
+    """The functions of sessions in which queries call no SQL functions, or only those that a catalog keeps."""
 
     def called_by(self, sql: str) -> tuple[SqlFunction, ...]:
         return ()
@@ -77,8 +79,9 @@ class NoFunctions:
 
 
 class SessionFunctions:
-    """Makes functions in a session when a query first needs them. All threads of a run share it. Schemas from
-    registries are kept in a folder that executors see too, or in one of each machine's if it is empty.
+    """Makes functions in a session when a query first needs them. All threads of a run share the object. Schemas from
+    registries are kept in a folder that executors see too; if `schemas_folder` is empty, each machine keeps them in a
+    folder of its own.
     """
 
     def __init__(
@@ -86,26 +89,26 @@ class SessionFunctions:
     ) -> None:
         self.session, self.library, self.is_remote = session, library, is_remote
         self.schemas_folder = schemas_folder
-        # Name, in lower case -> what was made under this name.
+        # Name, in lower case -> the function that was made under this name.
         self.made: dict[str, object] = {}
         self.making = threading.RLock()
         self.reads_functions = True
 
     def cloned(self, session: SparkSession) -> SessionFunctions:
-        """Those of a clone of this session, which has the functions that were made here. Call it where nobody else is
-        `making` any.
+        """Returns the functions of a clone of this session, which has the functions that were made here. Must be called
+        where no other thread is `making` functions.
         """
         out = SessionFunctions(session, self.library, self.is_remote, self.schemas_folder)
         out.made, out.reads_functions = dict(self.made), self.reads_functions
         return out
 
     def prepare(self, sql: str) -> None:
-        """Makes what a query calls."""
+        """Makes the functions that a query calls."""
         self.make(self.library.called_by(sql))
         self.make_python(names_called(sql))
 
     def make(self, needed: Iterable[SqlFunction]) -> None:
-        """Makes functions, given in the order in which they must be made; those of the library that they call are
+        """Makes functions, given in the order in which they must be made. Functions of the library that these call are
         among them.
         """
         with self.making:
@@ -128,7 +131,7 @@ class SessionFunctions:
                     self.made[one.name] = one
 
     def make_python(self, names: Iterable[str]) -> None:
-        """Makes those of these functions that are in Python."""
+        """Makes those of the named functions that are in Python."""
         with self.making:
             for name in (name for name in names if name in udfs.FUNCTIONS and name not in self.made):
                 self._register(name, *udfs.FUNCTIONS[name])
@@ -143,7 +146,7 @@ class SessionFunctions:
             statement = self.library.created(function)
             if self.reads_functions:
                 try:
-                    # Not collected: Spark would analyse the statement a second time.
+                    # The result is not collected: Spark would analyse the statement a second time.
                     self.session.sql(statement)
                     return
                 except UnsupportedOperationException:
@@ -155,10 +158,10 @@ class SessionFunctions:
 
 
 def _explained(function: SqlFunction) -> AbstractContextManager[None]:
-    """Raises what Spark says about a function as QueryFailed, with the place of the function."""
+    """Raises Spark's error about a function as QueryFailed, with the place of the function."""
 
     def place(failure: QueryFailed) -> None:
-        # Not the place that Spark names, which may be one in the function's expression.
+        # The place that Spark names is left out: it may be a place in the function's expression.
         said = TAKEN_BY_SPARK if "ROUTINE_ALREADY_EXISTS" in failure.message else failure.message
         raise QueryFailed(f'the SQL function "{function.name}" at {function.where}: {said}') from None
 
@@ -168,7 +171,8 @@ def _explained(function: SqlFunction) -> AbstractContextManager[None]:
 @contextmanager
 def spark_parser(session: SparkSession) -> Iterator[None]:
     """Lets a session read SQL as Spark does, without its extensions, until the block ends. Iceberg's extension does not
-    pass on to Spark the arguments of functions, and so refuses `create function`; it reads calls of functions.
+    pass the arguments of functions on to Spark, and so refuses `create function`; the extension reads calls of
+    functions.
     """
     state = session._jsparkSession.sessionState()
     parser = state.getClass().getDeclaredField("sqlParser")

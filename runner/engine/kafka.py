@@ -1,4 +1,4 @@
-"""Topics of Kafka: reading them with Spark's connector, and what the broker says of them."""
+"""Topics of Kafka: reads them with Spark's connector, and asks the broker about them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 15
 
 
 def read_kafka(reader: Any, options: Mapping[str, str]) -> DataFrame:
-    """The messages of topics, with a Spark reader for a stream or for a batch."""
+    """Reads the messages of topics, with a Spark reader for a stream or for a batch."""
     try:
         with query_errors():
             frame: DataFrame = reader.format("kafka").options(**options).load()
@@ -69,7 +69,9 @@ def offset_views(
 
 
 def _clipped(topic: str, partition: str, first: int, end: int, now: TopicsNow | None) -> tuple[int, int] | None:
-    """What the broker still has of a range of offsets; the whole range if that is not known, None if nothing."""
+    """Returns the part of a range of offsets that the broker still has; the whole range if that is not known, None if
+    nothing is left.
+    """
     if now is None:
         return first, end
     if partition not in now.first.get(topic, {}):
@@ -79,7 +81,7 @@ def _clipped(topic: str, partition: str, first: int, end: int, now: TopicsNow | 
 
 
 def _between(topics: Topics, ranges: Mapping[tuple[str, str], tuple[int, int]]) -> dict[str, str]:
-    """The connector's options for reading some ranges of offsets of a source's topics."""
+    """Returns the connector's options for reading some ranges of offsets of a source's topics."""
     own = {key: value for key, value in topics.options.items() if key not in REACH_OPTIONS}
     starting, ending = (by_topic({place: both[end] for place, both in ranges.items()}) for end in (0, 1))
     return {
@@ -95,8 +97,9 @@ def _between(topics: Topics, ranges: Mapping[tuple[str, str], tuple[int, int]]) 
 
 
 def topics_now(spark: Spark, topics: Topics, read: Iterable[str]) -> TopicsNow | None:
-    """What the broker has of a source's topics and of those that were `read` before; None with Spark Connect, where
-    only the server could ask. Raises QueryFailed if the broker does not answer or lacks a topic that the source names.
+    """Returns what the broker has of a source's topics and of the topics that were `read` before; None with Spark
+    Connect, where only the server could ask. Raises QueryFailed if the broker does not answer or lacks a topic that the
+    source names.
     """
     if not spark.jvm:
         return None
@@ -139,7 +142,7 @@ def _offsets(admin: Any, partitions: Iterable[Any], which: Any) -> Offsets:
 
 @contextmanager
 def _admin_client(spark: Spark, topics: Topics) -> Iterator[Any]:
-    """Kafka's client for administration, with the settings that the connector would give it. Errors in the block
+    """Opens Kafka's client for administration, with the settings that the connector would give it. Errors in the block
     are raised as QueryFailed.
     """
     timeout = str(PATIENCE_SECONDS * 1000)
@@ -158,7 +161,7 @@ def _admin_client(spark: Spark, topics: Topics) -> Iterator[Any]:
             admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
             yield admin
     except QueryFailed as failure:
-        # Without its cause: the whole text of Java's error may hold secrets.
+        # The cause is left out: the whole text of Java's error may hold secrets.
         raise QueryFailed(_refusal(without_secrets(failure.message), topics)) from None
     finally:
         if admin is not None:

@@ -1,4 +1,4 @@
-"""What has landed, in numbers: data only."""
+"""The numbers of what has landed: data only."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ KINDS = ("row", "ddl", "control", "dead_letter")
 
 @dataclass(frozen=True)
 class Landed:
-    """How many messages have landed, how many rows of each kind, and how many dead letters for each reason. `expected`
-    says in how many rows each part that a format may name should be, `found` in how many it is.
+    """The numbers of what has landed: of `messages`, of `rows` of each kind, and of dead letters for each of the
+    `reasons`. For each part that a format may name, `expected` is the number of rows that should have it, `found` the
+    number of rows that do.
     """
 
     messages: int = 0
@@ -31,7 +32,8 @@ class Landed:
         return {"messages": self.messages, **self.rows}
 
     def __add__(self, other: Landed) -> Landed:
-        """
+        """Adds the numbers of another landing to these.
+
         >>> Landed(1, {"row": 1}, {}) + Landed(2, {"row": 0}, {"no-op": 2})
         Landed(messages=3, rows={'row': 1}, reasons={'no-op': 2}, expected={}, found={})
         """
@@ -45,9 +47,9 @@ class Landed:
 
 
 def landed_of(text: str) -> Landed:
-    """What the macro `landed_counts` has counted, as it prints it."""
+    """Returns the numbers that the macro `landed_counts` has printed as text."""
     counts = json.loads(text)
-    # Rows without a reason are an item that has no text.
+    # An entry without an `item` counts the rows that have no reason.
     reasons = {one["item"]: one["count"] for one in counts["reasons"] if "item" in one}
     return Landed(counts["messages"], counts["rows"], reasons, counts["expected"], counts["found"])
 

@@ -1,4 +1,4 @@
-"""One run at a time writes a table: a locked file for each table, which says who holds the lock."""
+"""Locks that let only one run at a time write a table: a locked file for each table, which says who holds the lock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from pathlib import Path
 from runner.errors import RunnerError, from_here, refused
 
 LOOK_AGAIN_SECONDS = 0.05
-# How long a lock may be held before its file says by whom: its holder writes that, or is refused and releases it.
+# A lock may be held this long before its file says by whom: in that time its holder writes that, or is refused and
+# releases it.
 SETTLING_SECONDS = 0.5
 JVM_SECONDS = 30.0
 NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
@@ -28,7 +29,7 @@ NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 
 @dataclass(frozen=True)
 class Process:
-    """A process on this host; `start` tells it from a later one with the same number."""
+    """A process on this host. `start` tells it from a later process with the same number."""
 
     pid: int
     start: str
@@ -48,7 +49,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Holder:
-    """The process that holds a table's lock, as the lock's file says. `since` is ISO 8601 in UTC; `jvm` or `session`
+    """The process that holds a table's lock, as the lock's file says. `since` is ISO 8601 in UTC. `jvm` or `session`
     writes for the process.
     """
 
@@ -71,9 +72,9 @@ class Holder:
 
 
 class TableLocks:
-    """
-    Locks on the tables that a run writes: no other run gets them until the block ends or the process dies, however it
-    dies. A Spark session belongs inside the block: it must have stopped when the block ends without an error.
+    """Locks on the tables that a run writes: no other run gets them until the block ends or the process dies, however
+    it dies. A Spark session belongs inside the block: the session must have stopped when the block ends without an
+    error.
     """
 
     def __init__(
@@ -92,7 +93,9 @@ class TableLocks:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After an error the files keep their records: Spark may not have stopped, and the next run has to check."""
+        """Releases the locks. After an error the files keep their records: Spark may not have stopped, and the next run
+        has to check.
+        """
         while self._locked:
             lock = self._locked.popitem()[1]
             try:
@@ -107,13 +110,13 @@ class TableLocks:
         """
         locked: dict[str, int] = {}
         try:
-            # All runs lock in the same order: of two that want the same tables, one gets them.
+            # All runs lock in the same order: of two runs that want the same tables, one gets them.
             for table in sorted(set(tables) - self._locked.keys()):
                 locked[table] = self._lock(table)
             self._wait_for_jvms(locked)
             self._end_sessions(locked, end)
-            # Not before all JVMs and sessions are gone: if this process dies first, the next run must find the records
-            # of the dead holders.
+            # The records are written only when all JVMs and sessions are gone: if this process dies first, the next run
+            # must find the records of the dead holders.
             for table, file in locked.items():
                 self._write(table, file)
         except BaseException:
@@ -123,7 +126,7 @@ class TableLocks:
         self._locked |= locked
 
     def jvm(self, pid: int) -> None:
-        """Records the JVM that writes for this run, which outlives a killed Python for a while."""
+        """Records the JVM that writes for this run: the JVM outlives a killed Python for a while."""
         start = start_of(pid)
         self._me = replace(self._me, jvm=None if start is None else Process(pid, start))
         for table, file in self._locked.items():
@@ -136,7 +139,9 @@ class TableLocks:
             self._write(table, file)
 
     def _lock(self, table: str) -> int:
-        """The table's file, open and locked. It is never deleted: then two runs could hold files with one name."""
+        """Returns the table's file, open and locked. The file is never deleted: then two runs could hold files with one
+        name.
+        """
         with _explained(self._path(table)):
             self._folder.mkdir(parents=True, exist_ok=True)
             # Python opens files close-on-exec: no child keeps the lock.
@@ -152,7 +157,7 @@ class TableLocks:
         deadline = time.monotonic() + self._jvm_seconds
         for table, file in locked.items():
             last = _read(file)
-            # A JVM of this process does not end now, and writes nothing: the block that used it has ended.
+            # A JVM of this process does not end now, and writes nothing: the block that used the JVM has ended.
             if last is None or last.jvm is None or not last.is_here() or last.process == self._me.process:
                 continue
             while last.jvm.lives():
@@ -182,8 +187,8 @@ class TableLocks:
 
 
 def start_of(pid: int) -> str | None:
-    """When a process started, as the system writes it; None if it has ended. A zombie counts as ended: it writes
-    nothing, and may stay for ever.
+    """Returns the time when a process started, as the system writes it; None if the process has ended. A zombie counts
+    as ended: it writes nothing, and may stay for ever.
     """
     return _start_in_proc(pid) if sys.platform == "linux" else _start_by_ps(pid)
 
@@ -235,13 +240,13 @@ def _lock_file(table: str, file: int, settling_seconds: float) -> None:
 
 
 def _release(file: int) -> None:
-    # Closing is not enough: a child that was just forked has the file open too, until its program starts.
+    # Closing alone does not unlock: a child that was just forked has the file open too, until its program starts.
     fcntl.flock(file, fcntl.LOCK_UN)
     os.close(file)
 
 
 def _read(file: int) -> Holder | None:
-    """The holder that a lock's file names; None if it names none (yet)."""
+    """Returns the holder that a lock's file names; None if the file names none (yet)."""
     try:
         fields = json.loads(os.pread(file, os.fstat(file).st_size, 0).partition(b"\n")[0])
         jvm, session = fields.pop("jvm"), fields.pop("session", None)
@@ -251,7 +256,7 @@ def _read(file: int) -> Holder | None:
 
 
 def _living(holder: Holder | None) -> Holder | None:
-    """The holder, unless it is dead: then another process holds the lock and has not written its record yet."""
+    """Returns the holder, unless it is dead: then another process holds the lock and has not written its record yet."""
     return holder if holder and (not holder.is_here() or holder.process.lives()) else None
 
 
@@ -294,7 +299,7 @@ def _left_in_server(table: str, holder: Holder, session: Session, lock: Path) ->
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Raises what the system refuses as RunnerError `target-lock`."""
+    """Raises errors of the system as RunnerError `target-lock`."""
     try:
         yield
     except OSError as e:

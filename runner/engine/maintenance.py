@@ -16,8 +16,8 @@ from runner.storage.known import STORAGES
 
 @dataclass(frozen=True)
 class Maintenance:
-    """What is kept: rows for `keep_days` after they landed, None for ever; old versions of tables for `history_days`.
-    `readers` are the models that take in the new rows of a changelog.
+    """Maintains tables. Rows are kept for `keep_days` after they landed, for ever if that is None; old versions of
+    tables for `history_days`. `readers` returns the models that take in the new rows of a changelog.
     """
 
     tables: Tables
@@ -44,7 +44,7 @@ class Maintenance:
 
     def _check_settled(self, name: str) -> None:
         """Raises QueryFailed after a run that was interrupted: its batch may be in the table and not in the checkpoint,
-        and what shows that it is in the table must not be removed.
+        and the rows that show that the batch is in the table must not be removed.
         """
         if self.tables.checkpoint(name).has_unfinished_batch:
             raise QueryFailed(
@@ -63,13 +63,13 @@ class Maintenance:
         if newest is None:
             return (f"no rows landed before {since}",)
         self._check_read(name, f"{since}", newest)
-        # Recorded first: the test `conserved` must know what is about to be removed.
+        # The day is recorded first: the test `conserved` must know what is about to be removed.
         self.tables.checkpoint(name).keep_since(since)
         self.tables.storage.remove_rows(name, f"{since}")
         return (f"rows that landed before {since} were removed",)
 
     def _newest_before(self, name: str, day: str) -> int | None:
-        """The newest batch with rows that landed before a day; None if there are no such rows."""
+        """Returns the newest batch with rows that landed before a day; None if there are no such rows."""
         self.tables.changelog_view(name)
         (row,) = self.tables.spark.rows(self.tables.macro("newest_batch_before", name, day))[1]
         return row["batch"] if row["batch"] is None else int(row["batch"])

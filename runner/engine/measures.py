@@ -1,4 +1,4 @@
-"""How far the work in a session is, from what Spark counts of its jobs while they run."""
+"""Measures how far the work in a session is: Spark counts rows and bytes of its jobs while they run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pyspark.sql import SparkSession
 
 from runner.live import Measure
 
-# The metric in which Spark counts, while it runs, how many rows a step of a query gives.
+# The metric in which Spark counts, while a query runs, the rows that a step of the query gives.
 ROWS = "number of output rows"
-# Of the queries that Spark knows, as many of the newest are looked at.
+# The number of the newest queries in Spark's list that are looked at.
 NEWEST = 20
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What the stages of jobs have read and written."""
+    """The numbers of rows and `bytes` that the stages of jobs have read, and of rows that they have `written`."""
 
     read: int = 0
     bytes: int = 0
@@ -34,8 +34,9 @@ class Counts:
 
 @dataclass
 class Task:
-    """Work whose jobs have the tag. It will read so many bytes or rows, None if that is not known. `stages` are those
-    of its jobs so far, `scanned` the rows that each query has read; what has ended does not change any more.
+    """Work whose jobs have the tag. `bytes` and `rows` are the amounts that it will read, None if they are not known.
+    `stages` has the counts of its jobs' stages so far, `scanned` the number of rows that each query has read. The
+    counts of jobs and queries in `ended` do not change any more.
     """
 
     tag: str
@@ -49,14 +50,15 @@ class Task:
     @property
     def measure(self) -> Measure:
         counts = sum(self.stages.values(), Counts())
-        # Stages count when a task ends, queries also before, but not what else is read.
+        # Spark counts what a stage has read only when a task ends, and what a query has scanned also before; only
+        # stages count what is read without a scan.
         read = max(counts.read, sum(self.scanned.values()))
         rows = counts.read * self.bytes / counts.bytes if self.bytes and counts.bytes else self.rows
         return Measure(read, counts.written, read / rows if rows and read else None)
 
 
 class Measures:
-    """Measures pieces of work by their names, in any thread. With Spark Connect nothing is known."""
+    """Measures pieces of work by their names, in any thread. With Spark Connect it measures nothing."""
 
     def __init__(self, session: SparkSession, is_remote: bool) -> None:
         self.session = None if is_remote else session
@@ -65,12 +67,12 @@ class Measures:
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """All jobs of this thread in the block, and of the streams that it starts there, count as work of this name."""
+        """Counts jobs of this thread in the block, and of streams that the block starts, as work of this name."""
         task = self.tasks[name] = Task(f"{self.run}-{len(self.tasks)}")
         if not self.session:
             yield
             return
-        # The JVM may have ended: what works with it says so, and not what measures that.
+        # The JVM may have ended: the code that works with the JVM reports that, not the code that measures.
         with suppress(Py4JError, OSError):
             self.session.sparkContext.addJobTag(task.tag)
         try:
@@ -80,12 +82,12 @@ class Measures:
                 self.session.sparkContext.removeJobTag(task.tag)
 
     def expect(self, name: str, bytes: int | None = None, rows: float | None = None) -> None:
-        """What the work of this name will read in all, if it is measured."""
+        """Sets the amount that the work of this name will read in all, if the work is measured."""
         if task := self.tasks.get(name):
             task.bytes, task.rows = bytes, rows
 
     def now(self, name: str) -> Measure | None:
-        """How far the work of this name is; None if that is not known."""
+        """Returns how far the work of this name is; None if that is not known."""
         task = self.tasks.get(name)
         if not task or not self.session:
             return None
@@ -113,7 +115,7 @@ def _stage(store: Any, number: int) -> Counts:
         stage = store.lastStageAttempt(number)
         return Counts(stage.inputRecords(), stage.inputBytes(), stage.outputRecords())
     except Py4JError:
-        # A stage whose rows were there already, or that Spark has forgotten.
+        # Spark has no such stage if its rows were there already, or if Spark has forgotten the stage.
         return Counts()
 
 
@@ -134,7 +136,7 @@ def _look_at_queries(task: Task, store: Any, jobs: Collection[int]) -> None:
 
 
 def _scans(graph: Any) -> list[int]:
-    """The metrics that count what a query reads, by their numbers in Spark."""
+    """Returns the numbers in Spark of the metrics that count the rows that a query reads."""
     nodes, found = graph.allNodes(), []
     for place in range(nodes.length()):
         if "Scan" in nodes.apply(place).name():

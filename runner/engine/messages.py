@@ -1,4 +1,4 @@
-"""Views of messages: of those of a source, as a stream or a batch, and of given ones."""
+"""Views of messages: of the messages of a source, as a stream or a batch, and of given messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runner.patterns import SPECIAL, escaped, is_pattern, unescaped
 from runner.project.inputs import DUMPS, Messages
 from runner.render import name as quoted
 
-# Kind of messages -> what Spark reads them as.
+# Kind of messages -> the format in which Spark reads them.
 STORED_AS = {
     "files": "text",
     **{f"{dump}_files": "text" for dump in DUMPS},
@@ -31,26 +31,28 @@ STORED_AS = {
     "binary_kafka": "kafka",
 }
 
-# Else Spark would also end a line of a text at a CR that no LF follows. Other kinds of files have no such option.
+# Without this Spark would also end a line at a CR that no LF follows. Other kinds of files have no such option.
 LINES = {"lineSep": "\n"}
-# Otherwise files older than the newest one by more than this would be left out silently: all of time.
+# All of time: without this Spark would silently leave out files that are older than the newest one by more than a week.
 MAX_FILE_AGE = f"{2**63 - 1}ms"
-# Names of ordinary files have at most so many characters, as they do on a disk; in an object store they may be longer.
+# Names of ordinary files have at most this many characters, as on a disk; in an object store names may be longer.
 ORDINARY_NAME = 255
 # A comma in a group of a pattern.
 COMMA = "\\,"
 
 
 def _ordinary_names() -> str:
-    """The pattern of names without special characters: Hadoop's patterns cannot say it shorter, nor without a limit."""
+    """Returns the pattern of names without special characters: Hadoop's patterns can say this only at length, and with
+    a limit.
+    """
     pattern = ""
     for _ in range(ORDINARY_NAME):
         pattern = f"{{,[^{SPECIAL}]{pattern}}}"
     return pattern
 
 
-# Which files a stream reads, as options. If a path in a batch has a character that is special in patterns, Spark 4.1
-# reads the other files of the batch twice: such a file needs a batch of its own.
+# Options that decide which files a stream reads. If a path in a batch has a character that is special in patterns,
+# Spark 4.1 reads the other files of the batch twice: such a file needs a batch of its own.
 ONE_BY_ONE = {"maxFilesPerTrigger": "1"}
 ORDINARY_FILES = {"pathGlobFilter": _ordinary_names()}
 OTHER_FILES = {"pathGlobFilter": f"{{*[{SPECIAL}]*,{'?' * ORDINARY_NAME}?*}}", **ONE_BY_ONE}
@@ -77,9 +79,9 @@ FILE_COUNTS = "file string, messages bigint"
 def source_view(
     spark: Spark, messages: Messages, reads: Mapping[str, str], view: str, stream: Mapping[str, str] | None = None
 ) -> None:
-    """Creates a view of a source's messages: raw, origin, arrival; in Avro also own_schema and damage. `reads` maps
-    these columns, `is_message` and `scanned` to the SQL expressions of the kind of messages. `stream` has the options
-    of a stream, and is None for a batch.
+    """Creates a view of a source's messages with the columns raw, origin and arrival; in Avro also own_schema and
+    damage. `reads` maps these columns, `is_message` and `scanned` to the SQL expressions of the kind of messages.
+    `stream` has the options of a stream, and is None for a batch.
     """
     spark.functions.prepare(" ".join(reads.values()))
     with query_errors():
@@ -106,7 +108,7 @@ def _scan(spark: Spark, messages: Messages, reads: Mapping[str, str], stream: Ma
 
 
 def messages_view(spark: Spark, messages: Iterable[FileMessage], encoding: str, view: str) -> None:
-    """Creates a view of given messages; arrival is their number, from 0."""
+    """Creates a view of given messages; `arrival` is the number of a message, from 0."""
     given = list(messages)
     columns = {
         "value": pyarrow.array([m.raw or (None if m.record else m.raw) for m in given], pyarrow.binary()),
@@ -123,7 +125,7 @@ def messages_view(spark: Spark, messages: Iterable[FileMessage], encoding: str, 
 
 
 def _origin(record: TopicRecord | None) -> dict[str, Any] | None:
-    """Where a given message comes from, as far as it says."""
+    """Returns the origin of a given message, as far as its record names it."""
     if record is None:
         return None
     headers = [{"key": key, "value": value} for key, value in record.headers]
@@ -131,8 +133,8 @@ def _origin(record: TopicRecord | None) -> dict[str, Any] | None:
 
 
 def file_counts_view(spark: Spark, messages: Messages, reads: Mapping[str, str], files: list[str], view: str) -> None:
-    """Creates a view of some files of a source (`place`) with the number of their messages (`messages`), which may be
-    spread over several rows of a file. Files are named as in `origin.file`.
+    """Creates a view of some files of a source (`place`) with the number of their messages (`messages`); a file may
+    have several rows, whose numbers add up. Files are named as in `origin.file`.
     """
     paths = [escaped(plain_path(file)) for file in files]
     reader = spark.session.read.format(STORED_AS[messages.kind])
@@ -149,15 +151,17 @@ def file_counts_view(spark: Spark, messages: Messages, reads: Mapping[str, str],
 
 
 def _content(path: str) -> Column:
-    """The bytes of files for functions in Python; null for local files, which functions read themselves: Spark would
-    hold each in memory as a whole.
+    """Returns the bytes of files for functions in Python; null for local files, which the functions read themselves:
+    Spark would hold each file in memory as a whole.
     """
     is_local = "://" not in path or path.startswith("file://")
     return F.lit(None).cast("binary") if is_local else F.col("content")
 
 
 def _pattern(messages: Messages) -> str:
-    """What a stream can read: for a single file, which it would refuse, a pattern that matches only this file."""
+    """Returns a path that a stream can read: a stream refuses a single file, so its path becomes a pattern that matches
+    only this file.
+    """
     path = messages.local_pattern
     if path is None or is_pattern(path) or not Path(unescaped(path)).is_file():
         return messages.path

@@ -1,7 +1,8 @@
-"""How far an incremental model has read each changelog, written down so that a crash leaves it right.
+"""Records how far an incremental model has read each changelog, so that the record is right after a crash.
 
-Before the table is written, the record says what the table will have read then, and which writes it has had; afterwards
-only what it has read. After a crash in between, a write that the record does not know shows that the table was written.
+Before the table is written, the record says how far the table will have read then, and which writes it has had; after
+that, only how far it has read. If there is a crash in between, a write that is not in the record shows that the table
+was written.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from runner.storage.session import FileSystem
 
 @dataclass(frozen=True)
 class Position:
-    """A place in a changelog: the identity of the table, None if there is no table yet; its newest batch, or -1."""
+    """A place in a changelog. `table` is the identity of the changelog's table, None if there is no table yet; `batch`
+    is its newest batch, or -1.
+    """
 
     table: str | None
     batch: int
@@ -35,8 +38,8 @@ Positions = Mapping[str, Position]
 
 @dataclass
 class Progress:
-    """The record of one model, a file. `list_writes` lists the writes that made its table what it is; it is asked once
-    for as long as nobody writes the table, which must be kept from others meanwhile.
+    """The record of one model, a file. `list_writes` lists the writes that made the model's table what it is. It is
+    called once for as long as nobody writes the table; meanwhile others must be kept from writing it.
     """
 
     files: FileSystem
@@ -45,8 +48,8 @@ class Progress:
     known: list[str] | None = field(default=None, init=False)
 
     def read(self) -> Positions | None:
-        """How far the table has read; None if that is not known: it was never built, or is not the table that was
-        built.
+        """Returns how far the table has read; None if that is not known, because the table was never built, or is not
+        the table that was built.
         """
         record = self._settled()
         if record is None or self._is_another_table(record["written"]):
@@ -55,7 +58,7 @@ class Progress:
 
     @contextmanager
     def writing(self, read: Positions) -> Iterator[None]:
-        """In the block the table is written, and has read that far afterwards."""
+        """Records that the block writes the table, which has read as far as `read` when the block ends."""
         record, before = self._settled() or {"read": {}, "written": []}, self.writes()
         positions = {name: asdict(position) for name, position in read.items()}
         self._record({**record, "next": positions, "before": before})
@@ -89,7 +92,7 @@ class Progress:
         return [write for write in self.writes() if write not in known]
 
     def _is_another_table(self, written: list[str]) -> bool:
-        """Whether the table lacks its last write: it was restored, or replaced by someone else."""
+        """Returns True if the table lacks its last write: the table was restored, or replaced by someone else."""
         now = set(self.writes())
         return bool(now) and not now.issuperset(written)
 
@@ -99,18 +102,18 @@ class Progress:
 
 @dataclass(frozen=True)
 class Refreshes:
-    """One file for each model that must still be refreshed, in a folder."""
+    """The models that must still be refreshed: a folder with one file for each."""
 
     files: FileSystem
     folder: str
 
     def begin(self, names: Iterable[str], run_id: str) -> None:
-        """Remembers models that this run refreshes; before anything is removed."""
+        """Records the models that this run refreshes. Must run before anything is removed."""
         for name in names:
             self.files.write(self._file(name), run_id)
 
     def unfinished(self, name: str) -> str | None:
-        """The run that began to refresh a model and has not finished; None if there is none."""
+        """Returns the run that began to refresh a model and has not finished; None if there is none."""
         return self.files.read(self._file(name)) if self.files.exists(self._file(name)) else None
 
     def done(self, name: str) -> None:
@@ -120,13 +123,13 @@ class Refreshes:
         return f"{self.folder}/{name}"
 
 
-# Files that Spark passes over.
+# The beginnings and the ending of names of files that Spark passes over.
 PASSED_OVER, BEING_COPIED = ("_", "."), "._COPYING_"
 
 
 def landed_until(target: Target, sources: Iterable[Source]) -> dict[str, dict[str, Any]]:
-    """Source -> how far its messages have landed: which table, and its newest batch that has some. Nothing for tables
-    that this machine does not see, and for those of which it cannot be read.
+    """Returns for each source how far its messages have landed: the identity of its table, and the newest batch that
+    has messages. Leaves out tables that this machine does not see, and those of which this cannot be read.
     """
     found: dict[str, dict[str, Any]] = {}
     for source in () if is_uri(target.path) else sources:
@@ -136,9 +139,9 @@ def landed_until(target: Target, sources: Iterable[Source]) -> dict[str, dict[st
 
 
 def has_new_input(source: Source, target: Target, recorded: Mapping[str, Any] | None) -> bool:
-    """Whether there are messages of a source that a run into this target had not landed: in the table since then, or
-    not landed yet. True too where this machine does not see it (in topics, on other file systems), or cannot read what
-    has landed.
+    """Returns True if a source has messages that a run into this target had not landed: they have landed since, or not
+    yet. Also returns True where this machine does not see the messages (in topics, on other file systems), or cannot
+    read what has landed.
     """
     pattern = source.messages.local_pattern
     if recorded is None or pattern is None or is_uri(target.path):
@@ -152,7 +155,7 @@ def has_new_input(source: Source, target: Target, recorded: Mapping[str, Any] | 
 
 
 def checkpoint_of(target: Target, source: Source) -> Checkpoint:
-    """The checkpoint of a source, in a folder of this machine."""
+    """Returns the checkpoint of a source, in a folder of this machine."""
     return Checkpoint(LocalFiles(), f"{target.at('_checkpoints')}/{source.model}")
 
 
@@ -161,7 +164,7 @@ def _landed(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _files(messages: Messages) -> Iterator[Path]:
-    """The files of a source that Spark reads, and that are not empty."""
+    """Yields the files of a source that Spark reads, and that are not empty."""
     inside = "**/*" if messages.kind.endswith("table") else "*"
     for path in matching(messages.local_pattern or ""):
         for file in path.glob(inside) if path.is_dir() else (path,):

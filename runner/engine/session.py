@@ -29,10 +29,10 @@ from runner.project.sql_functions import SqlFunction
 from runner.render import name as quoted
 
 SECONDS_TO_DIE = 5.0
-# Settings with which queries are interpreted: to compile one to Java takes longer than to read a few thousand rows.
+# Settings with which queries are interpreted: compiling a query to Java takes longer than reading a few thousand rows.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-# The models of formats compare letters in lower case with ASCII: they need none of the tables of letters that ICU would
-# load for it, which takes half a second.
+# The models of formats compare letters in lower case with ASCII. They need none of the tables of letters that ICU would
+# load to change the case, which takes half a second.
 ASCII_LETTERS = {"spark.sql.icu.caseMappings.enabled": "false"}
 
 
@@ -58,7 +58,7 @@ class Spark:
         self.opened.append(self.session)
         self.measures = Measures(self.session, bool(target.remote))
         with spark_gone():
-            # Not asked for when it is needed: the JVM may not answer then.
+            # The number of the process is asked for now, not when it is needed: the JVM may not answer then.
             self.process: int | None = self.jvm.java.lang.ProcessHandle.current().pid() if self.owns_jvm else None
             self._prepare(library or NoFunctions())
         logging.getLogger("SQLQueryContextLogger").disabled = True
@@ -67,7 +67,7 @@ class Spark:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # Of a JVM that was killed, pyspark warns that it cannot be stopped.
+        # If a JVM was killed, pyspark warns that it cannot be stopped.
         with suppress(SparkGone), query_errors(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if self.owns_jvm:
@@ -75,7 +75,7 @@ class Spark:
             for session in self.opened if self.target.remote else ():
                 session.stop()
         if self.is_killed:
-            # Whoever gets the locks next must not meet it.
+            # The next holder of the locks must not meet a JVM that is still alive.
             deadline = time.monotonic() + SECONDS_TO_DIE
             while self.process and start_of(self.process) and time.monotonic() < deadline:
                 time.sleep(LOOK_AGAIN_SECONDS)
@@ -86,12 +86,12 @@ class Spark:
 
     @property
     def jvm(self) -> Any:
-        """The gateway to the JVM of this session; None with Spark Connect, where it is the server's."""
+        """The gateway to the JVM of this session; None with Spark Connect, where the JVM is the server's."""
         return None if self.target.remote else self.session._jvm
 
     def fresh(self, library: SqlFunctions | None = None) -> Spark:
-        """Another session in the same JVM or server, without views, whose queries find the functions of this library;
-        if none is given, of the same.
+        """Returns another session in the same JVM or server, without views. Its queries find the functions of
+        `library`, or those of this session's library if none is given.
         """
         out = self._another()
         if self.target.remote:
@@ -103,8 +103,8 @@ class Spark:
         return out
 
     def cloned(self, settings: Mapping[str, str]) -> Spark:
-        """A session with settings of its own, and with the views and functions that this one has now; what the target
-        sets stays. With Spark Connect it is this one, with its settings.
+        """Returns a session with settings of its own, and with the views and functions that this session has now;
+        settings of the target stay. With Spark Connect returns this session, with its settings.
         """
         if self.target.remote:
             return self
@@ -119,11 +119,11 @@ class Spark:
         return out
 
     def for_messages(self, are_few: bool) -> Spark:
-        """A clone for the query of a format, which is interpreted if it will read few messages."""
+        """Returns a clone for the query of a format, which is interpreted if the query will read few messages."""
         return self.cloned({**ASCII_LETTERS, **(INTERPRETED if are_few else {})})
 
     def _another(self) -> Spark:
-        """A copy that does not end the JVM; it still has the session of this one."""
+        """Returns a copy that does not end the JVM; the copy still has the session of this one."""
         out = copy(self)
         out.owns_jvm, out.process, out.is_killed = False, None, False
         return out
@@ -135,13 +135,13 @@ class Spark:
         """Completes a session that was just opened."""
         self.library = library
         self.functions = SessionFunctions(self.session, library, bool(self.target.remote), self.target.schemas)
-        # On a server nothing was set when its JVM started, in the JVM of another maybe nothing.
+        # On a server nothing was set when its JVM started; in a JVM that somebody else started, perhaps nothing.
         self._set({**(SETTINGS if self.target.remote else NEEDED), **self.target.spark, **SQL_SETTINGS})
 
     def _set(self, settings: Mapping[str, str]) -> None:
-        """Settings of the session; those of the JVM were given at its start."""
+        """Sets the settings of the session; the settings of the JVM were given at its start."""
         with warnings.catch_warnings():
-            # Spark Connect warns that some are deprecated.
+            # Spark Connect warns that some settings are deprecated.
             warnings.simplefilter("ignore")
             for key, value in settings.items():
                 # Catalogs are settings of a session, although isModifiable denies it.
@@ -151,7 +151,7 @@ class Spark:
                     self.session.conf.set(key, value)
 
     def cancel(self) -> None:
-        """Ends what runs in this session and in those that were opened from it, in all threads."""
+        """Ends all work in this session and in the sessions that were opened from it, in all threads."""
         for session in tuple(self.opened):
             with suppress(QueryFailed), query_errors():
                 for stream in session.streams.active:
@@ -162,14 +162,14 @@ class Spark:
         """Ends the JVM at once, if this run started it. May be called in the handler of a signal."""
         if self.process:
             self.is_killed = True
-            # Each thread that waits for the JVM would log that it is gone.
+            # Without this each thread that waits for the JVM would log that the JVM is gone.
             logging.disable(logging.CRITICAL)
             with suppress(ProcessLookupError):
                 os.kill(self.process, signal.SIGKILL)
 
     @contextmanager
     def setting(self, key: str, value: str) -> Iterator[None]:
-        """A setting of the session, until the block ends."""
+        """Sets a setting of the session until the block ends."""
         self.session.conf.set(key, value)
         try:
             yield
@@ -185,8 +185,8 @@ class Spark:
 
     @contextmanager
     def computed_view(self, name: str, sql: str) -> Iterator[None]:
-        """In the block there is a view of a query that was computed once: it stays as it is when tables change that the
-        query reads. A cached view would be computed again then.
+        """Creates a view of a query that is computed once, until the block ends. The view stays as it is when the
+        tables change that the query reads; a cached view would be computed again then.
         """
         with query_errors():
             self.query(sql).localCheckpoint().createOrReplaceTempView(quoted(name))
@@ -203,12 +203,12 @@ class Spark:
             frame.select(*map(quoted, columns)).createOrReplaceTempView(quoted(name))
 
     def rows_view(self, name: str, rows: Iterable[tuple[Any, ...]], columns: str) -> None:
-        """Creates a view of given rows."""
+        """Creates a view of the given rows."""
         self.session.createDataFrame(list(rows), columns).createOrReplaceTempView(quoted(name))
 
     def given_rows(self, to: Spark, name: str, rows: list[Mapping[str, Any]]) -> None:
-        """Creates a view of rows in another session, with the columns that the view of this name has here. Rows are
-        YAML values; columns that a row does not name are null.
+        """Creates a view of rows in another session, with the columns that the view of this name has in this session.
+        Rows are YAML values; columns that a row does not name are null.
         """
         kind = nullable(self.session.table(quoted(name)).schema)
         to.session.createDataFrame([typed(row, kind) for row in rows], kind).createOrReplaceTempView(quoted(name))
@@ -223,7 +223,9 @@ class Spark:
     # --- tables
 
     def column_types(self, table: str, instead: Mapping[str, str]) -> dict[str, str]:
-        """The columns of a table or view with their types in SQL, where `instead` maps types to others."""
+        """Returns the columns of a table or view with their types in SQL; `instead` maps types to those that replace
+        them.
+        """
         with query_errors():
             return column_types(self.session.table(table).schema, instead)
 
@@ -248,16 +250,16 @@ class Spark:
     # --- queries
 
     def rows(self, sql: str, limit: int | None = None) -> tuple[list[str], list[dict[str, Any]]]:
-        """The columns and the rows of a query, as plain values: text, numbers, None, lists and dicts; instants as
-        ISO 8601 in UTC.
+        """Returns the columns and the rows of a query, as plain values: text, numbers, None, lists and dicts; instants
+        as ISO 8601 in UTC.
         """
         with query_errors():
             frame = self.query(sql)
             return frame.columns, _plain_rows(frame.limit(limit) if limit is not None else frame)
 
     def rows_beside(self, sql: str, given: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[Any], list[Any]]:
-        """The columns and the rows of a query as `rows` has them, and given rows of YAML values as these would be among
-        them: a value that the type of its column has is written as the query's are.
+        """Returns the columns and the rows of a query as `rows` does, and given rows of YAML values as they would be
+        among the rows of the query: a value that the type of its column has is written as the query writes it.
         """
         with query_errors():
             frame = self.query(sql)
@@ -267,7 +269,9 @@ class Spark:
             return frame.columns, _plain_rows(frame), written
 
     def rows_counted(self, sql: str, counts: str) -> tuple[list[dict[str, Any]], str]:
-        """The rows of a query, and the text that the expression `counts` makes of all of them, both in one go."""
+        """Returns the rows of a query, and the text that the expression `counts` makes of all rows; both need one run
+        of the query.
+        """
         with query_errors():
             counting = Observation()
             rows = _plain_rows(self.query(sql).observe(counting, F.expr(counts).alias("counts")))
@@ -283,7 +287,7 @@ class Spark:
             self.query(sql).collect()
 
     def query(self, sql: str) -> DataFrame:
-        """The query, in a session that has the functions it calls."""
+        """Returns the query, in a session that has the functions that the query calls."""
         self.functions.prepare(sql)
         return self.session.sql(sql)
 

@@ -1,4 +1,4 @@
-"""Starting Spark: the settings of its JVM, and why it does not start."""
+"""Starts Spark with the settings of its JVM, and says why Spark does not start."""
 
 from __future__ import annotations
 
@@ -28,32 +28,34 @@ SETTINGS = {
     "spark.master": "local[*]",
     "spark.driver.memory": "2g",
     # The query of a format becomes long methods, which Java only interprets without the second option. Without the
-    # third, it collects garbage each time that Spark's classes have grown by some megabytes.
+    # third, Java collects garbage each time that Spark's classes have grown by some megabytes.
     OPTIONS: "-XX:+UseParallelGC -XX:-DontCompileHugeMethods -XX:MetaspaceSize=256m",
     "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods -XX:MetaspaceSize=256m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "true",
-    # To describe an adaptive plan of a stream, Spark plans the whole stream again, twice a batch.
+    # Without this Spark plans a whole stream again, twice a batch, to describe its adaptive plan.
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
-    # Streams refuse the number of a row in its block, though it is right where a query directly reads files.
+    # Streams refuse the expression for the number of a row in its block, though it is right where a query reads files
+    # directly.
     "spark.sql.streaming.unsupportedOperationCheck": "false",
-    # Each batch of a stream is planned again, and its Java compiled again unless it is in this cache: a session with
-    # many sources has more than 100 such classes.
+    # Each batch of a stream is planned again, and its Java compiled again unless the class is in this cache: a session
+    # with many sources has more than 100 such classes.
     "spark.sql.codegen.cache.maxEntries": "2000",
     # Delta's vacuum lists folders in this many tasks, however few folders there are; the default is 10,000.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
     # Rows of several kinds and days are written side by side: without this Spark sorts them first.
     "spark.sql.maxConcurrentOutputFileWriters": "32",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Results of Python functions for this many rows fit the processor's cache, and few large messages come together.
+    # The results of Python functions for this many rows fit the processor's cache, and few large messages come
+    # together.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
 }
 
 SECONDS_TO_END = 10.0
-# Where pyspark finds words for the launcher of its JVM.
+# The variable in which pyspark looks for the arguments of the launcher of its JVM.
 SUBMIT = "PYSPARK_SUBMIT_ARGS"
 CORES = str(os.cpu_count() or 2)
 
@@ -62,24 +64,24 @@ LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": CORES,
-    # A task that lists files is sent all of Hadoop's settings: more tasks than cores only cost time.
+    # Each task that lists files is sent all of Hadoop's settings: more tasks than cores only cost time.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": CORES,
     # Delta would read its log in 50 tasks, which for small tables takes longer than everything else.
     "spark.databricks.delta.snapshotPartitions": "2",
-    # Each sort and each table of a join takes a page at least. Those that Spark chooses, of up to 64 MB, fill the
+    # Each sort and each table of a join takes a page at least. The pages that Spark chooses, of up to 64 MB, fill the
     # memory of a run that builds several small tables at once.
     "spark.buffer.pageSize": "2m",
-    # Only a heartbeat tells how many rows a query has read so far.
+    # Only the heartbeat tells how many rows a query has read so far.
     "spark.executor.heartbeatInterval": "1s",
 }
 
 
-# Java without its second compiler, which takes half of two cores at first; and with as much memory for compiled code as
-# it would have with it.
+# Java without its second compiler, which takes half of two cores at first, and with as much memory for compiled code as
+# Java would have with that compiler.
 FOR_LITTLE = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
-# What sessions of a JVM that somebody else has started need too, to land all messages and to count them.
+# Settings that sessions of a JVM that somebody else has started need too, to land all messages and to count them.
 NEEDED = {
     name: SETTINGS[name]
     for name in ("spark.sql.streaming.unsupportedOperationCheck", "spark.sql.streaming.numRecentProgressUpdates")
@@ -87,8 +89,8 @@ NEEDED = {
 
 
 def running() -> SparkSession | None:
-    """The session of Spark that this process has, whoever opened it; None if there is none. Raises RunnerError
-    `spark-gone` if its JVM has ended, and forgets it, so that another can be started.
+    """Returns the session of Spark that this process has, whoever opened it; None if there is none. Raises RunnerError
+    `spark-gone` if its JVM has ended, and forgets the JVM, so that another can be started.
     """
     if not SparkContext._active_spark_context:
         return None
@@ -105,18 +107,18 @@ def running() -> SparkSession | None:
 
 
 def has_jvm() -> bool:
-    """Whether this process has started a JVM, with a session or without."""
+    """Returns True if this process has started a JVM, with a session or without."""
     return SparkContext._gateway is not None
 
 
 def end_jvm(seconds: float = SECONDS_TO_END) -> None:
-    """Ends the JVM of this process, whose sessions have been stopped; after so many seconds it is killed."""
+    """Ends the JVM of this process, whose sessions have been stopped; kills the JVM after so many seconds."""
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     if gateway and gateway.proc:
         with suppress(Py4JError, OSError):
             gateway.shutdown()
-        # It ends when nobody can write to it any more.
+        # The JVM ends when nobody can write to it any more.
         gateway.proc.stdin.close()
         try:
             gateway.proc.wait(seconds)
@@ -125,7 +127,7 @@ def end_jvm(seconds: float = SECONDS_TO_END) -> None:
 
 
 def started(target: Target, log: Path, is_small_job: bool = False) -> SparkSession:
-    """A session in a new JVM."""
+    """Starts a new JVM; returns a session in it."""
     is_local = str(target.spark.get("spark.master", "local")).startswith("local")
     settings = {
         **SETTINGS,
@@ -145,8 +147,8 @@ def started(target: Target, log: Path, is_small_job: bool = False) -> SparkSessi
 
 
 def java_options(settings: Mapping[str, str], is_small_job: bool) -> str:
-    """The options of Java for a target with these settings of Spark. What they say of Java goes before what is said
-    here.
+    """Returns the options of Java for a target with these settings of Spark. Options in the settings win over those
+    that are chosen here.
     """
     options, default_options = settings.get(OPTIONS, SETTINGS[OPTIONS]), settings.get(DEFAULT_OPTIONS, "")
     has_own = bool({OPTIONS, DEFAULT_OPTIONS} & set(settings))
@@ -155,7 +157,7 @@ def java_options(settings: Mapping[str, str], is_small_job: bool) -> str:
 
 @contextmanager
 def _start_explained(log: Path) -> Iterator[None]:
-    """Raises what keeps Spark from starting as RunnerError `spark-start`."""
+    """Raises any error that keeps Spark from starting as RunnerError `spark-start`."""
     known = log.stat().st_size if log.exists() else 0
     try:
         with query_errors():
@@ -182,8 +184,7 @@ NOT_A_REASON = re.compile(
 
 
 def _first_reason(text: str) -> str:
-    """
-    The line that says what is wrong in the output of a JVM or its launcher.
+    """Returns the line that says what is wrong in the output of a JVM or its launcher.
 
     >>> _first_reason("Picked up JAVA_TOOL_OPTIONS: -Da=b\\nException in thread x.Bad: number\\n\\tat a.b(C.java)")
     'Exception in thread x.Bad: number'
@@ -194,16 +195,16 @@ def _first_reason(text: str) -> str:
 
 
 def _launch(conf: SparkConf, log: Path) -> None:
-    """Starts a JVM whose output goes to a file. One that this process has already is used again: it stays when a
+    """Starts a JVM whose output goes to a file. A JVM that this process already has is used again: a JVM stays when its
     session ends.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
-        # The output of Java may hold secrets, and nothing here can redact them.
+        # The output of Java may hold secrets, and nothing here can redact them: only this user may read the file.
         log.chmod(0o600)
         gateway = SparkContext._gateway
         if gateway and gateway.proc and gateway.proc.poll() is not None:
-            # It was killed, or has crashed.
+            # The JVM was killed, or has crashed.
             gateway = SparkContext._gateway = SparkContext._jvm = None
         if not gateway:
             with _submitted(conf):
@@ -213,8 +214,8 @@ def _launch(conf: SparkConf, log: Path) -> None:
 
 @contextmanager
 def _submitted(conf: SparkConf) -> Iterator[None]:
-    """In the block, a JVM that pyspark launches reads these settings from a file that only this user can read. What a
-    JVM is given on its command line, all users of the machine can read.
+    """Lets a JVM that pyspark launches in the block read these settings from a file that only this user can read. All
+    users of the machine can read the command line of a JVM.
     """
     given = os.environ.get(SUBMIT)
     with NamedTemporaryFile("w", prefix="runner-", suffix=".properties", encoding="ascii") as file:
@@ -232,8 +233,7 @@ def _submitted(conf: SparkConf) -> Iterator[None]:
 
 
 def _escaped(text: str) -> str:
-    """
-    A text as a file of Java's properties has it, whatever it holds.
+    """Returns a text as a file of Java's properties has it, whatever the text holds.
 
     >>> _escaped("a=é")
     '\\\\u0061\\\\u003d\\\\u00e9'

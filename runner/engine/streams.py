@@ -1,4 +1,4 @@
-"""Streams: a query over new messages into a changelog, and what its batches have landed."""
+"""Streams: a query over new messages into a changelog, and the numbers of what its batches have landed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from runner.engine.session import Spark
 from runner.engine.values import observed
 from runner.storage.data import Sink
 
-# What Spark calls the number of a batch where its tasks run.
+# The property in which Spark gives its tasks the number of a batch.
 BATCH_NUMBER = "streaming.sql.batchId"
-# The options of a stream that make several batches of what is there when it starts.
+# Options of a stream that split the messages that are there when it starts into several batches.
 LIMITS = ("maxFilesPerTrigger", "maxOffsetsPerTrigger")
 
 
 def changelog_stream(spark: Spark, sql: str, counts: str, run_id: str, batch: int | None) -> DataFrame:
-    """The rows of a source's query with the columns that a run adds; each batch reports what it lands, with the
+    """Returns the rows of a source's query with the columns that a run adds; each batch reports what it lands, with the
     expression `counts`. `batch` is the number of the only batch, None if there may be several.
     """
     with query_errors():
@@ -38,19 +38,19 @@ def changelog_stream(spark: Spark, sql: str, counts: str, run_id: str, batch: in
 
 
 def _batch_number(spark: Spark) -> Column:
-    """The number of the batch that a stream computes: a subquery, which runs once for each batch. SQL itself has no
-    expression for it. Python has to start for it, which takes a second.
+    """Returns the number of the batch that a stream computes, as a subquery, which runs once for each batch. SQL itself
+    has no expression for the number. Python has to start for the subquery, which takes a second.
     """
 
     def number(_: object) -> int:
-        # Pickled with the query: where it runs, nothing of this project is installed.
+        # The function is pickled with the query: where it runs, nothing of this project is installed.
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context
         return int(context.getLocalProperty(BATCH_NUMBER) or 0)
 
-    # Without type hints, in which Spark would look for the kind of the function.
+    # The function has no type hints: Spark would look in them for the kind of the function.
     numbered = F.udf(lambda row: number(row), "bigint").asNondeterministic()
     return spark.session.range(0, 1, 1, 1).select(numbered("id")).scalar()
 
@@ -66,12 +66,12 @@ def start(frame: DataFrame, name: str, checkpoint: str, sink: Sink, trigger: Map
 
 
 def newest_landed(progress: Iterable[Any]) -> int | None:
-    """The number of the newest of these batches that has landed messages; None if none has."""
+    """Returns the number of the newest of these batches that has landed messages; None if none has."""
     return max((p.batchId for p in progress if landed([p]).messages), default=None)
 
 
 def landed(progress: Iterable[Any]) -> Landed:
-    """What batches have landed, as a sum; `progress` is Spark's progress of each."""
+    """Returns what batches have landed, as a sum; `progress` is Spark's progress of each batch."""
     batches = [
         observed(p.observedMetrics["landed"])["counts"] for p in progress if "landed" in (p.observedMetrics or {})
     ]

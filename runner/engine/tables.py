@@ -35,8 +35,9 @@ from runner.storage.storage import NO_LAYOUT, Storage
 
 
 class Tables:
-    """The tables of a target, by the names of their models. `macro` prints SQL. If a run `reads_nothing`, all that it
-    reads has no rows, and nothing of it counts as read. Tables that are not here may be `deferred`.
+    """The tables of a target, by the names of their models. `macro` prints SQL. If `reads_nothing` is True, all that
+    the run reads has no rows, and nothing of it counts as read. `deferred` are tables of another target, which are read
+    where this target does not have them.
     """
 
     def __init__(
@@ -49,23 +50,24 @@ class Tables:
     ) -> None:
         self.spark, self.target, self.macro = spark, target or spark.target, macro
         self.reads_nothing, self.deferred = reads_nothing, deferred
-        # What this run reads of another.
+        # The names of the tables of another target that this run reads.
         self.borrowed: set[str] = set()
         self.files = files_of(spark, self.target)
         self.storage = STORAGES[self.target.storage](spark, self.files, self.target, macro)
-        # Changelog -> how far its view goes that this run has created; None if it shows nothing of what there is.
+        # Changelog -> the position up to which the view that this run has created shows its rows; None if the view
+        # shows no rows.
         self.seen: dict[str, Position | None] = {}
 
     def checkpoint(self, name: str) -> Checkpoint:
         return Checkpoint(self.files, f"{self.target.at('_checkpoints')}/{name}")
 
     def progress(self, name: str) -> Progress:
-        """How far an incremental model has read."""
+        """Returns the record of how far an incremental model has read."""
         path = f"{self.target.at('_checkpoints')}/{name}/_progress.json"
         return Progress(self.files, path, lambda: self.storage.writes(name))
 
     def mark(self, name: str) -> str:
-        """What was last written with `write_mark` for a table; empty if nothing was."""
+        """Returns the text that was last written with `write_mark` for a table; empty if none was."""
         path = self._mark(name)
         return self.files.read(path) if self.files.exists(path) else ""
 
@@ -76,8 +78,8 @@ class Tables:
         return f"{self.target.at('_checkpoints')}/{name}/_mark"
 
     def begun_refresh(self, name: str) -> str | None:
-        """The run that began to build the table of a model again and has not finished; None if there is none. What is
-        recorded of the table, which may be damaged, is gone then.
+        """Returns the run that began to build the table of a model again and has not finished; None if there is none.
+        If there is one, removes what is recorded of the table, which may be damaged.
         """
         begun = self.refreshes.unfinished(name)
         for path in (self.progress(name).path, self._mark(name)) if begun else ():
@@ -89,8 +91,8 @@ class Tables:
         return Refreshes(self.files, self.target.at("_refreshes"))
 
     def position(self, name: str) -> Position | None:
-        """What a changelog has in its table, as this run sees it: rows that land later are left to a later run. None if
-        its rows cannot be seen.
+        """Returns the position of a changelog as this run sees it: rows that land later are left to a later run. None
+        if its rows cannot be seen.
         """
         if self.reads_nothing:
             return None
@@ -100,14 +102,14 @@ class Tables:
         return Position(self.storage.identity(name), self.checkpoint(name).newest_commit)
 
     def has_batch(self, name: str, batch: int) -> bool:
-        """Whether a changelog has rows of a batch."""
+        """Returns True if a changelog has rows of a batch."""
         if not self.storage.has_changelog(name):
             return False
         self.storage.changelog_view(name)
         return bool(self.spark.rows(self.macro("first_of_batch", name, batch))[1])
 
     def is_gone(self, name: str) -> bool:
-        """Whether a changelog is no longer there, though batches have landed in it."""
+        """Returns True if a changelog is no longer there, though batches have landed in it."""
         return self.checkpoint(name).newest_commit >= 0 and not self.storage.has_changelog(name)
 
     def check_changelog(self, name: str) -> None:
@@ -118,7 +120,7 @@ class Tables:
 
     def naming_damage(self, name: str) -> AbstractContextManager[None]:
         """Raises Spark's errors as QueryFailed. If a file of a changelog or of its checkpoint cannot be read, the error
-        says which.
+        names the file.
         """
 
         def look(failure: QueryFailed) -> None:
@@ -134,12 +136,14 @@ class Tables:
         self.storage.view(name, sql)
 
     def changelog_view(self, name: str) -> None:
-        """Creates a view of a changelog; of no rows if nothing has landed yet. Raises QueryFailed if it is gone."""
+        """Creates a view of a changelog; a view without rows if nothing has landed yet. Raises QueryFailed if the
+        changelog is gone.
+        """
         if self.reads_nothing:
             self.empty_changelog_view(name)
             return
         try:
-            # Before the view, which may show rows that land in between.
+            # The position is taken before the view, which may show rows that land in between.
             position = self._position(name)
             if is_there := self.storage.has_changelog(name):
                 self.storage.changelog_view(name)
@@ -149,7 +153,9 @@ class Tables:
         self.seen[name] = position if is_there else self._absent_changelog_view(name, position)
 
     def _absent_changelog_view(self, name: str, position: Position) -> Position:
-        """Creates a view of a changelog that is not here, of what is lent or of no rows; returns its position."""
+        """Creates a view of a changelog that is not in this target: of the changelog of another target, or without
+        rows; returns its position.
+        """
         if self.is_gone(name):
             raise QueryFailed(
                 f'the table "{name}" is gone, or its list of committed files is: restore "{self.target.at(name)}", or '
@@ -169,15 +175,15 @@ class Tables:
         self.spark.view(name, self.macro("no_rows", COLUMNS))
 
     def table_view(self, name: str) -> bool:
-        """Creates a view of a table; False if it has not been built yet."""
+        """Creates a view of a table; returns False if the table has not been built yet."""
         has_table = self.storage.has_table(name)
         if has_table:
             self.storage.table_view(name)
         return has_table
 
     def readable_view(self, name: str) -> bool:
-        """Creates the view of a table that others read; False if it has not been built yet, neither here nor where this
-        run reads what is not here.
+        """Creates the view of a table that others read; returns False if the table has not been built yet, neither here
+        nor in the target of the deferred tables.
         """
         if not self.table_view(name):
             other = self._lender(name)
@@ -193,15 +199,15 @@ class Tables:
         self.view(view, self.macro("no_rows", self.types(view)))
 
     def _lender(self, name: str) -> Tables | None:
-        """The tables of the target where a table may be that is not here."""
+        """Returns the tables of another target, if this run reads a table there that is not here; else None."""
         is_lent = self.deferred and name in self.deferred.names
         return Tables(self.spark, self.macro, target=self.deferred.target) if self.deferred and is_lent else None
 
     # --- tables of models
 
     def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> int:
-        """Writes a query's rows to a table and replaces the one that was there; returns their number. Of a table whose
-        rows are changed often, changes are cheap and reading costs more.
+        """Writes a query's rows to a table and replaces the table that was there; returns the number of rows. If
+        `is_changed_often` is True, later changes of rows are cheap and reading costs more.
         """
         if layout.columns or layout.comments:
             self.view(f"{name}__rows", sql)
@@ -211,7 +217,7 @@ class Tables:
         return self.count(name)
 
     def replace_keyed(self, name: str, sql: str, key: Sequence[str], layout: Layout) -> int:
-        """Replaces a table by rows that a key tells apart, if there is one; raises QueryFailed if two have the same."""
+        """Replaces a table by rows; if there is a key, raises QueryFailed if two rows have the same key."""
         if not key:
             return self.replace(name, sql, layout)
         new = f"{name}__new"
@@ -227,8 +233,8 @@ class Tables:
             self.storage.refresh(name, layout_of_columns(name, layout, self.types(name)))
 
     def promised(self, name: str, sql: str, contract: Contract | None) -> str:
-        """The query of a model's rows, which fails for those that break its contract. Raises QueryFailed if columns
-        have other types than the contract.
+        """Returns the query of a model's rows, which fails for rows that break the model's contract. Raises QueryFailed
+        if columns have other types than the contract.
         """
         if contract is None:
             return sql
@@ -249,9 +255,9 @@ class Tables:
         layout: Layout = NO_LAYOUT,
         replaces_partitions: bool = False,
     ) -> int:
-        """Adds the rows of a query to a table that exists: with a key they replace the rows with the same key,
-        without one all are added, or put in place of the rows of their partitions. Returns the number of the table's
-        rows then. If the query fails, the table keeps the rows that it had.
+        """Adds the rows of a query to a table that exists. With a key they replace the rows with the same key; without
+        a key all are added, or replace the rows of their partitions. Returns the number of the table's rows afterwards.
+        If the query fails, the table keeps the rows that it had.
         """
         new = f"{name}__new"
         self.storage.recover(name)
@@ -270,11 +276,11 @@ class Tables:
         return self.count(name)
 
     def types(self, view: str) -> dict[str, str]:
-        """Column -> type in SQL, of a view."""
+        """Returns the columns of a view, with their types in SQL."""
         return self.spark.column_types(quoted(view), self.storage.types_kept_as)
 
     def count(self, name: str) -> int:
-        """The number of a table's rows, after a view of it was created."""
+        """Returns the number of a table's rows; creates a view of the table first."""
         self.table_view(name)
         return self.spark.count(self.macro("all_rows", quoted(name)))
 
@@ -283,11 +289,11 @@ class Tables:
     def start(
         self, name: str, sql: str, run_id: str, trigger: Mapping[str, Any], batch: int | None, are_few: bool
     ) -> StreamingQuery:
-        """Starts a stream over what is new; every message lands once, however earlier runs ended. `batch` is the number
-        of the only batch, None if there may be several; `are_few` says that it will read few messages.
+        """Starts a stream over new messages; every message lands once, however earlier runs ended. `batch` is the
+        number of the only batch, None if there may be several; `are_few` is True if the stream will read few messages.
         """
         sink = self.storage.sink(name)
-        # A clone has catalogs of its own: what they write, those of this session may not see for a while.
+        # A clone has catalogs of its own: this session may not see for a while what they write.
         spark = self.spark if sink.table else self.spark.for_messages(are_few)
         frame = streams.changelog_stream(spark, sql, self.macro("landed_counts"), run_id, batch)
         self.storage.create_changelog(name)
@@ -303,7 +309,7 @@ class Tables:
         self.storage.drop_changelog(name)
 
 
-# --- whether a changelog and its checkpoint are of one moment: a backup of only one of them, restored, would lose
+# --- checks that a changelog and its checkpoint are of one moment: a backup of only one of them, restored, would lose
 # messages or land them twice
 
 

@@ -18,7 +18,7 @@ from runner.render import name as quoted
 
 
 def plain(value: Any, kind: T.DataType) -> Any:
-    """A value of a query as text, number, list or dict; instants as ISO 8601 in UTC without trailing zeros."""
+    """Returns a value of a query as text, number, list or dict; instants as ISO 8601 in UTC without trailing zeros."""
     if value is None:
         return None
     match kind:
@@ -40,7 +40,7 @@ def plain(value: Any, kind: T.DataType) -> Any:
 
 
 def observed(metrics: Row) -> dict[str, Any]:
-    """The metrics of a batch, by name. Spark Connect gives the values and their schema separately.
+    """Returns the metrics of a batch, by name. Spark Connect gives the values and their schema separately.
 
     >>> observed(Row(rows=3)), observed(Row(values=[3], schema={"fields": [{"name": "rows"}]}))
     ({'rows': 3}, {'rows': 3})
@@ -54,7 +54,8 @@ def observed(metrics: Row) -> dict[str, Any]:
 
 
 def iso(value: datetime) -> str:
-    """
+    """Returns an instant as ISO 8601 in UTC, without trailing zeros.
+
     >>> iso(datetime(2024, 5, 1, 10, 0, 0, 500000, tzinfo=timezone.utc))
     '2024-05-01T10:00:00.5Z'
     """
@@ -63,8 +64,8 @@ def iso(value: datetime) -> str:
 
 
 def sql_type(kind: T.DataType, instead: Mapping[str, str]) -> str:
-    """
-    The type as SQL writes it, with the names of fields quoted; `instead` maps types to others that take their place.
+    """Returns the type as SQL writes it, with the names of fields quoted; `instead` maps types to those that replace
+    them.
 
     >>> sql_type(T.StructType([T.StructField("a b", T.ArrayType(T.ShortType()))]), {"smallint": "int"})
     'struct<`a b`:array<int>>'
@@ -81,12 +82,13 @@ def sql_type(kind: T.DataType, instead: Mapping[str, str]) -> str:
 
 
 def column_types(kind: T.StructType, instead: Mapping[str, str]) -> dict[str, str]:
-    """Column -> its type in SQL."""
+    """Returns the columns, with their types in SQL."""
     return {f.name: sql_type(f.dataType, instead) for f in kind}
 
 
 def fitted(value: Any, kind: T.DataType) -> Any:
-    """A YAML value as `plain` writes a value of this type that is equal to it; as it is if the type has no such value.
+    """Returns a YAML value as `plain` writes the equal value of this type; returns it as it is if the type has no such
+    value.
 
     >>> fitted("10", T.DecimalType(10, 2)), fitted("10.001", T.DecimalType(10, 2)), fitted("10.0", T.LongType())
     ('10.00', '10.001', 10)
@@ -108,7 +110,7 @@ def fitted(value: Any, kind: T.DataType) -> Any:
 
 
 def _exact(value: Any, kind: T.DataType) -> Any:
-    """A number as its type keeps it; raises ArithmeticError if a decimal has more digits than the type."""
+    """Returns a number as its type keeps it; raises ArithmeticError if a decimal has more digits than the type."""
     match kind:
         case T.DecimalType():
             digits = Context(prec=kind.precision, traps=[Inexact, InvalidOperation])
@@ -119,7 +121,7 @@ def _exact(value: Any, kind: T.DataType) -> Any:
 
 
 def nullable(kind: T.DataType) -> Any:
-    """A type in which everything may be null, at any depth."""
+    """Returns a type in which everything may be null, at any depth."""
     match kind:
         case T.StructType():
             return T.StructType([T.StructField(f.name, nullable(f.dataType)) for f in kind])
@@ -131,8 +133,8 @@ def nullable(kind: T.DataType) -> Any:
 
 
 def typed(value: Any, kind: T.DataType) -> Any:
-    """A YAML value (text, None, list, dict) as Spark expects it for a type; raises QueryFailed if it is not one. For a
-    place in the order of changes a number is enough.
+    """Returns a YAML value (text, None, list, dict) as Spark expects it for a type; raises QueryFailed if it is no
+    value of the type. A number is enough for a place in the order of changes.
     """
     if value is None:
         return None
@@ -162,7 +164,7 @@ SHAPES: Mapping[type[T.DataType], type] = {T.StructType: dict, T.MapType: dict, 
 
 
 def _spelled_out(value: Any, kind: T.DataType) -> Any:
-    """A place in the order of changes for a number that is short for it; other values as they are."""
+    """Returns the place in the order of changes that a number stands for; other values as they are."""
     if isinstance(value, str) and isinstance(kind, T.StructType) and tuple(kind.names) == SEQ_PARTS:
         return {"generation": "0", "phase": "1", "position": [value], "arrival": ["0"], "row": "0"}
     return value
@@ -199,7 +201,8 @@ def _scalar(value: str, kind: T.DataType) -> Any:
 
 
 def _whole(value: str) -> int:
-    """
+    """Returns the whole number that a text writes; raises ValueError for other numbers.
+
     >>> _whole("10"), _whole("10.0"), _whole(str(2**63))
     (10, 10, 9223372036854775808)
     """

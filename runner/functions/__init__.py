@@ -1,1 +1,1 @@
-"""The functions that compiled SQL calls: all that travels to executors, and nothing else."""
+"""The functions that compiled SQL calls: this package, and nothing else, travels to executors."""

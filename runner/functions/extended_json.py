@@ -1,6 +1,6 @@
-"""Documents in MongoDB's extended JSON, `{"_id": {"$oid": ".."}, "n": 5}` -> columns and their types.
+"""The reader of documents in MongoDB's extended JSON, `{"_id": {"$oid": ".."}, "n": 5}`: columns and their types.
 
-They become the same texts as documents in the language of the shell.
+The documents become the same texts as documents in the language of the shell.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Members = Mapping[str, Value]
 
 
 def extended_document(text: str | None) -> ShellDocument:
-    """The members of a document at its top level; of equal names the last counts.
+    """Returns the members of a document at its top level; of equal names the last counts.
 
     >>> extended_document('{"_id": {"$oid": "64650cf67dc36a464e76e583"}, "n": {"$numberLong": "5"}, "f": 1.50}')[:2]
     ({'_id': '64650cf67dc36a464e76e583', 'n': '5', 'f': '1.50'}, {'_id': 'objectId', 'n': 'long', 'f': 'double'})
@@ -48,7 +48,7 @@ def extended_document(text: str | None) -> ShellDocument:
 
 
 class ExtendedReader(Reader):
-    """One pass over a text that is JSON."""
+    """Reads a text that is JSON, in one pass."""
 
     def value(self, depth: int) -> Value:
         self.skip_blanks()
@@ -63,7 +63,7 @@ class ExtendedReader(Reader):
 
 
 def _only(make: Callable[[Value], Value | None]) -> Callable[[Members], Value | None]:
-    """From the one member."""
+    """Returns a function that makes a value from the only member of an object."""
     return lambda members: make(*members.values())
 
 
@@ -86,7 +86,7 @@ def _old_binary(members: Members) -> Value | None:
 
 
 def _bytes(subtype: object, text: object) -> Value | None:
-    """Bytes, from their subtype in hexadecimal digits and their base64."""
+    """Returns bytes, from their subtype in hexadecimal digits and their base64."""
     if not isinstance(subtype, str) or not isinstance(text, str):
         return None
     try:
@@ -127,7 +127,7 @@ def _word(word: str) -> Callable[[Members], Value]:
     return lambda members: value_of_word(word)
 
 
-# The names of an object that stands for a value -> the type of that value, and what makes it.
+# The names of an object that stands for a value -> the type of that value, and the function that makes it.
 EXTENDED: dict[frozenset[str], tuple[str, Callable[[Members], Value | None]]] = {
     frozenset(["$oid"]): ("objectId", _only(object_id)),
     frozenset(["$numberLong"]): ("long", _only(CONSTRUCTORS["NumberLong"])),

@@ -1,4 +1,4 @@
-"""Messages whose key and value are sequences of binary frames: what is in frame after frame, as JSON texts."""
+"""The reader of messages whose key and value are sequences of binary frames: each frame becomes a JSON text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ KEY_BYTES, VALUE_BYTES = "key_base64", "value_base64"
 
 
 class FrameLayout(NamedTuple):
-    """The bytes that a key and a value begin with, in hexadecimal, and how many bytes the length before each frame has,
-    the most significant first.
+    """The layout of frames. `key_starts` and `value_starts` are the bytes that a key and a value begin with, in
+    hexadecimal. `length_bytes` is the number of bytes of the length before each frame, the most significant first.
     """
 
     key_starts: str
@@ -24,20 +24,20 @@ class FrameLayout(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The text of one event. If it has `damage`, the text is the record that was sent, as in a line of a file."""
+    """The text of one event. If there is `damage`, the text is the record that was sent, as in a line of a file."""
 
     text: str | None
     damage: str | None
 
 
 class Damage(ValueError):
-    """What is wrong with bytes that should be frames."""
+    """Raised for bytes that should be frames and are not; the message says what is wrong."""
 
 
 def framed_events(value: bytes | None, key: str | None, layout: FrameLayout) -> list[Event]:
-    r"""An event for each frame of a message, at least one: `{"key": ..., "value": ...}` with the texts of the frames as
-    they were sent, and null for a frame without bytes. The key is text, or base64 if it is not UTF-8. A message without
-    a key is an event by itself, or the record in a line of a file.
+    r"""Returns an event for each frame of a message, at least one: `{"key": ..., "value": ...}` with the texts of the
+    frames as they were sent, and null for a frame without bytes. The key is text, or base64 if it is not UTF-8. A
+    message without a key is an event by itself, or the record in a line of a file.
 
     >>> layout = FrameLayout("", "", 4)
     >>> key = "\0\0\0\x011\0\0\0\x012"
@@ -61,7 +61,7 @@ def framed_events(value: bytes | None, key: str | None, layout: FrameLayout) -> 
 
 
 def _pairs(key: bytes, value: bytes, layout: FrameLayout) -> list[tuple[bytes, bytes]]:
-    """The frames of a key with those of its value, at least one pair."""
+    """Returns the frames of a key with those of its value, at least one pair."""
     keys = list(_frames("key", key, bytes.fromhex(layout.key_starts), layout.length_bytes))
     values = list(_frames("value", value, bytes.fromhex(layout.value_starts), layout.length_bytes))
     if len(keys) != len(values):
@@ -72,8 +72,8 @@ def _pairs(key: bytes, value: bytes, layout: FrameLayout) -> list[tuple[bytes, b
 
 
 def _bytes_of_key(key: str) -> bytes:
-    """The bytes of a key that is text, or base64 where it is no text. The first length of frames that are text has
-    bytes that are zero, which base64 has not.
+    """Returns the bytes of a key that is text, or base64 where the key is not text. A key of frames that is text cannot
+    be taken for base64: its first length has bytes that are zero, which base64 never has.
     """
     try:
         return base64.b64decode(key, validate=True)
@@ -82,7 +82,7 @@ def _bytes_of_key(key: str) -> bytes:
 
 
 def _record_in(line: bytes) -> tuple[bytes | None, bytes | None]:
-    """Key and value of the record in a line of a file; None and the line itself if there is no record in it."""
+    """Returns key and value of the record in a line of a file; None and the line itself if the line holds no record."""
     if KEY_BYTES.encode() not in line:
         return None, line
     try:
@@ -104,7 +104,7 @@ def _bare_event(value: bytes) -> Event:
 
 
 def _frames(where: str, data: bytes, starts: bytes, length_bytes: int) -> Iterator[bytes]:
-    """The frames of a key or a value."""
+    """Returns the frames of a key or a value."""
     if not data.startswith(starts):
         raise Damage(f"{where}: begins with {data[: len(starts)].hex() or 'nothing'}, not with {starts.hex()}")
     position, number = len(starts), 0
@@ -129,12 +129,14 @@ def _event(number: int, key: bytes, value: bytes, layout: FrameLayout) -> Event:
 
 
 def _framed(frame: bytes, starts: str, layout: FrameLayout) -> bytes:
-    """The bytes of a key or a value with this one frame."""
+    """Returns the bytes of a key or a value with this one frame."""
     return bytes.fromhex(starts) + len(frame).to_bytes(layout.length_bytes, "big") + frame
 
 
 def _json(frame: bytes) -> str:
-    """The text of a frame, which must be one JSON value: spliced, anything else could change what stands around it."""
+    """Returns the text of a frame, which must be one JSON value. The text is spliced into an event; any other text
+    could change what stands around it.
+    """
     text = frame.decode()
     if text:
         Document(text).place(())
@@ -153,8 +155,8 @@ BLANKS = re.compile(r"[ \t\r\n]*")
 
 
 def json_elements(text: str | None, path: Sequence[str]) -> list[str] | None:
-    """For each element of the list at the path, the text with that element in the place of the list; with null in its
-    place if the list is empty, and the text itself if no list is there.
+    """Returns, for each element of the list at the path, the text with that element in the place of the list. An empty
+    list is replaced by null. Without a list at the path, the text itself is returned.
 
     >>> json_elements('{"id": 1, "changes": [{"a": 1.50}, {"a": 2}]}', ["changes"])
     ['{"id": 1, "changes": {"a": 1.50}}', '{"id": 1, "changes": {"a": 2}}']
@@ -168,7 +170,7 @@ def json_elements(text: str | None, path: Sequence[str]) -> list[str] | None:
         start, end = document.place(path)
         if text[start] != "[":
             return [text]
-        # What stands in place of an empty list is still one message.
+        # A message with an empty list is still one message.
         elements = [text[one:other] for one, other in document.elements(start)] or ["null"]
     except (ValueError, LookupError, RecursionError):
         return [text]
@@ -176,15 +178,15 @@ def json_elements(text: str | None, path: Sequence[str]) -> list[str] | None:
 
 
 class Document:
-    """A JSON text, with the places in it where values begin and end. Methods raise ValueError or LookupError."""
+    """Finds the places in a JSON text where values begin and end. Methods raise ValueError or LookupError."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # Digits stay texts: they are only passed over, and Python refuses to read thousands of them.
+        # Digits stay texts: they are only passed over, and Python refuses to convert thousands of digits.
         self.decoder = JSONDecoder(parse_int=str, parse_float=str)
 
     def place(self, path: Sequence[str]) -> tuple[int, int]:
-        """Where the value at a path begins and ends; of equal names the last counts."""
+        """Returns where the value at a path begins and ends; of equal names the last counts."""
         start = self._after_blanks(0)
         end = self._end(start)
         if self._after_blanks(end) != len(self.text):
@@ -195,7 +197,7 @@ class Document:
         return start, end
 
     def elements(self, start: int) -> Iterator[tuple[int, int]]:
-        """Where the elements of the list at `start` begin and end."""
+        """Returns where each element of the list at `start` begins and ends."""
         position = self._after_blanks(start + 1)
         while self.text[position] != "]":
             end = self._end(position)
@@ -214,7 +216,7 @@ class Document:
             position = self._next(end)
 
     def _next(self, end: int) -> int:
-        """Where the next value begins, or the list or object ends."""
+        """Returns where the next value begins, or the list or object ends."""
         position = self._after_blanks(end)
         return self._after_blanks(position + 1) if self.text[position] == "," else position
 

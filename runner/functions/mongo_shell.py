@@ -1,4 +1,5 @@
-"""Documents in the language of MongoDB's shell, `{_id: ObjectId("..."), n: NumberLong(5)}` -> columns and their types.
+"""The reader of documents in the language of MongoDB's shell, `{_id: ObjectId("..."), n: NumberLong(5)}`: columns and
+types.
 
 Values at the top level become canonical text. Nested values become compact JSON, with constructors in extended JSON.
 """
@@ -38,12 +39,12 @@ PATTERN = re.compile(r"/((?:[^/\\\n]|\\.)+)/([a-z]*)")
 
 
 class NotADocument(ValueError):
-    """The text is not a document."""
+    """Raised for a text that is not a document."""
 
 
 class ShellDocument(NamedTuple):
-    """The texts and types of columns, those whose value did not fit its type and stayed as sent, and the columns that a
-    patch removes; or the reason why there are none.
+    """The result of reading a document: texts and types of columns, the columns whose value did not fit its type and
+    stayed as sent, and the columns that a patch removes. `reason` says why the others are None.
     """
 
     values: dict[str, str | None] | None
@@ -57,7 +58,7 @@ NOTHING = ShellDocument(None, None, None, None, None)
 
 
 def shell_document(text: str | None) -> ShellDocument:
-    """The members of a document at its top level; of equal names the last counts.
+    """Returns the members of a document at its top level; of equal names the last counts.
 
     >>> shell_document('{"_id": ObjectId("64650cf67dc36a464e76e583"), "tags": ["a", 1.50]}').values
     {'_id': '64650cf67dc36a464e76e583', 'tags': '["a",1.50]'}
@@ -76,8 +77,8 @@ def shell_document(text: str | None) -> ShellDocument:
 
 
 def shell_patch(text: str | None) -> ShellDocument:
-    """What an update by operators sets and removes. Operators other than $set and $unset, and members that are not
-    operators, give the reason `unknown-patch`; the number of the patch's version, `$v`, is none of them.
+    """Returns the columns that an update by operators sets and removes. Operators other than $set and $unset, and
+    members that are not operators, give the reason `unknown-patch`; the number of the patch's version, `$v`, does not.
 
     >>> shell_patch('{"$unset": {"a": true}, "$set": {"b": 1}}')[:4]
     ({'b': '1'}, {'b': 'int'}, [], ['a'])
@@ -100,7 +101,7 @@ def shell_patch(text: str | None) -> ShellDocument:
 
 
 def document_of(members: dict[str, Value], removed: list[str] | None) -> ShellDocument:
-    """The columns of these members; exponents of decimals and whole numbers are written out."""
+    """Returns the columns of these members; exponents of decimals and whole numbers are written out."""
     written = exponents_written_out(members)
     return ShellDocument(
         values={name: written.get(name, v.text) for name, v in members.items()},
@@ -112,7 +113,7 @@ def document_of(members: dict[str, Value], removed: list[str] | None) -> ShellDo
 
 
 class Reader:
-    """One pass over a text."""
+    """Reads a text in one pass."""
 
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0
@@ -125,7 +126,7 @@ class Reader:
             self.position = blanks.end()
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What matches here, after blanks; the position is then after it."""
+        """Returns the match of a pattern at the position, after blanks, and moves the position behind the match."""
         self.skip_blanks()
         found = pattern.match(self.text, self.position)
         if found:
@@ -133,7 +134,7 @@ class Reader:
         return found
 
     def sees(self, sign: str) -> bool:
-        """Whether that text is here, after blanks; the position is then after it."""
+        """Returns True if a sign stands at the position, after blanks, and then moves the position behind the sign."""
         self.skip_blanks()
         if not self.text.startswith(sign, self.position):
             return False
@@ -156,7 +157,7 @@ class Reader:
     # --- documents
 
     def names(self, depth: int, read: Callable[[], Member]) -> dict[str, Member]:
-        """Name -> what `read` reads after the colon, for each member of an object."""
+        """Returns a value for each member of an object, by name; `read` reads the value after the colon."""
         if depth > MAX_DEPTH:
             raise NotADocument
         self.need("{")
@@ -181,7 +182,7 @@ class Reader:
         return self.names(depth, lambda: self.value(depth + 1))
 
     def operators(self) -> dict[str, dict[str, Value] | None]:
-        """The operators of an update, each with the members of its object; None if it is not followed by an object."""
+        """Returns the operators of an update, each with the members of its object; None for one without an object."""
 
         def operand() -> dict[str, Value] | None:
             start = self.position
@@ -242,7 +243,7 @@ class Reader:
         return self.word(depth)
 
     def word(self, depth: int) -> Value:
-        """A word that is a value, or a constructor with its arguments in brackets."""
+        """Returns a word that is a value, or a constructor with its arguments in brackets."""
         start = self.position
         new = self.match(NEW)
         word = self.match(WORD)
@@ -264,7 +265,7 @@ class Reader:
 
 
 def unquoted(token: str) -> str:
-    """The text of a token in quotes; half a surrogate pair becomes U+FFFD."""
+    """Returns the text of a token in quotes; half a surrogate pair becomes U+FFFD."""
     if token[0] == "'":
         token = '"' + ESCAPED_OR_QUOTE.sub(_in_double_quotes, token[1:-1]) + '"'
     if "\\" not in token:
@@ -277,5 +278,5 @@ def unquoted(token: str) -> str:
 
 
 def _in_double_quotes(found: re.Match[str]) -> str:
-    """An escaped character or a double quote of a text in single quotes, as it is written in double quotes."""
+    """Returns an escaped character or a double quote of a text in single quotes, as it is written in double quotes."""
     return "'" if found[1] == "'" else '\\"' if found[2] else found[0]

@@ -1,4 +1,4 @@
-"""Values of MongoDB's shell, and what its constructors make of their arguments, as text and as extended JSON."""
+"""Values of MongoDB's shell, and the results of its constructors, as text and as extended JSON."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ WORDS = {
     "MinKey": "minKey",
     "MaxKey": "maxKey",
 }
-# The largest exponent that is written out, and by how many characters all of a document together may become longer.
+# The largest exponent that is written out, and the most characters that this may add to a document.
 MAX_EXPONENT, MAX_GROWTH = 10_000, 100_000
 EXTENDED_WORDS = {"undefined": '{"$undefined":true}', "MinKey": '{"$minKey":1}', "MaxKey": '{"$maxKey":1}'}
 
 
 class Value(NamedTuple):
-    """A value: the name of its type, its text at the top level, and its JSON inside other values. `fits` is false if a
-    constructor of that type does not take its arguments: then both are the constructor's own text.
+    """A value: the name of its type, its text at the top level, and its JSON inside other values. `fits` is False if a
+    constructor of that type does not take its arguments: then both texts are the constructor's own text.
     """
 
     kind: str
@@ -48,17 +48,17 @@ class Value(NamedTuple):
 
     @property
     def has_exponent(self) -> bool:
-        """Whether it is a decimal or a whole number with an exponent."""
+        """True if the value is a decimal or a whole number with an exponent."""
         return self.fits and self.kind in ("decimal", "long", "int") and "E" in (self.text or "").upper()
 
 
 def quote(text: str) -> str:
-    """The text as a string of JSON."""
+    """Returns the text as a string of JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def value_of_word(word: str) -> Value:
-    """The value of one of WORDS."""
+    """Returns the value of one of WORDS."""
     return Value(WORDS[word], None if word == "null" else word, EXTENDED_WORDS.get(word, word))
 
 
@@ -66,8 +66,8 @@ def value_of_word(word: str) -> Value:
 
 
 def exponents_written_out(values: Mapping[str, Value]) -> dict[str, str]:
-    """Name -> text without an exponent, for the values that have one of up to MAX_EXPONENT. None is written out if all
-    together would become more than MAX_GROWTH characters longer.
+    """Returns texts without an exponent, by name, for the values that have an exponent of up to MAX_EXPONENT. No text
+    is written out if all together would become more than MAX_GROWTH characters longer.
 
     >>> exponents_written_out({"a": Value("decimal", "1.5E+3", ""), "b": Value("double", "1e3", "")})
     {'a': '1500'}
@@ -86,7 +86,7 @@ def exponents_written_out(values: Mapping[str, Value]) -> dict[str, str]:
 
 
 def written_out(text: str) -> str | None:
-    """A number without its exponent; None if it has none, or one above MAX_EXPONENT.
+    """Returns a number without its exponent; None if it has no exponent, or one above MAX_EXPONENT.
 
     >>> written_out("-1.50E+3"), written_out("15E-3"), written_out("1E10001")
     ('-1500', '0.015', None)
@@ -102,7 +102,7 @@ def written_out(text: str) -> str | None:
 
 
 def is_whole(text: str) -> bool:
-    """Whether the text is a whole number, where digits behind the point may be made whole by an exponent."""
+    """Returns True if the text is a whole number; an exponent may make digits behind the point whole."""
     found = WITH_EXPONENT.fullmatch(text)
     return len(found[3] or "") <= int(found[4]) if found else bool(DIGITS.fullmatch(text))
 
@@ -131,7 +131,7 @@ def decimal(given: Value) -> Value | None:
 
 
 def date(given: Value) -> Value | None:
-    """An instant, from its text or from milliseconds since 1970."""
+    """Returns an instant, from its text or from milliseconds since 1970."""
     instant = instant_of_text(given.text or "") if given.kind == "string" else instant_of_milliseconds(given.text or "")
     return Value("date", instant, f'{{"$date":"{instant}"}}') if instant else None
 
@@ -182,9 +182,9 @@ def uuid(given: Value) -> Value | None:
 
 
 def bytes_of(subtype: Value, data: bytes) -> Value | None:
-    """Bytes of a subtype: base64, or a UUID. None if there is no such subtype."""
+    """Returns bytes of a subtype: base64, or a UUID. Returns None if there is no such subtype."""
     number = subtype.text or ""
-    # SUBTYPE bounds the digits: Python refuses to read thousands of them.
+    # SUBTYPE limits the digits, because Python refuses to convert thousands of digits.
     if not SUBTYPE.fullmatch(number) or int(number) > 255:
         return None
     # The bytes of subtype 3 are UUIDs too, but each driver has its own order of them.
@@ -195,7 +195,7 @@ def bytes_of(subtype: Value, data: bytes) -> Value | None:
 
 
 def identity(data: bytes) -> Value:
-    """A UUID: the same text in whatever notation it came."""
+    """Returns a UUID: the same text in whatever notation it came."""
     text = str(UUID(bytes=data))
     return Value("binData", text, f'{{"$uuid":"{text}"}}')
 

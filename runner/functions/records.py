@@ -1,4 +1,4 @@
-"""Records of topics in lines: as kcat -J and kafka-console-consumer print them, and as people write them for cases."""
+"""The reader of records of topics in lines, as kcat -J, kafka-console-consumer or people write them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from runner.functions.frames import Document
 
 OWN = {"key", "value", "topic", "headers"}
-# What kcat says beside the record: the kind of its time, who leads its partition, what it has read Avro with.
+# The record in a line of kcat. Beside it are the kind of its time, its partition's leader, and what read its Avro.
 KCAT = {"topic", "partition", "offset", "ts", "headers", "key", "payload"}
 MOST = {"partition": 2**31, "offset": 2**63, "ts": 2**63}
-# What the console prints of a record, as the SQL for a source with `dump: console` has it.
+# A line that the console prints for a record. The SQL for a source with `dump: console` has the same pattern.
 CONSOLE = re.compile(
     r"(?:\w+:(-?\d+)|NO_TIMESTAMP)\tPartition:(\d+)\tOffset:(\d+)\t([^\t]*)\t([^\t]*)\t(.*)", re.ASCII | re.DOTALL
 )
@@ -22,7 +22,9 @@ LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Record(NamedTuple):
-    """`timestamp` is in milliseconds, None if the record has none; `headers` are None if nothing is said of them."""
+    """A record of a topic. `timestamp` is in milliseconds, None if the record has none; `headers` are None if the line
+    does not have them.
+    """
 
     topic: str | None
     partition: int | None
@@ -34,8 +36,8 @@ class Record(NamedTuple):
 
 
 def read_record(line: str) -> Record:
-    """The record in a line. Value and key are the text in the line, or if that is in quotes, the text in these. Raises
-    ValueError or LookupError if it is none.
+    """Returns the record in a line. Value and key are the text in the line, or if that is in quotes, the text in these.
+    Raises ValueError or LookupError if the line holds no record.
 
     >>> read_record('{"key": {"id": 1}, "value": {"n": 1.50}, "headers": {"a": "b"}}')[4:]
     ('{"id": 1}', (('a', 'b'),), '{"n": 1.50}')
@@ -66,7 +68,7 @@ def read_record(line: str) -> Record:
 
 
 def console_record(line: str) -> Record:
-    r"""The record in a line that the console printed; raises ValueError if it is none.
+    r"""Returns the record in a line that the console printed; raises ValueError for any other line.
 
     >>> console_record('CreateTime:5\tPartition:0\tOffset:7\ta:b,c:null\tnull\t{"id":1}')[1:]
     (0, 7, 5, None, (('a', 'b'), ('c', None)), '{"id":1}')
@@ -88,7 +90,7 @@ def console_record(line: str) -> Record:
 
 
 def dump_of(line: str) -> str | None:
-    """The word for the tool that has printed a line, as a source's `dump` has it; None if none of these has.
+    """Returns the word for the tool that printed a line, as a source's `dump` has it; None for other lines.
 
     >>> dump_of('{"topic":"t","partition":0,"offset":7,"payload":"{}"}'), dump_of('{"topic":"t"}')
     ('json', None)
@@ -110,7 +112,7 @@ def _unless_null(text: str) -> str | None:
 
 
 def topic_record(line: str | None) -> dict[str, Any] | None:
-    """The record in a line, with its headers as structs; None if there is none."""
+    """Returns the record in a line, with its headers as structs; None if the line holds no record."""
     try:
         record = read_record(line or "")
     except (ValueError, LookupError, RecursionError):
@@ -127,7 +129,7 @@ def _number(parts: Mapping[str, Any], name: str) -> int | None:
 
 
 def _headers(written: Any) -> tuple[tuple[str, str | None], ...] | None:
-    """Names and values: of an object, or of a list in which they take turns."""
+    """Returns the names and values of headers: of an object, or of a list in which names and values alternate."""
     if written is None:
         return None
     pairs = list(written.items()) if isinstance(written, dict) else []

@@ -1,4 +1,4 @@
-"""What the functions in Python are called in SQL, what they take and give."""
+"""The signatures of the functions in Python: their names in SQL, their arguments and their results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """`arguments` and `returns` are as SQL writes them; `module` is where the function is."""
+    """A function in Python. `arguments` and `returns` are written as in SQL; `module` is where the function is."""
 
     name: str
     arguments: str
@@ -25,7 +25,7 @@ RECORD = (
     "headers array<struct<key string, value string>>, value string>"
 )
 
-# Those of every session; what reads the Avro of one source is made when that source is compiled.
+# The functions of every session. A function that reads the Avro of one source is made when that source is compiled.
 PYTHON_FUNCTIONS = {
     one.name: one
     for one in (

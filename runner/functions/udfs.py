@@ -1,7 +1,7 @@
 """The functions of compiled SQL that Spark does not have, over columns of Arrow: lists of numbers as bytes, documents
 in the language of MongoDB's shell, records of Avro.
 
-They are pickled and sent to executors together with this package, because the project is not installed there.
+The functions are pickled and sent to executors together with this package, because the project is not installed there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DOCUMENT = pa.struct(
 
 
 def java_bytes(text: str | None) -> str | None:
-    """Base64 of the bytes in a list of numbers from -128 to 127; None if the text is not such a list.
+    """Returns base64 of the bytes in a list of numbers from -128 to 127; None if the text is not such a list.
 
     >>> java_bytes("[106, -1, 0]"), java_bytes("[]"), java_bytes("[128]"), java_bytes("[true]")
     ('av8A', '', None, None)
@@ -57,39 +57,39 @@ def java_bytes(text: str | None) -> str | None:
 
 
 def java_bytes_of(maps: pa.Array) -> pa.Array:
-    """Maps with the same keys, each value read as a list of bytes; null if it is not one."""
+    """Returns maps with the same keys, each value read as a list of bytes; null for any other value."""
     return _with_values(maps, java_bytes)
 
 
 def escaped_bytes_of(maps: pa.Array) -> pa.Array:
-    """Maps with the same keys, each value read as bytes with escapes; null if it is not that."""
+    """Returns maps with the same keys, each value read as bytes with escapes; null for any other value."""
     return _with_values(maps, escaped_bytes)
 
 
 def _with_values(maps: pa.Array, read: Callable[[str | None], str | None]) -> pa.Array:
     items = pa.array([read(text) for text in maps.items.to_pylist()], pa.string())
     entries = pa.StructArray.from_arrays([maps.keys, items], names=["key", "value"])
-    # From the buffers, because from_arrays forgets which maps are null.
+    # The map is made from buffers, because from_arrays loses which maps are null.
     return pa.Array.from_buffers(TEXT_MAP, len(maps), maps.buffers()[:2], offset=maps.offset, children=[entries])
 
 
 def shell_documents(texts: pa.Array) -> pa.Array:
-    """A struct of values, types, as_sent, removed and reason for each text, read as a document."""
+    """Returns a struct of values, types, as_sent, removed and reason for each text, read as a document of the shell."""
     return _structs([shell_document(text) for text in texts.to_pylist()])
 
 
 def shell_patches(texts: pa.Array) -> pa.Array:
-    """The same for texts that are updates by operators."""
+    """Returns a struct as `shell_documents` does for each text, read as an update by operators."""
     return _structs([shell_patch(text) for text in texts.to_pylist()])
 
 
 def extended_documents(texts: pa.Array) -> pa.Array:
-    """The same for documents in MongoDB's extended JSON."""
+    """Returns a struct as `shell_documents` does for each text, read as a document in MongoDB's extended JSON."""
     return _structs([extended_document(text) for text in texts.to_pylist()])
 
 
 def elements_of(texts: pa.Array, paths: pa.Array) -> pa.Array:
-    """The messages in each text: the elements of the list at the path."""
+    """Returns the messages in each text: the elements of the list at the path."""
     found = [json_elements(text, path) for text, path in zip(texts.to_pylist(), paths.to_pylist())]
     return pa.array(found, pa.list_(pa.string()))
 
@@ -108,7 +108,7 @@ RECORD = pa.struct(
 
 
 def records_of(lines: pa.Array) -> pa.Array:
-    """The record of a topic in each line."""
+    """Returns the record of a topic in each line."""
     return pa.array([topic_record(line) for line in lines.to_pylist()], RECORD)
 
 
@@ -118,7 +118,7 @@ EVENT = pa.struct([("text", pa.string()), ("damage", pa.string())])
 def events_of(
     values: pa.Array, keys: pa.Array, key_starts: pa.Array, value_starts: pa.Array, length_bytes: pa.Array
 ) -> pa.Array:
-    """The events in each message, which are frames of its key and value."""
+    """Returns the events in each message, which are frames of its key and value."""
     layouts = map(FrameLayout, key_starts.to_pylist(), value_starts.to_pylist(), length_bytes.to_pylist())
     found = map(framed_events, values.to_pylist(), keys.to_pylist(), layouts)
     return pa.array([[one._asdict() for one in events] for events in found], pa.list_(EVENT))
@@ -174,9 +174,9 @@ SLOT_TYPES = {
 def avro_reader(
     layout: Layout, trees: Mapping[str, SlotTree], folder: str = ""
 ) -> Callable[[pa.Array, pa.Array], pa.Array]:
-    """The function that reads a column of messages, with a column of the schemas that some of them bring. It returns
-    structs of reason, detail, and one struct for each of `trees`, with the values of the layout's slots. Schemas from a
-    registry are kept in `folder`, or in one of the machine's if it is empty.
+    """Returns the function that reads a column of messages, with a column of the schemas that some of them bring. The
+    function returns structs of reason, detail, and one struct for each of `trees`, with the values of the layout's
+    slots. Schemas from a registry are kept in `folder`, or in a folder of the machine if `folder` is empty.
     """
     made: list[Callable[[bytes, str | None], Found]] = []
 
@@ -205,7 +205,9 @@ NOTHING = Found(())
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Turns off Python's search for cycles, which thousands of short-lived small lists would start; they have none."""
+    """Turns off Python's search for cycles while many small lists are made. The lists would start the search often, and
+    have no cycles.
+    """
     gc.disable()
     try:
         yield
@@ -237,8 +239,8 @@ def _slot_array(slot: Slot, values: list[Any]) -> pa.Array:
 
 
 def _repeating_array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """An array of lists, many of which are the same object because they were read from the same bytes: each object is
-    converted once.
+    """Returns an array of lists, many of which are the same object because they were read from the same bytes: each
+    object is converted once.
     """
     numbers: dict[int, int] = {}
     rows = pa.array([numbers.setdefault(id(value), len(numbers)) for value in values], pa.int32())
@@ -255,7 +257,7 @@ def _image_array(images: list[Any], kind: str) -> pa.Array:
 
 
 def _entries(texts: Any, kind: str) -> Any:
-    """The texts of an image, with its maps as Arrow takes them."""
+    """Returns the texts of an image, with its maps as Arrow takes them."""
     if texts is None or kind == "positional":
         return texts
     return list(texts.items()) if kind == "row" else [_entries(row, "row") for row in texts]
@@ -282,8 +284,8 @@ MAX_ROWS, MAX_BYTES = 10_000, 16_000_000
 
 
 def messages_of_files(batches: Iterable[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The messages in files. Batches have columns for the path, the time of change in milliseconds, and the content,
-    which is null for local files. A schema of a file is given with its messages unless it is in `usual`.
+    """Returns the messages in files. Batches have columns for the path, the time of change in milliseconds, and the
+    content, which is null for local files. The schema of a file comes with its messages unless it is in `usual`.
     """
     for batch in batches:
         for path, modified, content in zip(*(column.to_pylist() for column in batch.columns)):
@@ -308,7 +310,9 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def counts_of_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Path and number of messages of each file. Batches have columns for the path and the content, as above."""
+    """Returns path and number of messages of each file. Batches have columns for the path and the content, as in
+    `messages_of_files`.
+    """
     for batch in batches:
         paths, contents = (column.to_pylist() for column in batch.columns)
         counts = []
@@ -320,7 +324,7 @@ def counts_of_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         )
 
 
-# Characters of one letter, and escapes with the numbers of bytes or characters.
+# Escapes of one letter, and escapes with the number of a byte or a character.
 LETTERS = {
     "a": b"\a", "b": b"\b", "f": b"\f", "n": b"\n", "r": b"\r", "t": b"\t", "v": b"\v",
     "\\": b"\\", '"': b'"', "'": b"'",
@@ -332,7 +336,7 @@ ESCAPE = re.compile(
 
 
 def escaped_bytes(text: str | None) -> str | None:
-    r"""Base64 of the bytes of a text with escapes; None if a backslash begins no escape.
+    r"""Returns base64 of the bytes of a text with escapes; None if a backslash begins no escape.
 
     >>> escaped_bytes(r"\x89PNG\r\n"), escaped_bytes("é"), escaped_bytes(r"\u00e9"), escaped_bytes("")
     ('iVBORw0K', 'w6k=', 'w6k=', '')
@@ -355,7 +359,9 @@ def escaped_bytes(text: str | None) -> str | None:
 
 
 def _bytes_of(found: re.Match[str]) -> bytes:
-    """The bytes of one escape, or of the text between two; raises ValueError for the number of no byte or character."""
+    """Returns the bytes of one escape, or of the text between two escapes; raises ValueError for the number of no byte
+    or character.
+    """
     byte, short, long, octal, letter = found.groups()
     if letter:
         return LETTERS[letter]

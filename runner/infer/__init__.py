@@ -1,1 +1,1 @@
-"""Looking at messages of an unknown kind: which formats fit them, and a draft of a spec if none does"""
+"""The inspection of messages of an unknown kind: it finds the formats that fit them, or drafts a spec."""

@@ -1,4 +1,4 @@
-"""The formats that messages are compared with, and what tells two of them apart."""
+"""The candidates: the formats that messages are compared with, and the differences between two of them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from runner.spec.vocabulary import MERGED, WHOLE, Frames
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
-# Of a list of differences between two formats, this many are said.
+# The number of differences between two formats that are shown.
 SHOWN = 6
 # A zero byte and the number of a schema.
 NUMBER_BYTES = 5
-# What says nothing about messages.
+# Keys of a spec that say nothing about messages.
 ABOUT = ("about", "docs", "extends")
 
 
 def fits_of(specs: Mapping[str, Format], messages: Sequence[FileMessage], encoding: str, given: Schemas) -> list[Fit]:
-    """How well each format of this encoding fits; the best first. `given` are the user's schemas, which come before
-    the format's own; messages of a container bring theirs. Formats in Avro without any are left out.
+    """Returns how well each format of this encoding fits; the best first. `given` are the user's schemas, which come
+    before the format's own; messages of a container bring theirs. Formats in Avro without any schemas are left out.
     """
     found = []
     has_own = any(one.schema for one in messages)
@@ -48,7 +48,7 @@ def fits_of(specs: Mapping[str, Format], messages: Sequence[FileMessage], encodi
 
 
 def framed_documents(messages: Sequence[FileMessage], frames: Frames) -> list[Document]:
-    """The documents of events that are frames of the bytes of records; ABSENT for damaged ones."""
+    """Returns the documents of events that are frames of the bytes of records; ABSENT for damaged events."""
     layout = FrameLayout(*frames)
     events = [
         event for one in messages for event in framed_events(one.raw, one.record.key if one.record else None, layout)
@@ -57,8 +57,8 @@ def framed_documents(messages: Sequence[FileMessage], frames: Frames) -> list[Do
 
 
 def avro_documents(messages: Sequence[FileMessage], given: Schemas, skip_bytes: int) -> list[Document]:
-    """The records of messages, one for each; ABSENT for one that is not a record of any of the schemas. A message that
-    begins with the number of a given schema is read by that one.
+    """Returns the records of messages, one for each; ABSENT for a message that is not a record of any of the schemas. A
+    message that begins with the number of a given schema is read by that schema.
     """
     usual = [plain(parse_schema(text)) for text in given.texts]
     numbered = {number.to_bytes(NUMBER_BYTES, "big"): plain(parse_record(text)) for number, text in given.known.items()}
@@ -91,7 +91,7 @@ def _record(message: bytes, reads: Sequence[Read], start: int) -> Document:
 
 
 def differences(one: Yaml, other: Yaml) -> str:
-    """What two resolved specs say differently, in words.
+    """Returns the words in which two resolved specs differ, as a text.
 
     >>> yaml = lambda value: Yaml(value, {})
     >>> differences(yaml({"after": "a", "values": {"bit": "hex"}}), yaml({"after": "b", "values": {"bit": "hex"}}))
@@ -106,7 +106,7 @@ def differences(one: Yaml, other: Yaml) -> str:
 
 
 def _words(spec: Yaml) -> Iterator[tuple[str, str]]:
-    """The words of a spec with what they say, those that are merged one by one."""
+    """Returns the words of a spec with their values as texts; words that are merged come one by one."""
     for key, value in spec.value.items():
         if key not in ABOUT:
             yield from _members(value, (key,))
@@ -121,7 +121,8 @@ def _members(value: object, steps: tuple[str, ...]) -> Iterator[tuple[str, str]]
 
 
 def _text(value: object) -> str:
-    """
+    """Returns a value of a spec as a text on one line.
+
     >>> _text(["a", {"b": None}]), _text("a")
     ('[a, {b: none}]', 'a')
     """

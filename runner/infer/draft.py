@@ -38,9 +38,9 @@ from runner.infer.understanding import Document
 from runner.spec.vocabulary import CONTROL_OPS, DDL_OPS
 from runner.spec.words import TypeTable
 
-# Where a comment behind a line begins.
+# The position where a comment behind a line begins.
 COMMENT = 48
-# Of the fields that operations may be in, so many are tried; of those that are not used, so many are named.
+# The number of fields that are tried as the operation, and of unused fields that are named.
 TRIED, NAMED = 3, 12
 NOT_TOLD = {
     "table_name": "no field names the table for certain",
@@ -53,14 +53,14 @@ NOT_TOLD = {
 
 @dataclass(frozen=True)
 class Nothing:
-    """Why messages are no change messages, as far as can be told."""
+    """The result for messages that are not change messages. `why` gives the reason, as far as can be told."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What was found; `text` is the spec. `left_out` says what could not be told."""
+    """A draft of a spec. `text` is the spec. `left_out` are the parts that could not be told from the messages."""
 
     text: str
     left_out: tuple[str, ...]
@@ -68,7 +68,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class _Guesses:
-    """What was found in messages, part by part."""
+    """The guesses about messages, one for each part of a spec."""
 
     images: Images
     table: Found | None
@@ -86,9 +86,9 @@ class _Guesses:
 def draft_of(
     documents: Sequence[Document], tables: Mapping[str, TypeTable], source: str, head: str, message: str = ""
 ) -> Draft | Nothing:
-    """A draft of a spec for documents, one for each message, or why there is none. `tables` are the known tables of
-    types; `source` says where the messages are from, `head` is the line that the text begins with, `message` what the
-    spec says of the messages as a whole.
+    """Returns a draft of a spec for documents, one for each message, or why there is none. `tables` are the known
+    tables of types; `source` says where the messages are from, `head` is the line that the text begins with, `message`
+    what the spec says of the messages as a whole.
     """
     objects = [document for document in documents if isinstance(document, dict)]
     if 2 * len(objects) < len(documents) or not objects:
@@ -138,7 +138,7 @@ def _guesses(fields: Fields, images: Images, tables: Mapping[str, TypeTable]) ->
 
 
 def _lines(guesses: _Guesses, left_out: Sequence[str]) -> Iterator[str]:
-    """The spec without its head."""
+    """Returns the lines of the spec without its head."""
     yield ""
     yield from _each_lines(guesses.images)
     yield from _op_lines(guesses)
@@ -164,7 +164,8 @@ def _lines(guesses: _Guesses, left_out: Sequence[str]) -> Iterator[str]:
 
 
 def _line(text: str, comment: str) -> str:
-    """
+    """Returns a line of the spec with a comment in a fixed column.
+
     >>> _line("seq: [id]", "a guess")
     'seq: [id]                                       # a guess'
     """
@@ -198,7 +199,9 @@ def _op_lines(guesses: _Guesses) -> Iterator[str]:
 
 
 def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) -> str:
-    """The line of an op for what a text means, with an image of its own where that of the spec has no such rows."""
+    """Returns the line of an op for a text's meaning, with an image of its own where the spec's image has no such
+    rows.
+    """
     match meaning:
         case "update_before" | "update_after" if _has_both(images, text):
             return _update(images)
@@ -225,7 +228,7 @@ def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) 
 
 
 def _update(images: Images) -> str:
-    """The line of an update. An image with only some columns is laid over the other one, here and for no other op."""
+    """Returns the line of an update. Only here, an image with some columns is laid over the other one."""
     if not images.partial or not images.before or not images.after:
         return "update"
     some, whole = images.before, images.after
@@ -235,7 +238,7 @@ def _update(images: Images) -> str:
 
 
 def _has_both(images: Images, text: str) -> bool:
-    """Whether messages with this text of the operation have both images: then they are no halves."""
+    """Returns True if messages with this text of the operation have both images: these messages are then not halves."""
     numbers = [number for number, one in images.operation.texts.items() if one == text]
     return len(images.places) == 2 and all(place.share(numbers) > 0.5 for place in images.places)
 
@@ -315,7 +318,7 @@ def _time_lines(guesses: _Guesses) -> Iterator[str]:
 
 
 def _left_out(guesses: _Guesses) -> Iterator[str]:
-    """What could not be told, and the fields that are not used."""
+    """Returns the parts of the spec that could not be told, and the fields that are not used."""
     there = {
         "table_name": guesses.table,
         "key": guesses.key,

@@ -1,4 +1,4 @@
-"""The fields of documents: what stands where, in each of them."""
+"""The fields of documents: paths, and the values that each document has there."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from runner.infer.understanding import ABSENT, Document, text_of
 
 Parts = tuple[str, ...]
 
-# Objects inside of objects that are looked into, and paths that are told apart: rows of many tables have many columns.
+# The depth to which objects are searched, and the number of paths that are kept: rows of many tables have many columns.
 DEEPEST, MOST_PATHS = 8, 20_000
-# Characters of a text that a comment begins with.
+# The number of characters of a text that are read for a comment.
 LONGEST = 1000
 PLAIN_PART = re.compile(r'[^."\s]+')
 NOT_TEXTS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n", "none")
@@ -22,7 +22,9 @@ NOT_TEXTS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n", "none"
 
 @dataclass(frozen=True)
 class Fields:
-    """Parts -> number of the document -> what stands there, null included. Lists are not looked into."""
+    """The fields of documents. `values` maps a path and the number of a document to the value there, null included.
+    Lists are not searched.
+    """
 
     documents: Sequence[Document]
     values: dict[Parts, dict[int, Any]] = field(default_factory=dict)
@@ -37,12 +39,12 @@ class Fields:
         return fields
 
     def texts(self, path: Parts) -> dict[int, str]:
-        """The texts of scalars at a path, by document."""
+        """Returns the texts of scalars at a path, by document."""
         found = ((number, text_of(value)) for number, value in self.values.get(path, {}).items())
         return {number: text for number, text in found if text is not None}
 
     def scalars(self) -> list[Parts]:
-        """The paths that hold a scalar somewhere, and nowhere an object or a list; the shallow ones first."""
+        """Returns the paths with a scalar in some document, and an object or a list in none; the shallow ones first."""
         found = [path for path in self.values if self.texts(path) and not any(self._nested(path))]
         return sorted(found, key=len)
 
@@ -60,7 +62,7 @@ def _walked(value: Any, path: Parts) -> Iterator[tuple[Parts, Any]]:
 
 
 def is_below(path: Parts, above: Iterable[Parts]) -> bool:
-    """Whether a path is one of others, or leads into one of them.
+    """Returns True if a path is one of other paths, or leads into one of them.
 
     >>> is_below(("a", "b"), [("a",)]), is_below(("a",), [("a", "b")])
     (True, False)
@@ -69,13 +71,13 @@ def is_below(path: Parts, above: Iterable[Parts]) -> bool:
 
 
 def rows_in(value: Any) -> list[dict[str, Any]]:
-    """The rows of an image: an object, or a list of objects; those without a column do not count."""
+    """Returns the rows of an image: an object, or a list of objects; objects without a column do not count."""
     found = value if isinstance(value, list) else [value]
     return [one for one in found if isinstance(one, dict) and one]
 
 
 def listed(texts: Iterable[str], most: int = 4) -> str:
-    """Texts with their counts, the most frequent first.
+    """Returns texts with their counts, the most frequent first.
 
     >>> listed(["A", "B", "A"]), listed("abcdefg", 2)
     ('A (2), B (1)', 'a (1), b (1), ...')
@@ -87,14 +89,14 @@ def listed(texts: Iterable[str], most: int = 4) -> str:
 
 
 def shortened(text: str, width: int = 40) -> str:
-    """A text on one line, cut to a width; characters that cannot be printed are written as escapes."""
+    """Returns a text on one line, cut to a width; characters that cannot be printed are written as escapes."""
     line = " ".join(text.split())
     line = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line[:LONGEST])
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def path_text(path: Parts) -> str:
-    """A path as a spec writes it, in YAML.
+    """Returns a path as a spec writes it, in YAML.
 
     >>> path_text(("a", "b c")), path_text(("#a",)), path_text(("meta", "op"))
     ('a."b c"', "'#a'", 'meta.op')
@@ -103,12 +105,12 @@ def path_text(path: Parts) -> str:
 
 
 def dotted(path: Parts) -> str:
-    """A path as a spec writes it: odd names in quotes."""
+    """Returns a path as a spec writes it: names with unusual characters are in quotes."""
     return ".".join(part if PLAIN_PART.fullmatch(part) else f'"{part}"' for part in path)
 
 
 def scalar(text: str) -> str:
-    """A text in YAML, in quotes where it needs them.
+    """Returns a text in YAML, in quotes where it needs them.
 
     >>> scalar("abc"), scalar("no"), scalar("+I"), scalar("it's"), scalar("a\\x01")
     ('abc', "'no'", "'+I'", "'it''s'", '"a\\\\u0001"')
@@ -155,9 +157,9 @@ MEANINGS: Mapping[str, str] = {
 WORDS = {word: tuple(meanings.split()) for meanings, words in MEANINGS.items() for word in words.split()}
 ROW_MEANINGS = ("insert", "update", "delete", "snapshot", "update_before", "update_after")
 CHANGES = frozenset(ROW_MEANINGS) - {"snapshot"}
-# A field with more texts names no operation.
+# A field with more different texts than this does not name an operation.
 MOST_TEXTS = 30
-# Names that fields of operations have: they decide only between fields with the same words, and what one letter is.
+# Usual names of fields with operations. They decide only between fields with the same words, and about single letters.
 NAMES = re.compile(
     r"(^|_)(op|ops|opt|optype|operation|operationtype|action|act|event|eventtype|type|kind|dml|verb|change)(_|$)"
 )
@@ -165,7 +167,7 @@ LEAST_KNOWN = 0.6
 
 
 def meanings_of(text: str) -> tuple[str, ...]:
-    """What a text may mean; nothing if it is no known word.
+    """Returns the operations that a text may mean; nothing if the text is not a known word.
 
     >>> meanings_of("INSERT"), meanings_of("Update_Before"), meanings_of("+I"), meanings_of("R")
     (('insert',), ('update_before',), ('insert',), ('snapshot', 'delete'))
@@ -176,14 +178,14 @@ def meanings_of(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Operation:
-    """A field that may name the operation. `texts` are what it holds, by document."""
+    """A field that may name the operation. `texts` are its texts, by document."""
 
     path: Parts
     texts: Mapping[int, str]
 
     @property
     def distinct(self) -> list[str]:
-        """The texts, each once, in the order in which they come."""
+        """The texts of the field, each once, in the order in which they come."""
         return list(dict.fromkeys(self.texts.values()))
 
     def meaning(self, text: str) -> tuple[str, ...]:
@@ -191,7 +193,7 @@ class Operation:
 
 
 def operations(fields: Fields) -> list[Operation]:
-    """The fields that may name the operation, the likeliest first."""
+    """Returns the fields that may name the operation, the likeliest first."""
     return [found for _, found in sorted(_ranked(fields), key=lambda one: one[0], reverse=True)]
 
 
@@ -205,7 +207,7 @@ def _ranked(fields: Fields) -> Iterator[tuple[tuple[float, ...], Operation]]:
         found = {meaning for text in distinct for meaning in meanings_of(text)[:1]}
         changes = {"insert" if one == "snapshot" else one for one in found & (CHANGES | {"snapshot"})}
         named = bool(NAMES.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path[-1]).lower()))
-        # One letter that never changes may stand for anything, but in a field that is called like an operation.
+        # One letter that never changes may mean anything, unless the name of its field is that of an operation.
         if len(distinct) == 1 and max(map(len, distinct)) < 3 and not named:
             continue
         if found & CHANGES and known >= LEAST_KNOWN * len(texts) and 2 * len(texts) >= len(fields.documents):

@@ -1,4 +1,4 @@
-"""How well known formats fit messages, as far as their structure says: a score, and its reasons."""
+"""The fit of known formats to messages, as far as their structure says: a score, and its reasons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runner.infer.understanding import ABSENT, BESIDE, Document, Reading, Unders
 from runner.spec.vocabulary import OTHERS, WHOLE
 from runner.spec.words import FieldPath, Format, Line, Value, fields_of
 
-# Reader -> what the texts look like that it reads. Of readers that are not here, nothing is known.
+# Reader -> the shape of the texts that it reads. Readers without a known shape are left out.
 SHAPES = {
     "number": re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?"),
     "local": re.compile(r"[-+\d:. ]+"),
@@ -31,19 +31,19 @@ SHAPES = {
     "ordinal": re.compile(r"\d+"),
     "mask": re.compile(r"\d+"),
 }
-# Of a hundred: the parts of a score that count beside the share of messages that are understood.
+# The weights of the parts of a score; the share of messages that are understood is a factor of the whole.
 UNDERSTOOD, FOUND, READ, VALUES, COMPLETE = 0.35, 0.25, 0.2, 0.1, 0.1
-# From this share of messages on that are understood, and of words found, a format fits.
+# The least share of messages understood, and of words found, with which a format fits.
 LEAST_UNDERSTOOD, LEAST_FOUND = 0.25, 0.5
-# Scores that differ by no more are a tie.
+# Scores that differ by this or less count as equal.
 TIE = 2.0
-# What a part counts of which the messages show nothing: less than one that is seen and right.
+# The value of a part of which the messages show nothing: less than a part that is there and right.
 UNSEEN = 0.75
 
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many."""
+    """A share of a whole: `count` of `total`."""
 
     count: int
     total: int
@@ -58,14 +58,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Fit:
-    """How well a format fits. `understood`: messages with a known op, and rows where it needs some; `ops` counts what
-    they are. `unknown` counts texts that name no known operation, `without_op` and `without_rows` messages. `found`:
-    words of the spec that lead somewhere; `missing` are the others. `read`: fields beside the rows that the spec reads;
-    `unread` are the others. `values`: those that look like what their readers read. `whole`: updates whose image before
-    the change has the columns that the spec says. `named`: messages whose op came from a text that the spec lists;
-    `meant`: those that the spec is for, if it says for which. `is_flat`: whether the rows are the messages themselves,
-    which may lack most of the words; `tells_only_rows`: whether the spec takes each message for a row and none says
-    what happened to it.
+    """The fit of a format to messages. `understood` are messages with a known op, and rows where the op needs some.
+    `ops` counts the messages by op. `unknown` counts texts that name no known operation, `without_op` and
+    `without_rows` messages. `found` are words of the spec that lead to a field; `missing` are the others. `read` are
+    fields beside the rows that the spec reads; `unread` are the others. `values` are values that look like what their
+    readers read. `whole` are updates whose image before the change has the columns that the spec says. `named` counts
+    messages whose op came from a text that the spec lists; `meant` are those that the spec is for, if it says for
+    which. `is_flat` is True if the rows are the messages themselves, which may lack most of the words.
+    `tells_only_rows` is True if the spec takes each message for a row and no message says what happened to it.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Fit:
 
     @property
     def score(self) -> float:
-        """From 0 to 100."""
+        """The score of the fit, from 0 to 100."""
         parts = (
             FOUND * self.found.ratio + READ * self.read.ratio + VALUES * self.values.ratio + COMPLETE * self.whole.ratio
         )
@@ -103,7 +103,7 @@ class Fit:
         return bool(self.named) and enough and not takes_for_columns and is_meant
 
     def reasons(self) -> Iterator[str]:
-        """What speaks for the format and against it, in words."""
+        """Returns the reasons for and against the format, in words."""
         ops = ", ".join(f"{count} {op}" for op, count in sorted(self.ops.items(), key=lambda one: -one[1]))
         yield f"{self.understood} messages are understood" + (f": {ops}" if ops else "")
         if self.unknown:
@@ -122,7 +122,8 @@ class Fit:
 
 
 def _but(names: Sequence[str]) -> str:
-    """
+    """Returns the names after "not", in words; an empty text if there are none.
+
     >>> _but(("a", "b")), _but(())
     (', not a, b', '')
     """
@@ -131,8 +132,8 @@ def _but(names: Sequence[str]) -> str:
 
 
 def best(fits: Iterable[Fit]) -> list[Fit]:
-    """The formats that fit, of those that are not worse than the best by more than a tie; the best first. Those that
-    are meant for most of the messages go before all others.
+    """Returns the formats that fit, of those that are not worse than the best by more than a tie; the best first.
+    Formats that are meant for most of the messages go before all others.
     """
     fitting = [one for one in fits if one.fits]
     meant = [one for one in fitting if one.meant.total and one.meant.ratio > 0.5]
@@ -146,8 +147,9 @@ def fit_of(
     records: Sequence[TopicRecord | None] = (),
     beside: frozenset[str] = frozenset(),
 ) -> Fit:
-    """How well a format fits documents, one for each message; `records` are what they came in, if that is known.
-    `beside` are the fields that some format drops from rows that are messages themselves: there they are no columns.
+    """Returns how well a format fits documents, one for each message; `records` are the records that these came in, if
+    known. `beside` are the fields that some format drops from rows that are messages themselves: there they are not
+    columns.
     """
     sent = zip_longest(documents, records)
     readings = [Reading(spec, part, record) for document, record in sent for part in parts(spec, document)]
@@ -182,7 +184,7 @@ def fit_of(
 
 
 def _is_only_a_row(one: Understood) -> bool:
-    """Whether a message is taken for a row though nothing says what happened to it."""
+    """Returns True if a message is taken for a row though nothing says what happened to the row."""
     return one.line is not None and one.line.kind == "row" and bool(one.line.conditions)
 
 
@@ -190,7 +192,7 @@ def _is_only_a_row(one: Understood) -> bool:
 
 
 def _missing_words(spec: Format, readings: Sequence[Reading]) -> tuple[tuple[str, ...], int]:
-    """The words of a spec that lead nowhere in any document, and how many words lead somewhere or could."""
+    """Returns the words of a spec that lead to no field in any document, and how many words could lead to a field."""
     words = {word: paths for word, paths in _words(spec) if any(path[:1] and path[0] not in BESIDE for path in paths)}
     missing = [
         word
@@ -201,7 +203,7 @@ def _missing_words(spec: Format, readings: Sequence[Reading]) -> tuple[tuple[str
 
 
 def _words(spec: Format) -> Iterator[tuple[str, list[FieldPath]]]:
-    """Each word of a spec with the paths that it may be read from. `meta` is left out: much of it is rare."""
+    """Returns each word of a spec with the paths that it may be read from. `meta` is left out: most of it is rare."""
     row_lines = [line for line in spec.op.lines() if line.kind == "row"]
     yield "op", _paths_of(spec.op.by)
     for side in ("before", "after"):
@@ -230,8 +232,8 @@ def _paths_of(value: Value) -> list[FieldPath]:
 def _unread_fields(
     spec: Format, documents: Sequence[Document], beside: Container[str]
 ) -> tuple[Counter[tuple[str, ...]], int]:
-    """The fields of documents beside their rows that a spec does not read, and the number of all fields; a field counts
-    in each document.
+    """Returns the fields of documents beside their rows that a spec does not read, and the number of all such fields. A
+    field counts in each document.
     """
     keys = [path for key in spec.key for path in (*key.names, *key.values, key.indexes, key.members) if path]
     types = spec.types.at if spec.types else ()
@@ -253,8 +255,8 @@ def _unread_fields(
 def _columns_beside(
     spec: Format, documents: Sequence[Document], beside: Container[str]
 ) -> tuple[Counter[tuple[str, ...]], int]:
-    """The fields of flat rows that another format drops and this one takes for columns, and the number of all that
-    some format drops; 0 if it takes none.
+    """Returns the fields of flat rows that another format drops and this format takes for columns, and the number of
+    all fields that some format drops; the number is 0 if this format takes none of them.
     """
     dropped = {one.name for one in spec.drop}
     names = [name for one in documents if isinstance(one, dict) for name in one if name in beside]
@@ -265,7 +267,9 @@ def _columns_beside(
 def _fields(
     inside: Any, path: tuple[str, ...], known: Container[Any], above: Container[Any]
 ) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """The fields of a document, and whether a spec reads them; it looks into objects where it reads something."""
+    """Returns the fields of a document, each with True if a spec reads it. Objects are searched where the spec reads a
+    part of them.
+    """
     inside = next((one for one in inside if isinstance(one, dict)), None) if isinstance(inside, list) else inside
     for name, value in inside.items() if isinstance(inside, dict) else ():
         here = (*path, name)
@@ -279,7 +283,7 @@ def _fields(
 
 
 def _values_read(spec: Format, good: Sequence[tuple[Reading, Line]]) -> Share:
-    """How many values of columns with a known type look like what their readers read."""
+    """Returns how many values of columns with a known type look like what their readers read."""
     types = spec.types
     if not types or not types.at or spec.message.encoding != "json":
         return Share(0, 0)
@@ -300,7 +304,7 @@ def _values_read(spec: Format, good: Sequence[tuple[Reading, Line]]) -> Share:
 
 
 def _types_of(reading: Reading) -> dict[str, str]:
-    """Column -> type, as a message names them."""
+    """Returns the types of columns, by column, as a message names them."""
     types = reading.spec.types
     if types is None:
         return {}
@@ -322,7 +326,9 @@ def _is_read(text: str, readers: Sequence[str]) -> bool:
 
 
 def _whole_images(good: Sequence[tuple[Reading, Line]]) -> Share:
-    """How many images before an update have the columns that the spec says: all of the one after it, or the key's."""
+    """Returns how many images before an update have the columns that the spec says: all columns of the image after it,
+    or those of the key.
+    """
     count = total = 0
     for reading, line in good:
         before, after = line.before, line.after
@@ -335,7 +341,8 @@ def _whole_images(good: Sequence[tuple[Reading, Line]]) -> Share:
 
 
 def _has_columns(completeness: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether an image before a change is as complete as the spec says. Nulls in place of most values tell nothing.
+    """Returns True if an image before a change is as complete as the spec says. An image with nulls in place of most
+    values tells nothing.
 
     >>> _has_columns("full", {"id": 1, "v": None, "w": None}, {"id": 1, "v": 2, "w": 3})
     False

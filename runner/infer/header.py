@@ -1,4 +1,4 @@
-"""What stands beside the rows: names, key, types, times, order."""
+"""The fields beside the rows: names, key, types, times, order."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ HINTS = {
     ),
     "tx_id": re.compile(r"^(tx|txid|xid|txn|txnid|trx|trxid|trans|transid|transaction|transactionid)$"),
 }
-# The part of changes that names a key: other tables may have none.
+# The least part of changes that must name a key: some tables may have no key.
 MOST_CHANGES = 0.5
-# Names of fields that hold names of other things than databases.
+# Names of fields that hold other names than those of databases.
 OTHER_NAMES = re.compile(
     r"type|version|server|connector|host|user|source|system|cluster|thread|phase|status|kind|key|pk", re.IGNORECASE
 )
 SEPARATORS = (",", ";", "|", "\u0001", " ")
-# Texts that stand for no order number.
+# Texts that mean that there is no order number.
 NO_ORDER = ("-1", "")
 STATEMENT = re.compile(
     r"\s*(create|alter|drop|truncate|rename)\s+(table|index|view|database|schema|unique|or)\b", re.IGNORECASE
@@ -42,7 +42,7 @@ STATEMENT = re.compile(
 
 @dataclass(frozen=True)
 class Found:
-    """A field that was found, and what speaks for it."""
+    """A field that was found, and the reasons for it."""
 
     path: Parts
     why: str
@@ -50,7 +50,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Header:
-    """The fields beside the images, and the table that each document is about, once that is known."""
+    """The fields beside the images of documents. `paths` are the paths of these fields."""
 
     fields: Fields
     images: Images
@@ -64,18 +64,18 @@ class Header:
 
     @property
     def changes(self) -> list[int]:
-        """The documents with a row."""
+        """The numbers of the documents with a row."""
         return sorted({number for place in self.images.places for number in place.rows})
 
     def on_changes(self, path: Parts) -> dict[int, str]:
-        """The texts at a path in documents with a row; nothing if some of these lack one."""
+        """Returns the texts at a path in documents with a row; nothing if too many of these documents lack a text."""
         texts = self.fields.texts(path)
         found = {number: texts[number] for number in self.changes if number in texts}
         return found if found and len(found) >= ALWAYS * len(self.changes) else {}
 
 
 def hinted(path: Parts, column: str) -> bool:
-    """Whether the name of a field says what it is."""
+    """Returns True if the name of a field says which column it is."""
     return bool(HINTS[column].match(re.sub(r"[^a-z]", "", path[-1].lower())))
 
 
@@ -83,7 +83,7 @@ def hinted(path: Parts, column: str) -> bool:
 
 
 def find_table(header: Header) -> Found | None:
-    """The field that names the table."""
+    """Returns the field that names the table."""
     ranked = sorted(_tables(header), key=lambda one: one[0], reverse=True)
     return ranked[0][1] if ranked and ranked[0][0] >= 1 else None
 
@@ -119,7 +119,7 @@ def _is_name(text: str) -> bool:
 
 
 def _determines(texts: Mapping[int, str], columns: Mapping[int, frozenset[str]]) -> bool:
-    """Whether each text goes with columns that no other one has."""
+    """Returns True if each text goes with a set of columns that no other text has."""
     seen: dict[str, set[str]] = {}
     for number, text in texts.items():
         seen.setdefault(text, set()).update(columns[number])
@@ -128,7 +128,7 @@ def _determines(texts: Mapping[int, str], columns: Mapping[int, frozenset[str]])
 
 
 def _is_in_statements(header: Header, path: Parts) -> bool:
-    """Whether the last part of a name stands in the statement of the same message, wherever there is one."""
+    """Returns True if the last part of a name stands in the statement of each message that has a statement."""
     statements = {
         number: text
         for other in header.paths
@@ -144,8 +144,8 @@ def _is_in_statements(header: Header, path: Parts) -> bool:
 
 
 def find_database(header: Header, table: Parts, column: str) -> Found | None:
-    """The field that names the database or the schema of the table: by its name, or for the database, if it is the only
-    field beside the table's that holds names, and each table has one of them.
+    """Returns the field that names the database or the schema of the table. The field has such a name or, for the
+    database, is the only field beside the table's that holds names, and each table has one of them.
     """
     candidates = []
     for path in header.paths:
@@ -166,7 +166,9 @@ def find_database(header: Header, table: Parts, column: str) -> Found | None:
 
 @dataclass(frozen=True)
 class KeyFound:
-    """`split` is what stands between names in one text; `is_object`: the key is an object, column -> value."""
+    """A field that names the key. `split` is the text between names in one text. `is_object` is True if the key is an
+    object, column -> value.
+    """
 
     path: Parts
     why: str
@@ -175,7 +177,7 @@ class KeyFound:
 
 
 def find_key(header: Header, table: Found | None) -> KeyFound | None:
-    """The field that names the key columns, or the object that holds them."""
+    """Returns the field that names the key columns, or the object that holds them."""
     named = sorted(_key_names(header, table), key=lambda one: one[0], reverse=True)
     if named:
         return named[0][1]
@@ -186,7 +188,7 @@ def find_key(header: Header, table: Found | None) -> KeyFound | None:
 
 
 def _is_key(header: Header, rows: Mapping[int, list[dict[str, Any]]]) -> bool:
-    """Whether the values of an object are those of one of the images, in each document."""
+    """Returns True if the values of an object are those of one of the images, in each document."""
     both = [number for number in header.changes if number in rows]
     return bool(both) and all(
         any(
@@ -217,7 +219,7 @@ def _key_names(header: Header, table: Found | None) -> Iterator[tuple[float, Key
 
 
 def _names_in(found: Mapping[int, Any]) -> Iterator[tuple[dict[int, tuple[str, ...]], str | None, float]]:
-    """The names in lists or texts, with what stands between them, and how much that speaks for a key."""
+    """Returns the names in lists or texts, with the text between them, and a weight for their being a key."""
     lists = {n: tuple(one) for n, one in found.items() if isinstance(one, list) and _are_texts(one)}
     texts = {number: one for number, one in found.items() if isinstance(one, str)}
     if lists and len(lists) == len(found):
@@ -242,7 +244,7 @@ def _are_texts(values: Iterable[Any]) -> bool:
 
 @dataclass(frozen=True)
 class TypesFound:
-    """Where the types of columns are, and the table of types that knows most of them. `name` and `value` are the
+    """The place of the types of columns, and the table of types that knows most of them. `name` and `value` are the
     members of objects in a list. `named` are the types of columns, by document.
     """
 
@@ -255,7 +257,7 @@ class TypesFound:
 
 
 def find_types(header: Header, tables: Mapping[str, TypeTable]) -> TypesFound | None:
-    """The map column -> type, if there is one."""
+    """Returns the field with the types of columns, if there is one."""
     known = {name: set(table.classes) for name, table in tables.items()}
     every = set().union(*known.values())
     columns = set().union(*(place.columns for place in header.images.places))
@@ -276,7 +278,7 @@ def find_types(header: Header, tables: Mapping[str, TypeTable]) -> TypesFound | 
 
 
 def _typed(values: Mapping[int, Any]) -> Iterator[tuple[str | None, str | None, dict[int, dict[str, str]]]]:
-    """The maps column -> type in the values of a path, as they may be written."""
+    """Returns the maps column -> type in the values of a path, as they may be written."""
     maps = {number: one for number, one in values.items() if isinstance(one, dict) and one and _are_texts(one.values())}
     if maps:
         yield None, None, maps
@@ -298,7 +300,7 @@ def _typed(values: Mapping[int, Any]) -> Iterator[tuple[str | None, str | None, 
 
 
 def find_statement(header: Header) -> Found | None:
-    """The field with the statements of DDL."""
+    """Returns the field with the statements of DDL."""
     for path in header.paths:
         statements = [text for text in header.fields.texts(path).values() if STATEMENT.match(text)]
         if statements:
@@ -307,7 +309,7 @@ def find_statement(header: Header) -> Found | None:
 
 
 def find_order(header: Header, but: Sequence[Parts]) -> Found | None:
-    """A whole number that grows from message to message."""
+    """Returns a field whose whole number grows from message to message."""
     for path in header.paths:
         texts = {number: text for number, text in header.fields.texts(path).items() if text not in NO_ORDER}
         if path in but or len(texts) < max(3, ALWAYS * len(header.fields.documents)):
@@ -320,7 +322,7 @@ def find_order(header: Header, but: Sequence[Parts]) -> Found | None:
 
 
 def find_transaction(header: Header, but: Sequence[Parts]) -> Found | None:
-    """The field that names the transaction, by its name."""
+    """Returns the field whose name says that it names the transaction."""
     for path in header.paths:
         texts = header.fields.texts(path)
         if path not in but and texts and hinted(path, "tx_id"):

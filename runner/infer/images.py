@@ -1,4 +1,4 @@
-"""Where the rows are: objects whose members are the columns of a table, there or not in step with the operation."""
+"""The search for rows: objects whose members are the columns of a table, and that some operations lack."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from runner.infer.understanding import BESIDE, text_of
 # Words in the names of fields: they decide only where the data does not.
 BEFORE = re.compile(r"before|old|orig|prev|pre(?=[A-Z_]|$)", re.IGNORECASE)
 AFTER = re.compile(r"after|new|curr|post|data|row|value|record|image", re.IGNORECASE)
-# From this share on, an image is there always, or has always the columns of another one; up to the other one, never.
+# From the first share on, "always" is assumed of an image; up to the second share, "never".
 ALWAYS, NEVER = 0.9, 0.1
-# Members that two images must share, as a part of those of the smaller one.
+# The part of its members that the smaller of two images must share with the other.
 SHARED = 0.5
 BESIDE_ROWS = [(name,) for name in BESIDE]
 
@@ -37,21 +37,21 @@ class Place:
 
     @property
     def variety(self) -> float:
-        """How many different values there are of a value: 1 if no value comes twice."""
+        """The number of different values, as a part of all values: 1 if no value comes twice."""
         count = sum(len(row) for rows in self.rows.values() for row in rows)
         return sum(len(texts) for texts in self.texts.values()) / count if count else 0.0
 
     def share(self, numbers: Sequence[int]) -> float:
-        """In how many of these documents the place has a row, as a part of them."""
+        """Returns the part of these documents, from 0 to 1, in which the place has a row."""
         return sum(number in self.rows for number in numbers) / len(numbers) if numbers else 0.0
 
 
 @dataclass(frozen=True)
 class Images:
-    """What is known of the images: where they are, what each text of the operation means, and documents by meaning.
-    `partial` is the image that has only some columns in updates (`before` or `after`), `deleted` where deleted rows
-    are if not in `before`. `others` are objects with the columns as members that are no images. `sides` says what
-    speaks for which image is which; `unknown` are texts of the operation without a meaning.
+    """The images that were found: their places, the meaning of each text of the operation, and documents by meaning.
+    `partial` is the image that has only some columns in updates (`before` or `after`). `deleted` is the path of deleted
+    rows if they are not in `before`. `others` are objects that have the columns as members and are not images. `sides`
+    says why each image is `before` or `after`; `unknown` are texts of the operation without a meaning.
     """
 
     operation: Operation
@@ -76,13 +76,13 @@ class Images:
         return sum(any(number in place.rows for place in self.places) for number in changes)
 
     def row(self, number: int) -> dict[str, Any]:
-        """All columns that a document tells of its first row."""
+        """Returns all columns that a document gives for its first row."""
         rows = (place.rows[number][0] for place in reversed(self.places) if number in place.rows)
         return {name: value for row in rows for name, value in row.items()}
 
 
 def find_images(fields: Fields, operation: Operation) -> Images | None:
-    """The images of row changes, if there are any."""
+    """Returns the images of row changes, if there are any."""
     places = [place for place in _places(fields, operation) if place.rows]
     changes = _clear_changes(operation)
     rows = [number for meaning, numbers in changes.items() if meaning in ROW_MEANINGS for number in numbers]
@@ -115,7 +115,9 @@ def _by_meaning(operation: Operation, meanings: Mapping[str, str]) -> dict[str, 
 
 
 def _clear_changes(operation: Operation) -> dict[str, list[int]]:
-    """Documents by meaning: by the texts with one meaning, if these tell inserts or deletes, else by the likeliest."""
+    """Returns documents by meaning: by the texts with one meaning, if these name inserts or deletes, else by the
+    likeliest meaning of each text.
+    """
     known = _known(operation)
     clear = _by_meaning(operation, {text: meanings[0] for text, meanings in known.items() if len(meanings) == 1})
     if clear.keys() & {"insert", "delete"}:
@@ -143,7 +145,7 @@ def _texts(rows: Mapping[int, list[dict[str, Any]]]) -> dict[str, set[str]]:
 
 
 def _rank(place: Place, places: Sequence[Place], changes: Mapping[str, list[int]], rows: Sequence[int]) -> float:
-    """How much speaks for a place being an image."""
+    """Returns a number that grows with the evidence that a place is an image."""
     partner = any(_share_columns(place, other) for other in places if other is not place)
     named = bool(BEFORE.search(place.path[-1]) or AFTER.search(place.path[-1]))
     few = min(1.0, len(place.columns) / 3)
@@ -151,7 +153,7 @@ def _rank(place: Place, places: Sequence[Place], changes: Mapping[str, list[int]
 
 
 def _is_in_step(place: Place, changes: Mapping[str, list[int]]) -> bool:
-    """Whether a place has rows always with some row changes, and never with others."""
+    """Returns True if a place has rows always with some row changes, and never with others."""
     shares = [place.share(numbers) for meaning, numbers in changes.items() if meaning in ROW_MEANINGS]
     return any(share >= ALWAYS for share in shares) and any(share <= NEVER for share in shares)
 
@@ -162,8 +164,8 @@ def _share_columns(place: Place, other: Place) -> bool:
 
 
 def _is_partner(place: Place, first: Place, changes: Mapping[str, list[int]]) -> bool:
-    """Whether a place is the other image: it has the same columns, and neither the values of the first one in all
-    documents, as a key has, nor the same values in all of them, as types have.
+    """Returns True if a place is the other image: it has the same columns, and neither the values of the first image in
+    all documents, as a key has, nor the same values in all of them, as types have.
     """
     if not _share_columns(place, first) or is_below(place.path, [first.path]) or is_below(first.path, [place.path]):
         return False
@@ -181,7 +183,7 @@ def _agrees(place: Place, first: Place, number: int) -> bool:
 
 
 def _sides(chosen: Sequence[Place], changes: Mapping[str, list[int]]) -> tuple[Place | None, Place | None, str]:
-    """The image after a change, the one before it, and what says so."""
+    """Returns the image after a change, the image before it, and the reason."""
     inserts, deletes = (changes.get(meaning, []) for meaning in ("insert", "delete"))
     if len(chosen) == 1:
         (only,) = chosen
@@ -205,7 +207,7 @@ def _sides(chosen: Sequence[Place], changes: Mapping[str, list[int]]) -> tuple[P
 
 
 def _meaning(operation: Operation, text: str, known: Sequence[str], after: Place | None, before: Place | None) -> str:
-    """What a text means: of several meanings the one that the images agree with."""
+    """Returns the meaning of a text: of several meanings the one that the images agree with."""
     numbers = [number for number, one in operation.texts.items() if one == text]
     has_after = after is not None and after.share(numbers) > 0.5
     has_before = before is not None and before.share(numbers) > 0.5
@@ -224,7 +226,7 @@ def _meaning(operation: Operation, text: str, known: Sequence[str], after: Place
 
 
 def _partial(after: Place | None, before: Place | None, numbers: Mapping[str, list[int]]) -> str:
-    """Which image has only some of the columns of the other one in updates."""
+    """Returns the image, `before` or `after`, that has only some columns of the other one in updates; empty if none."""
     if not after or not before:
         return ""
     both = [number for number in numbers.get("update", ()) if number in after.rows and number in before.rows]
@@ -235,7 +237,7 @@ def _partial(after: Place | None, before: Place | None, numbers: Mapping[str, li
 
 
 def _deleted(after: Place | None, before: Place | None, numbers: Mapping[str, list[int]]) -> Parts | None:
-    """Where deleted rows are, if they are where the image after a change is."""
+    """Returns the path of deleted rows, if they are where the image after a change is."""
     deletes = numbers.get("delete", [])
     if not after or not deletes or (before and before.share(deletes) >= after.share(deletes)):
         return None

@@ -1,4 +1,4 @@
-"""Times: fields beside the rows, and how columns of known types are written."""
+"""Times: fields beside the rows, and the readers that fit columns of known types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runner.infer.understanding import text_of
 from runner.spec.vocabulary import TIME_READERS
 from runner.spec.words import TypeTable
 
-# Digits -> the reader of a number of so many digits that counts since 1970: now, and some decades around it.
+# Number of digits -> the reader of a time since 1970 with so many digits, today and some decades around.
 COUNTS = {10: "epoch_s", 13: "epoch_ms", 16: "epoch_us", 19: "epoch_ns"}
 EARLIEST, LATEST = 946_684_800, 4_102_444_800  # 2000 and 2100
 SECONDS_OF_DAY = 86_400
@@ -34,7 +34,7 @@ TRIED = {
 
 @dataclass(frozen=True)
 class TimeFound:
-    """A field with times, how to read it, and the texts that stand for no time."""
+    """A field with times, its reader, and the texts that stand for no time."""
 
     path: Parts
     reader: str
@@ -44,7 +44,7 @@ class TimeFound:
 
 
 def find_times(header: Header, but: Sequence[Parts]) -> list[TimeFound]:
-    """The fields that hold times in nearly all changes; the one with the earlier times first."""
+    """Returns the fields that hold times in nearly all changes; the field with the earlier times first."""
     found = [time for path in header.paths if path not in but and (time := _time(path, header.on_changes(path)))]
     near = [_seconds(time) for time in found if time.reader in ("epoch_s", "epoch_ms")]
     times = [time for time in found if not near or _is_near(time, near)]
@@ -56,7 +56,7 @@ def _seconds(time: TimeFound) -> float:
 
 
 def _is_near(time: TimeFound, near: Sequence[float]) -> bool:
-    """Whether times are within a day of others: order numbers may begin with the time of a clock that is far off."""
+    """Returns True if times are within a day of others: order numbers may begin with a clock that is far off."""
     is_long = time.reader in ("epoch_us", "epoch_ns")
     return not is_long or min(abs(_seconds(time) - one) for one in near) < SECONDS_OF_DAY
 
@@ -72,7 +72,7 @@ def _time(path: Parts, texts: Mapping[int, str]) -> TimeFound | None:
 
 
 def time_reader(texts: Iterable[str]) -> str | None:
-    """The reader of times that fits all texts.
+    """Returns the reader of times that fits all texts.
 
     >>> time_reader(["1700000000123"]), time_reader(["1700000000"]), time_reader(["2024-01-02T03:04:05Z"])
     ('epoch_ms', 'epoch_s', 'zoned')
@@ -92,7 +92,7 @@ def _reader(text: str) -> str | None:
 
 
 def _middle(time: TimeFound) -> float:
-    """The mean of all times, for comparison with others that are written alike: with their first 14 digits."""
+    """Returns the mean of the first 14 digits of all times. Only times that are written alike can be compared."""
     digits = [re.sub(r"\D", "", text)[:14].ljust(14, "0") for text in time.texts.values()]
     return sum(map(int, digits)) / len(digits)
 
@@ -100,8 +100,8 @@ def _middle(time: TimeFound) -> float:
 def value_readers(
     header: Header, types: TypesFound, tables: Mapping[str, TypeTable]
 ) -> dict[str, tuple[str | None, str]]:
-    """Class of columns -> the reader that fits all their values, None if there is no such one, and an example. Classes
-    that need none are left out.
+    """Returns, for each class of columns, the reader that fits all their values, None if there is no such reader, and
+    an example. Classes that need no reader are left out.
     """
     classes = tables[types.table].classes
     texts: dict[str, list[str]] = {}

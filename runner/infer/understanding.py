@@ -1,4 +1,4 @@
-"""What a format makes of one document, as far as its structure says: the line of `op` that it is, and its rows."""
+"""The reading of one document by a format, as far as its structure says: the line of `op` that fits, and the rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from runner.spec.words import Condition, Field, FieldPath, Format, Image, Line, 
 
 @dataclass(frozen=True)
 class Understood:
-    """`line` is what the format takes the message for, None if it has no line for it. `by_text` is whether a text that
-    the format lists has led there. `text` names the operation.
+    """The result of reading a message. `line` is the line of `op` that fits, None if none does. `by_text` is True if a
+    text that the format lists led to the line. `text` names the operation.
     """
 
     line: Line | None
@@ -26,14 +26,14 @@ class Understood:
 
 @dataclass(frozen=True)
 class Reading:
-    """A document as a format sees it, with the record that it came in, if that is known."""
+    """A document as a format reads it, with the record that the document came in, if that is known."""
 
     spec: Format
     document: Document
     record: TopicRecord | None = None
 
     def at(self, path: FieldPath) -> Any:
-        """What is at a path of the spec; ABSENT if nothing is."""
+        """Returns the value at a path of the spec; ABSENT if there is none."""
         first = path[0] if path else WHOLE
         if first in BESIDE:
             return value_at(self._beside, path)
@@ -49,11 +49,11 @@ class Reading:
 
     @property
     def _beside(self) -> dict[str, Any]:
-        """What a record has beside its value."""
+        """The values that a record has beside its value."""
         return beside(self.record) if self.record else {}
 
     def text(self, value: Value) -> str | None:
-        """The text of the first place of a value that has one."""
+        """Returns the text of the first place of a value that has a text."""
         for choice in value:
             found = text_of(self.at(choice.path)) if isinstance(choice, Field) else self._chosen(choice)
             if found is not None and not (isinstance(choice, Field) and found in choice.unknown):
@@ -68,7 +68,7 @@ class Reading:
         return self.text(switch.otherwise if case is None else switch.cases[case])
 
     def understood(self) -> Understood:
-        """Which line the message is."""
+        """Returns the line of `op` that fits the message."""
         if not isinstance(self.document, dict):
             return Understood(None, False, None)
         op, text = self.spec.op, self.text(self.spec.op.by)
@@ -84,7 +84,7 @@ class Reading:
 
     @property
     def is_meant(self) -> bool:
-        """Whether the format says that it is for such messages."""
+        """True if the format says that it is for such messages."""
         return bool(self.spec.meant) and all(self._is_true(condition) for condition in self.spec.meant)
 
     def _holds(self, line: Line) -> bool:
@@ -104,8 +104,8 @@ class Reading:
         return isinstance(found, dict) and bool(found)
 
     def rows(self, image: Image | None) -> list[dict[str, Any]]:
-        """The rows of an image: one, or several for a format that reads lists. A row whose columns cannot be seen is
-        empty.
+        """Returns the rows of an image: one row, or several for a format that reads lists. A row whose columns cannot
+        be seen is empty.
         """
         found = (list(self._rows_at(path, image)) for path in image.at) if image else iter(())
         return next((rows for rows in found if rows), [])
@@ -124,7 +124,7 @@ class Reading:
 
 
 def parts(spec: Format, document: Document) -> list[Document]:
-    """The messages in a document: itself, or if the format reads batches, one for each element."""
+    """Returns the messages in a document: the document itself, or if the format reads batches, one for each element."""
     batch = spec.message.batch
     if not batch:
         return [document]
@@ -136,14 +136,15 @@ def parts(spec: Format, document: Document) -> list[Document]:
 
 
 def _with(document: Document, path: FieldPath, element: Any) -> Document:
-    """The document, with an element in place of the list at a path."""
+    """Returns the document, with an element in place of the list at a path."""
     if not path:
         return element
     return {**document, path[0]: _with(document[path[0]], FieldPath(path[1:]), element)}
 
 
 def _is_like(text: str, wanted: str) -> bool:
-    """
+    """Returns True if a text is the wanted one, or begins like it where it ends in *.
+
     >>> _is_like("CREATE_INDEX", "CREATE*"), _is_like("C", "CREATE"), _is_like("C", "C")
     (True, False, True)
     """
@@ -152,12 +153,12 @@ def _is_like(text: str, wanted: str) -> bool:
 
 One = TypeVar("One")
 
-# Of many messages, this many are looked at, spread over all of them.
+# The number of messages that are read if there are more, spread over all of them.
 MOST = 1000
 
 
 class _Absent:
-    """What is at a path that a document does not have: other than null."""
+    """The value of a path that a document does not have; null is another value."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -171,17 +172,17 @@ ABSENT: Final = _Absent()
 Document = Any
 """A message as Python has JSON; ABSENT for one that is not JSON."""
 
-# What a record has beside its value, which is no part of a row.
+# Parts of a record beside its value that are not a part of a row.
 BESIDE = (RECORD_KEY, RECORD_TOPIC, RECORD_HEADERS)
 
 
 def is_flat_row(document: Document) -> bool:
-    """Whether a document is an object of plain values only."""
+    """Returns True if a document is an object of plain values only."""
     return isinstance(document, dict) and not any(isinstance(one, (dict, list)) for one in document.values())
 
 
 def spread(messages: Sequence[One], most: int = MOST) -> list[One]:
-    """At most so many of the messages, in their order.
+    """Returns at most `most` of the messages, evenly spread and in their order.
 
     >>> spread([b"a", b"b", b"c", b"d", b"e"], 2)
     [b'a', b'd']
@@ -191,7 +192,7 @@ def spread(messages: Sequence[One], most: int = MOST) -> list[One]:
 
 
 def json_documents(messages: Iterable[bytes]) -> list[Document]:
-    """The documents of messages in JSON, one for each message.
+    """Returns the documents of messages in JSON, one for each message.
 
     >>> json_documents([b'{"a": null}', b'{"a"', b"[1]"])
     [{'a': None}, ABSENT, [1]]
@@ -200,8 +201,8 @@ def json_documents(messages: Iterable[bytes]) -> list[Document]:
 
 
 def documents_of(messages: Iterable[FileMessage]) -> list[Document]:
-    """The documents of messages in JSON. One that is a record of a topic has its key, topic and headers as members, by
-    the names that a spec has for them; records without a value are left out.
+    """Returns the documents of messages in JSON. The document of a record of a topic has its key, topic and headers as
+    members, by the names that a spec has for them. Records without a value are left out.
 
     >>> record = TopicRecord('{"id": 1}', "shop.t", ())
     >>> documents_of([FileMessage(0, 0, b'{"op": "c"}', record=record), FileMessage(0, 0, b"", record=record)])
@@ -215,7 +216,7 @@ def _with_record(document: Document, record: TopicRecord | None) -> Document:
 
 
 def beside(record: TopicRecord) -> dict[str, Any]:
-    """What a record has beside its value, by the names that a spec has for it."""
+    """Returns the key, topic and headers of a record, by the names that a spec has for them."""
     key = _json_document(record.key.encode()) if record.key else ABSENT
     parts = {RECORD_KEY: key, RECORD_TOPIC: record.topic, RECORD_HEADERS: dict(record.headers)}
     return {name: part for name, part in parts.items() if part is not ABSENT and part not in (None, {})}
@@ -229,7 +230,8 @@ def _json_document(message: bytes) -> Document:
 
 
 def value_at(document: Document, path: Iterable[str]) -> Any:
-    """What a document has at a path, which goes through lists by their first object; ABSENT if it has not that path.
+    """Returns the value at a path of a document; ABSENT if the document has no such path. The path goes through lists
+    by their first object.
 
     >>> value_at({"a": [{"b": 1}]}, ("a", "b")), value_at({"a": None}, ("a",)), value_at({"a": None}, ("a", "b"))
     (1, None, ABSENT)
@@ -252,7 +254,7 @@ def value_at(document: Document, path: Iterable[str]) -> Any:
 
 
 def text_of(value: Any) -> str | None:
-    """The text of a scalar as a format reads it; None for null, nothing, objects and lists.
+    """Returns the text of a scalar as a format reads it; None for null, nothing, objects and lists.
 
     >>> text_of("I"), text_of(True), text_of(1), text_of(None), text_of({})
     ('I', 'true', '1', None, None)

@@ -1,1 +1,1 @@
-"""A project's files -> nodes, their graph, and the nodes that a selector selects."""
+"""A project: its files become nodes and their graph, from which selectors select."""

@@ -1,4 +1,4 @@
-"""Contracts: what a model promises of its columns, read from its properties."""
+"""Contracts: the promises of models about their columns, read from properties."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.yaml_text import Yaml
 
 NOT_NULL = "not_null"
 CONSTRAINT_KEYS = ("type", "name")
-# Types in SQL, with other names of some.
+# Types in SQL, some of them under several names.
 TYPES = (
     *("string", "varchar", "char", "boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint"),
     *("long", "float", "real", "double", "decimal", "dec", "numeric", "date", "timestamp", "timestamp_ltz"),
@@ -24,14 +24,14 @@ NESTED = re.compile(r"(array|map|struct)\s*<[^;'\"\\]*>", re.ASCII | re.IGNORECA
 
 @dataclass(frozen=True)
 class Contract:
-    """The types in SQL of all columns of a model, and those of its columns that are never null."""
+    """The contract of a model: the types in SQL of all its columns, and its columns that are never null."""
 
     types: dict[str, str]
     not_null: tuple[str, ...] = ()
 
 
 def is_enforced(value: Any) -> bool:
-    """Whether a setting `contract` is enforced; raises RunnerError, without a place, if it is none."""
+    """Returns True if a setting `contract` is enforced; raises RunnerError, without a place, for any other value."""
     if isinstance(value, dict) and set(value) <= {"enforced", "alias_types"}:
         enforced = str(value.get("enforced", False)).lower()
         if enforced in ("true", "false"):
@@ -40,8 +40,8 @@ def is_enforced(value: Any) -> bool:
 
 
 def read_contract(columns: list[Yaml]) -> Contract:
-    """The contract of the columns in a model's properties; raises all mistakes at once, without a place if there are no
-    columns.
+    """Returns the contract of the columns in a model's properties; raises all mistakes at once, without a place if
+    there are no columns.
     """
     problems = Problems()
     types: dict[str, str] = {}

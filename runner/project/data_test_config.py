@@ -1,4 +1,4 @@
-"""What a data test may be told beside its arguments: when it fails, what it looks at, what is kept of it."""
+"""The settings of a data test beside its arguments: when it fails, which rows it reads, where failures are stored."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ANY_ROW = "!= 0"
 
 @dataclass(frozen=True)
 class TestConfig:
-    """A test looks at the rows of its model for which `where` is true; of the rows that it finds, `limit` count.
-    `fail_calc` makes a number of them, with which `warn_if` and `error_if` compare. With `store_failures`, the rows are
-    written to a table with the name of the test.
+    """The config of a data test. The test reads the rows of its model for which `where` is true; of the rows that it
+    finds, `limit` count. `fail_calc` makes a number of them, with which `warn_if` and `error_if` compare. With
+    `store_failures`, the rows are written to a table with the name of the test.
     """
 
     severity: str = "error"
@@ -35,18 +35,18 @@ class TestConfig:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether any row that is found is a failure."""
+        """True if any row that is found is a failure."""
         return (self.fail_calc, self.warn_if, self.error_if) == ("count(*)", ANY_ROW, ANY_ROW)
 
 
-# How what follows the number of failures begins.
+# The operators with which a condition on the number of failures may begin.
 CONDITION = re.compile(r"\s*(?:[<>=]|!=|(?:between|in|not|is)\b)", re.IGNORECASE)
 
 TEST_SETTINGS = tuple(field.name for field in fields(TestConfig))
 
 
 def test_settings(settings: Iterable[tuple[str, Yaml]]) -> dict[str, Any]:
-    """The config of a test as far as YAML says it; raises `test-severity`, `setting-unknown` and `setting-value`."""
+    """Returns the settings of a test that YAML gives; raises `test-severity`, `setting-unknown` and `setting-value`."""
     problems, read = Problems(), {}
     for name, yaml in settings:
         with problems.gathered():
@@ -88,7 +88,7 @@ def _setting(name: str, yaml: Yaml) -> Any:
 
 
 def read_boolean(yaml: Yaml, name: str) -> bool:
-    """A value of YAML that is yes or no; raises `setting-value`."""
+    """Returns a value of YAML that is true or false; raises `setting-value`."""
     text = yaml.text().lower()
     if text not in ("true", "false"):
         raise yaml.error("setting-value", f'"{name}" is true or false, not "{yaml.text()}"')
@@ -96,7 +96,7 @@ def read_boolean(yaml: Yaml, name: str) -> bool:
 
 
 def settings_of(settings: Mapping[str, Any], where: Where) -> list[tuple[str, Yaml]]:
-    """The settings that a template gives, as they would stand in YAML."""
+    """Returns the settings that a template gives, as they would stand in YAML."""
     return [(name, Yaml(_as_yaml(value), {(): where})) for name, value in settings.items()]
 
 

@@ -1,4 +1,4 @@
-"""Hints for people who know dbt (dbt_hints.yml): what they look for and will not find here, and what to do instead."""
+"""Hints for people who know dbt (dbt_hints.yml): words of dbt that the runner does not have, and what to do instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILE = Path(__file__).with_suffix(".yml")
 
 
 class Hints(Mapping[str, str]):
-    """Word -> hint, of some sections of the file. It is read when a word is looked up: only mistakes need it."""
+    """The hints of some sections of the file, by word. It is read when a word is looked up: only mistakes need it."""
 
     def __init__(self, *sections: str) -> None:
         self.sections = sections

@@ -1,5 +1,5 @@
-"""What DDL statements do to tables, as far as a copy of a table has to know it. Statements are read word by word: their
-dialects differ in everything else.
+"""The effects of DDL statements on tables, as far as a copy of a table has to know them. Statements are read word by
+word: their dialects differ in everything else.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from sqlglot import tokens
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
-# `/*!50001 ... */` is carried out; in a text or a name it is none.
+# `/*!50001 ... */` is executed, and is not a comment. In a text or a name it is a part of that.
 CONDITIONAL_COMMENT = re.compile(r"""('(?:[^'\\]|\\.|'')*'|"[^"]*"|`[^`]*`)|/\*M?!\d*(.*?)\*/""", re.DOTALL)
-# What follows ADD or DROP where it is no column.
+# The words that follow ADD or DROP where no column follows.
 NO_COLUMNS = {
     "INDEX", "KEY", "CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "FULLTEXT", "SPATIAL", "CHECK", "PERIOD", "SYSTEM",
     "SUPPLEMENTAL", "DEFAULT", "EXPRESSION", "IDENTITY",
 }  # fmt: skip
-# What begins one of the things that ALTER TABLE does.
+# The words that begin one action of ALTER TABLE.
 ACTIONS = {
     "ADD", "ALGORITHM", "ALTER", "ANALYZE", "ATTACH", "AUTO_INCREMENT", "CHANGE", "CHARACTER", "CHARSET", "CHECK",
     "COALESCE", "COLLATE", "COMMENT", "CONVERT", "DEFAULT", "DETACH", "DISABLE", "DISCARD", "DROP", "ENABLE",
@@ -36,13 +36,13 @@ TEXTS = re.compile(r"(?i)n?(var)?char2?|(tiny|medium|long)?(text|blob)|(var)?bin
 
 
 class Unreadable(Exception):
-    """A statement whose words do not say what it does."""
+    """Raised for a statement whose effects its words do not tell."""
 
 
 class Action(NamedTuple):
-    """What a statement does, in its order. `kind` is one of `empty` (a table is truncated or dropped), `empty_database`
-    (`name` is a database or schema), `rename_table` (to `to`), `add` (a column, with which rows have `default`), `drop`
-    and `rename` (a column, the latter to `to[0]`), and `lost`: nobody can follow it, `why` says what it is.
+    """One effect of a statement. `kind` is one of `empty` (a table is truncated or dropped), `empty_database` (`name`
+    is a database or schema), `rename_table` (to `to`), `add` (a column, with which rows have `default`), `drop` and
+    `rename` (a column, the latter to `to[0]`), and `lost`: the effect cannot be followed, and `why` names it.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Action(NamedTuple):
 
 @lru_cache(4096)
 def actions(statement: str) -> tuple[Action, ...]:
-    """What a text of one or more statements does; raises Unreadable.
+    """Returns the actions of a text of one or more statements, in their order; raises Unreadable.
 
     >>> [(one.kind, one.name) for one in actions("drop table a, `b` /* both */")]
     [('empty', ('a',)), ('empty', ('b',))]
@@ -76,7 +76,7 @@ def actions(statement: str) -> tuple[Action, ...]:
 
 
 class Tokenizer(tokens.Tokenizer):
-    """Cuts texts in the dialects of all databases into words. What stands in double quotes may be a name or a text."""
+    """Cuts texts in the dialects of all databases into words. A text in double quotes may be a name or a value."""
 
     IDENTIFIERS: ClassVar = ["`", '"', ("[", "]")]
     QUOTES: ClassVar = ["'"]
@@ -88,7 +88,7 @@ class Tokenizer(tokens.Tokenizer):
 
 
 def _unquoted(token: Token) -> str:
-    """A word in capitals; empty for a quoted one."""
+    """Returns a word in capitals; an empty text for a quoted word."""
     return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.upper()
 
 
@@ -101,12 +101,12 @@ class Words:
     # --- words
 
     def next(self, number: int = 0) -> str:
-        """The word ahead in capitals; empty for a quoted one, and at the end."""
+        """Returns the word ahead in capitals; an empty text for a quoted word, and at the end."""
         index = self.at + number
         return _unquoted(self.tokens[index]) if index < len(self.tokens) else ""
 
     def takes(self, *words: str) -> bool:
-        """Whether these words are ahead; then they are passed."""
+        """Returns True if these words are ahead, and then passes them."""
         is_ahead = all(self.next(number) == word for number, word in enumerate(words))
         self.at += len(words) if is_ahead else 0
         return is_ahead
@@ -134,7 +134,7 @@ class Words:
         return out
 
     def group(self) -> list[Token]:
-        """The words in the brackets that are ahead."""
+        """Returns the words in the brackets that are ahead, and passes them."""
         start, depth = self.at + 1, 0
         while not self.is_over:
             depth += {"(": 1, ")": -1}.get(self.next(), 0)
@@ -144,7 +144,7 @@ class Words:
         raise Unreadable("a bracket is not closed")
 
     def parts(self) -> Iterator[Words]:
-        """What is left, cut at commas outside brackets."""
+        """Returns the words that are left, cut at commas outside brackets."""
         part: list[Token] = []
         depth = 0
         for token in self.tokens[self.at :]:
@@ -220,7 +220,7 @@ class Words:
             yield from part.action(name)
 
     def action(self, name: tuple[str, ...]) -> Iterator[Action]:
-        """One of the things that ALTER TABLE does."""
+        """Returns the actions of one part of ALTER TABLE."""
         verb = self.next()
         self.at += 1
         if self.next() in ("PARTITION", "SUBPARTITION") and verb in ("DROP", "TRUNCATE", "EXCHANGE"):
@@ -262,7 +262,7 @@ class Words:
     # --- columns
 
     def added(self, name: tuple[str, ...]) -> Action:
-        """What the definition of a column does to the rows that are there."""
+        """Returns the effect that the definition of a new column has on the rows that are there."""
         column = self.part_of_name()
         kind, definition = self.next(), self.at
         while not self.is_over:
@@ -288,7 +288,7 @@ class Words:
         return Action("lost", name, column, why=f"the column {column} has a default that nothing tells")
 
     def _default(self, name: tuple[str, ...], column: str, definition: int) -> Action:
-        """With a constant as its default, what all rows have then."""
+        """Returns the action for a column whose default is a constant: all rows get this value."""
         value, rest = self._constant()
         self.at = rest
         if value is None and self.tokens[rest - 1].text.upper() != "NULL":
@@ -298,7 +298,7 @@ class Words:
         return Action("add", name, column, default=value)
 
     def _constant(self) -> tuple[str | None, int]:
-        """The constant that is ahead, null for none, and where it ends."""
+        """Returns the constant that is ahead, None if there is none or it is null, and where it ends."""
         if self.next() == "(":
             inner = Words(self.group())
             value, rest = inner._constant()
@@ -323,7 +323,7 @@ class Words:
         return (str(int(word == "TRUE")) if word in ("TRUE", "FALSE") else None), self.at
 
     def _with_scale(self, value: str, definition: int) -> str:
-        """A decimal with as many digits as its column keeps."""
+        """Returns a decimal with as many digits behind the point as its column keeps."""
         numbers = [one.text for one in self.tokens[definition : definition + 6] if one.token_type == TokenType.NUMBER]
         scale = int(numbers[1]) if len(numbers) > 1 and numbers[1].isdigit() else 0
         whole, _, fraction = value.partition(".")

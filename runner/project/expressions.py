@@ -1,4 +1,4 @@
-"""SQL that users write as a part of a query that the runner makes: it has to be one expression."""
+"""The check of SQL that users write as a part of a query that the runner makes: it has to be one expression."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runner.yaml_text import Yaml
 DIALECT = "databricks"
 
 
-# What stands before a part of an expression -> how such a part may look.
+# The words before a part of an expression -> an example of such a part.
 EXAMPLES = {"": "amount > 0", "interval": "1 day", "failures": "> 10"}
 
 # Comparisons, which most expressions are: they need no parser, and this takes as long to load as all else of `ls`.
@@ -20,13 +20,13 @@ COMPARISONS = re.compile(rf" *{COMPARISON}(?: (?:and|or) {COMPARISON})*", re.IGN
 
 
 def expression(yaml: Yaml, what: str, before: str = "") -> str:
-    """A text of YAML that is an expression of SQL behind the words `before` it; raises `expression-syntax`."""
+    """Returns a text of YAML that is an expression of SQL behind the words `before`; raises `expression-syntax`."""
     check_expression(yaml, what, yaml.text(), before)
     return yaml.text()
 
 
 def check_expression(at: Yaml, what: str, text: str, before: str = "") -> None:
-    """Raises `expression-syntax` for a text that is no expression of SQL behind the words `before` it."""
+    """Raises `expression-syntax` for a text that is not an expression of SQL behind the words `before`."""
     if not is_expression(f"{before} {text}"):
         hint = f"for instance {EXAMPLES[before]}, with all brackets, quotes and comments closed"
         raise at.error("expression-syntax", f'"{what}" is not one expression of SQL: "{text}"', hint)
@@ -34,7 +34,7 @@ def check_expression(at: Yaml, what: str, text: str, before: str = "") -> None:
 
 def is_expression(sql: str) -> bool:
     """
-    Whether a text is one expression of SQL, so that it can stand in brackets on lines of its own.
+    Returns True if a text is one expression of SQL, so that it can stand in brackets on lines of its own.
 
     >>> [is_expression(sql) for sql in ("id > 0 -- no drafts", "not a", "a in (select b from c)", "sum(a)")]
     [True, True, True, True]

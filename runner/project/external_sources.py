@@ -21,13 +21,13 @@ GROUP_KEYS = (*OF_BOTH, "database", "schema", "tables", "loader")
 TABLE_KEYS = (*OF_BOTH, "identifier", "columns", "data_tests", "tests", "external")
 CONFIG_KEYS = ("enabled", "tags", "meta", "loaded_at_field", "freshness")
 EXTERNAL_KEYS = ("location", "using")
-# What Spark reads from a folder without more words.
+# The storages that Spark reads from a folder without other settings.
 STORAGES = ("delta", "parquet", "orc", "json", "avro")
 
 
 def foreign_tables(project: Project, files: Iterable[Yaml], problems: Problems) -> Iterator[tuple[Node, Yaml]]:
-    """The node of each table in property files that is enabled, and how it is written. Mistakes are added to
-    `problems`, and tables with mistakes are left out.
+    """Returns the node and the YAML of each table in property files that is enabled. Mistakes are added to `problems`,
+    and tables with mistakes are left out.
     """
     for group in (group for file in files for group in entries(file, "sources", GROUP_KEYS, problems)):
         for table in entries(group, "tables", TABLE_KEYS, problems):
@@ -66,7 +66,7 @@ def _node(project: Project, group: Yaml, table: Yaml) -> Node:
 
 
 def _place(group: Yaml, table: Yaml) -> tuple[str, ...]:
-    """The parts of its name: a catalog, if one is named, a schema and a table."""
+    """Returns the parts of a table's name: a catalog, if one is named, a schema and a table."""
     schema = optional_text(group.get("schema")) or group["name"].text()
     name = optional_text(table.get("identifier")) or table["name"].text()
     return (*((group["database"].text(),) if group.get("database") else ()), schema, name)
@@ -80,13 +80,13 @@ def _external(project: Project, yaml: Yaml) -> tuple[str, str]:
     storage = optional_text(yaml.get("using")) or STORAGES[0]
     if storage not in STORAGES:
         raise yaml["using"].error("setting-value", f'cannot read "{storage}"', nearest_or_all(storage, STORAGES))
-    # Of files in a folder Spark takes the folder for a pattern.
+    # Spark reads the path of a folder of files as a pattern, so the path is escaped.
     found = location if is_uri(location) else str(project.root / location)
     return found if storage == "delta" else escaped(found), storage
 
 
 def _said(yaml: Yaml, key: str) -> Yaml:
-    """What a group or a table says under a key, in `config` or beside it."""
+    """Returns the value of a group or a table under a key, in `config` or beside it."""
     return yaml["config"][key] if _is_in_config(yaml, key) else yaml[key] if key in yaml.value else Yaml(None, {})
 
 

@@ -1,4 +1,4 @@
-"""How old the newest row of a source may be."""
+"""The freshness of sources: the age that the newest row of a source may have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = {"minute": 60, "hour": 3600, "day": 86400}
 
 @dataclass(frozen=True)
 class Age:
-    """So many minutes, hours or days."""
+    """An age of `count` minutes, hours or days."""
 
     count: int
     period: str
@@ -26,7 +26,8 @@ class Age:
         return self.count * SECONDS[self.period]
 
     def __str__(self) -> str:
-        """
+        """Returns the age in words.
+
         >>> str(Age(1, "day")), str(Age(6, "hour"))
         ('1 day', '6 hours')
         """
@@ -35,7 +36,9 @@ class Age:
 
 @dataclass(frozen=True)
 class Freshness:
-    """After which age there is a warning, after which an error. Rows for which `filter` is not true do not count."""
+    """The thresholds of a source: the ages after which there is a warning, and an error. Rows for which `filter` is not
+    true do not count.
+    """
 
     warn_after: Age | None = None
     error_after: Age | None = None
@@ -46,8 +49,8 @@ ANY_AGE = Freshness()
 
 
 def read_freshness(yaml: Yaml | None, outer: Freshness = ANY_AGE) -> Freshness:
-    """The thresholds of a source, and those of the `outer` one that it does not name; an empty one is none. Raises
-    `setting-value`.
+    """Returns the thresholds of a source, with those of `outer` in place of the ones that the source does not name. An
+    empty value means no thresholds. Raises `setting-value`.
     """
     if yaml is None:
         return outer

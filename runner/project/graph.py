@@ -1,4 +1,4 @@
-"""Which node reads which: parents, children, order, cycles."""
+"""The graph of nodes: parents, children, order, cycles."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from runner.project.nodes import Model, Node, SqlText
 
 @dataclass(frozen=True)
 class Graph:
-    """`project` is the project's name, which may stand before the names of its models; `disabled` are the names of
-    models that are not enabled.
+    """The nodes of a project and which node reads which. `project` is the project's name, which may stand before the
+    names of its models; `disabled` are the names of models that are not enabled.
     """
 
     nodes: Mapping[str, Node]
@@ -33,7 +33,7 @@ class Graph:
 
     @classmethod
     def of(cls, parents: Mapping[str, Iterable[str]]) -> Graph:
-        """A graph of plain models, from the names of their parents."""
+        """Returns a graph of plain models, from the names of their parents."""
         return cls(
             {
                 name: Node(name, "model", Model(SqlText(""), "view"), tuple(read), path=f"models/{name}.sql")
@@ -58,7 +58,7 @@ class Graph:
         problems.raise_if_any()
 
     def order(self) -> list[str]:
-        """The names of all nodes: parents first, otherwise in alphabetical order.
+        """Returns the names of all nodes: parents first, otherwise in alphabetical order.
 
         >>> Graph.of({"a": ["b"], "b": ["a"]})
         Traceback (most recent call last):
@@ -82,7 +82,9 @@ class Graph:
     def downstream(
         self, names: Iterable[str], depth: int | None = None, enters: Callable[[str], bool] = lambda name: True
     ) -> set[str]:
-        """The nodes that read these, directly or not; nothing beyond a node that `enters` refuses, nor this node."""
+        """Returns the nodes that read these, directly or not. A node that `enters` refuses is left out, and so is all
+        that is read only through it.
+        """
         return self._reach(set(names), lambda n: {m for m in self.children[n] if enters(m)}, depth)
 
     def _reach(self, names: set[str], step: Callable[[str], Iterable[str]], depth: int | None) -> set[str]:

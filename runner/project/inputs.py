@@ -1,4 +1,4 @@
-"""Where messages come from and where tables are: data only."""
+"""The places of messages and of tables: data only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runner.yaml_text import Yaml
 
 @dataclass(frozen=True)
 class Catalog:
-    """Where people find tables and views by name: a Spark catalog and a schema in it."""
+    """The names of tables and views for people: a Spark catalog and a schema in it."""
 
     name: str
     schema: str
@@ -24,7 +24,7 @@ class Catalog:
 
 @dataclass(frozen=True)
 class Target:
-    """Where tables are stored, and how Spark is started. `path` is a folder or a URI, `spark` the settings of Spark,
+    """A place for tables, and the settings of Spark for it. `path` is a folder or a URI, `spark` the settings of Spark,
     `remote` the address of a Spark Connect server.
     """
 
@@ -46,7 +46,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Deferred:
-    """The tables of another target, which are read in place of those of these names that are not here."""
+    """The tables of another target. They are read in place of tables of these `names` that are not here."""
 
     target: Target
     names: frozenset[str]
@@ -54,9 +54,9 @@ class Deferred:
 
 @dataclass(frozen=True)
 class Topics:
-    """What is read from Kafka. `options` are those of the connector, including secrets. `ending` is where the source
-    ends: offsets (topic -> partition -> offset) or an instant in milliseconds. `by_time`: messages arrive in the order
-    of their timestamps.
+    """The topics that are read from Kafka. `options` are those of the connector, including secrets. `ending` is where
+    the source ends: offsets (topic -> partition -> offset) or an instant in milliseconds. `by_time` is True if messages
+    arrive in the order of their timestamps.
     """
 
     options: Mapping[str, str] = field(repr=False)
@@ -64,16 +64,16 @@ class Topics:
     by_time: bool = False
 
 
-# Lines of text that have a whole record of a topic each, by how they are written.
+# The forms of files in which each line of text is a whole record of a topic.
 DUMPS = ("json", "console")
-# How the names of files end that have such records as this project writes them, with key, headers and value.
+# The ending of files with records of topics as this project writes them, with key, headers and value.
 RECORDS = ".records.jsonl"
 
 
 @dataclass(frozen=True)
 class Messages:
-    """Where a source's messages are. `kind` is files (text, one message per line), one of DUMPS before `_files`, table
-    (Parquet with a column `value`) or kafka; or, for Avro, files, table or kafka after `binary_`: files are then
+    """The place of a source's messages. `kind` is files (text, one message per line), one of DUMPS before `_files`,
+    table (Parquet with a column `value`) or kafka; or, for Avro, files, table or kafka after `binary_`: files are then
     containers, lines of base64 or single messages. `path` is the place, also as people see it; for files it is a
     pattern. Messages of a container carry its schema unless it is one of `schemas`.
     """
@@ -85,7 +85,7 @@ class Messages:
 
     @property
     def reach(self) -> str:
-        """Where reading ends, as JSON; empty if it has no end."""
+        """The end of reading, as JSON; empty if reading has no end."""
         return json.dumps(self.topics.ending) if self.topics and self.topics.ending is not None else ""
 
     @property
@@ -97,8 +97,8 @@ class Messages:
 
 @dataclass(frozen=True)
 class TableSettings:
-    """What a source declares about a table because messages do not say it. `name` are the parts of its name, of which
-    the first may be missing; `columns` are column -> type.
+    """The settings of a table that its source declares because messages do not say them. `name` are the parts of the
+    table's name, of which the first may be missing; `columns` are column -> type.
     """
 
     name: tuple[str, ...]
@@ -110,8 +110,8 @@ class TableSettings:
 
 @dataclass(frozen=True)
 class Source:
-    """Messages of one format, and where they come from. `zone` is the time zone of their local times. `generation` is
-    the number of the full load to which what lands belongs. `written` is its entry in project.yml.
+    """Messages of one format, and their place. `zone` is the time zone of their local times. `generation` is the number
+    of the full load to which new rows belong. `written` is the source's entry in project.yml.
     """
 
     name: str
@@ -127,14 +127,14 @@ class Source:
 
     @property
     def model(self) -> str:
-        """The name of the model that lands its messages."""
+        """The name of the model that lands the messages of this source."""
         return f"{self.name}_to_changelog"
 
 
 @dataclass(frozen=True)
 class ExternalTable:
-    """A table that something else fills. `place` are the parts of its name in a catalog, or it is in a folder, in a
-    `storage` that Spark reads. `loaded_at` is an expression of when a row came.
+    """A table that something else fills. `place` are the parts of its name in a catalog, or the table is in a `folder`,
+    in a `storage` that Spark reads. `loaded_at` is an expression for the time when a row came.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""project.yml as a JSON Schema, for editors, with the same words that it is checked with."""
+"""The JSON Schema of project.yml, for editors, made from the words that project.yml is checked with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXTS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
 
 
 def project_schema() -> Schema:
-    """A JSON Schema (draft 2020-12) of project.yml, after YAML has read it with its own types."""
+    """Returns a JSON Schema (draft 2020-12) of project.yml, after YAML has read it with its own types."""
     target = {
         **dict.fromkeys(TARGET_KEYS, TEXT),
         "storage": {"enum": list(STORAGES)},
@@ -56,7 +56,7 @@ def _source() -> Schema:
 
 
 def _formats() -> Schema:
-    """The definitions of the spec language, and a spec itself as one of them."""
+    """Returns the definitions of the spec language, and a spec itself as one of them."""
     schema = spec_schema()
     definitions: Schema = schema.pop("$defs")
     return {**definitions, "format": {key: value for key, value in schema.items() if not key.startswith("$")}}

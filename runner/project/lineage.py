@@ -1,4 +1,4 @@
-"""The tables and columns that a query reads. SQL is only analysed: what runs is what was written."""
+"""The tables and columns that a query reads. SQL is only analysed: the runner runs SQL as it was written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import build_scope
 
 DIALECT = "databricks"
-# That it cannot parse a statement is no news: what is asked of it has an answer then too.
+# The log of sqlglot is turned off: a statement that it cannot parse has a result here too.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 # Column -> the columns that its values come from, each as (table, column).
@@ -20,7 +20,7 @@ ColumnsRead = dict[str, list[tuple[str, str]]]
 
 
 def tables_read(sql: str, known: Iterable[str]) -> list[str]:
-    """The known tables that a query reads; if it cannot be parsed, those whose names appear in it.
+    """Returns the known tables that a query reads; if the query cannot be parsed, the tables whose names appear in it.
 
     >>> tables_read("with a as (select 1) select * from a join `orders` on true", ["a", "orders", "changelog"])
     ['orders']
@@ -38,8 +38,8 @@ def tables_read(sql: str, known: Iterable[str]) -> list[str]:
 
 
 def columns_read(sql: str, tables: Mapping[str, Iterable[str]]) -> ColumnsRead | None:
-    """The columns of a query and those that their values come from; None if this cannot be told from its text.
-    `tables` are the columns of the tables that it reads, as far as they are known.
+    """Returns the columns of a query and the columns that their values come from; None if the text of the query does
+    not tell. `tables` are the columns of the tables that it reads, as far as they are known.
 
     >>> columns_read("select *, a + b as c, 1 as d from (select a, b from t)", {"t": ["a", "b"]})
     {'a': [('t', 'a')], 'b': [('t', 'b')], 'c': [('t', 'a'), ('t', 'b')], 'd': []}
@@ -63,7 +63,7 @@ def columns_read(sql: str, tables: Mapping[str, Iterable[str]]) -> ColumnsRead |
 
 
 def _leaves(root: object) -> list[tuple[str, str]]:
-    """The columns of tables where a lineage ends, each once."""
+    """Returns the columns of tables where a lineage ends, each once."""
     ends = (node for node in root.walk() if not node.downstream)  # type: ignore[attr-defined]
     found = ((node.source.name, exp.to_column(node.name).name) for node in ends if isinstance(node.source, exp.Table))
     return sorted(set(found))

@@ -1,4 +1,4 @@
-"""Which macros and variables a template names, without rendering it: macros through other macros too."""
+"""The search for macros and variables that a template names, without rendering it: also through other macros."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 WORD = re.compile(r"""(?P<text>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")|(?<![\w.])(?P<name>[A-Za-z_]\w*)""")
 VARIABLE = re.compile(r"""(?<![\w.])var\s*\(\s*(?:'([^']*)'|"([^"]*)")?""")
 DEFINED = re.compile(r"\{%[-+]?\s*(macro|test)\s+(\w+)(.*?)\{%[-+]?\s*end\1\b.*?%\}", re.DOTALL)
-# What calls the macro whose name it is given.
+# The functions that call a macro by its name.
 BY_NAME = {"macro", "each"}
 
 
 @dataclass(frozen=True)
 class Named:
-    """What a template names. `variables` is None if only rendering shows which variables it reads."""
+    """The macros and variables that a template names. `variables` is None if only rendering shows which it reads."""
 
     macros: frozenset[str] = frozenset()
     variables: frozenset[str] | None = frozenset()
 
     def and_also(self, other: Named) -> Named:
-        """All that two templates name."""
+        """Returns all macros and variables that two templates name."""
         unknown = self.variables is None or other.variables is None
         variables = None if unknown else (self.variables or frozenset()) | (other.variables or frozenset())
         return Named(self.macros | other.macros, variables)
@@ -51,11 +51,11 @@ class MacroCalls:
         return self.renderer.files[macro].is_relative_to(self.renderer.built_in)
 
     def text(self, macro: str) -> str:
-        """The text of a macro, with what its file sets outside of macros."""
+        """Returns the text of a macro, with the variables that its file sets outside of macros."""
         return self.texts_in(self.renderer.files[macro])[macro]
 
     def reached(self, macros: Iterable[str]) -> list[str]:
-        """These macros and those that they call, directly or through others, by name."""
+        """Returns these macros and those that they call, directly or through others, by name."""
         found: set[str] = set()
         frontier = set(macros)
         while frontier:
@@ -65,7 +65,7 @@ class MacroCalls:
 
     def _called_in(self, macro: str) -> frozenset[str]:
         called = self.named_in(self.text(macro)).macros
-        # Built-in macros know no others, whose names may be those of their variables.
+        # Built-in macros call only built-in ones: their variables may have the names of a project's macros.
         return called & self.renderer.built_in_names if self.is_built_in(macro) else called
 
     def _named_in(self, template: str) -> Named:
@@ -80,12 +80,14 @@ class MacroCalls:
         return Named(frozenset(named), frozenset(read) if all(read) else None)
 
     def _called_by_name(self, text: str) -> list[str]:
-        """The macros whose names a text is, or begins."""
+        """Returns the macros whose names are a text, or begin with it."""
         return [macro for macro in self.renderer.files if macro == text or (text[-1] == "_" and macro.startswith(text))]
 
 
 def template_text(path: Path) -> str:
-    """The text of a template without what has no influence: comments of Jinja, blanks around it, kinds of line ends."""
+    """Returns the text of a template without parts of no influence: Jinja's comments, blanks around it, kinds of line
+    ends.
+    """
     return COMMENT.sub("", read_text(path)).replace("\r\n", "\n").strip()
 
 
@@ -107,11 +109,11 @@ class Call:
 
 
 class _NotConstant(Exception):
-    """Only rendering shows what the template does."""
+    """Raised for a template whose calls only rendering shows."""
 
 
 def constant_calls(tree: syntax.Template, functions: Collection[str]) -> list[Call] | None:
-    """The calls in a template that only calls these functions with constants, names `this` and tests
+    """Returns the calls in a template that only calls these functions with constants, names `this` and tests
     `is_incremental()`; None for any other template.
     """
     try:
@@ -121,7 +123,7 @@ def constant_calls(tree: syntax.Template, functions: Collection[str]) -> list[Ca
 
 
 def _calls_of_statement(node: syntax.Node, functions: Collection[str]) -> Iterator[Call]:
-    """All calls in a statement, in their order."""
+    """Returns all calls in a statement, in their order."""
     match node:
         case syntax.Output():
             for expression in node.nodes:

@@ -1,4 +1,4 @@
-"""A mirror: a table of a database, made of its changes. Data only."""
+"""A mirror: a copy of a database's table, made from its changes. Data only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ META = "meta."
 
 
 class Step(NamedTuple):
-    """A step of a query, printed by the macro `step_<name>`; `columns` are those beside the ones that it always has."""
+    """A step of a query, printed by the macro `step_<name>`; `columns` are those that not every such step has."""
 
     name: str
     reads: str
@@ -23,8 +23,8 @@ class Step(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A name of a table, which it has from the statement with the number `since` until that with the number `until`; 0
-    if there is none.
+    """A name that a table had, from the statement with the number `since` until that with the number `until`; a number
+    is 0 if there is no such statement.
     """
 
     name: tuple[str, ...]
@@ -33,15 +33,15 @@ class Called(NamedTuple):
 
     @property
     def depth(self) -> str:
-        """What it names besides the table, for the macros `of_table_<depth>`."""
+        """The ending of the macros `of_table_<depth>`: how many parts the name has besides the table."""
         return ("anywhere", "in_one", "in_several")[min(len(self.name), 3) - 1]
 
 
 @dataclass(frozen=True)
 class MirroredTable:
     """A table whose changes a source tells. `name` are the parts of its name, of which the first may be missing. `rows`
-    is the view of the changes that are to be read; if it is empty, all are. `names` are all names that it ever had, if
-    statements have changed them.
+    is the view of the changes that are to be read; if it is empty, all changes are read. `names` are all names that the
+    table ever had, if statements have changed them.
     """
 
     source: Source
@@ -55,26 +55,21 @@ class MirroredTable:
 
     @property
     def ways(self) -> Mapping[str, str]:
-        """Where macros have several ways to print, the one of this table, which ends their names."""
+        """The endings that this table gives to the names of macros that have several variants."""
         has_halves = self.source.format.has_halves and not self.rows
         log = "named" if "log" in self.source.format.meta else "unnamed"
         return {"reads": "with_halves_joined" if has_halves else "as_landed", "log": log}
 
 
-# How texts become values of a type (`typed_as_<way>`); of other types by a cast.
-TYPED_AS = {
-    "string": "sent",
-    "decimal": "decimal",
-    **dict.fromkeys(("double", "float", "date", "timestamp", "timestamp_ntz", "binary"), "function"),
-}
+# Type -> the macro that makes its values from texts (`typed_as_<way>`); other types use a cast.
 
 
 @dataclass(frozen=True)
 class MirrorColumn:
-    """A column of a mirror. `sent_as` are other names under which messages send it; `meta.NAME` is what `meta` of the
-    changelog has at a name. `default` is what rows have of which no change tells the column, if it `has_default`;
-    `added_with` what messages name as its default, for rows that were there before it.
-    `is_key`: whether it is one of the key's.
+    """A column of a mirror. `sent_as` are other names under which messages send it; `meta.NAME` is the value in `meta`
+    of the changelog under a name. `default` is the value of rows of which no change tells the column, if it
+    `has_default`. `added_with` is the default that messages name for the column, for rows that were there before it.
+    `is_key` is True for a column of the key.
     """
 
     name: str
@@ -87,11 +82,10 @@ class MirrorColumn:
 
     @property
     def ways(self) -> Mapping[str, str]:
-        """Where macros have several ways to print, the one of this column, which ends their names."""
+        """The endings that this column gives to the names of macros that have several variants."""
         is_added = self.added_with is not None and not self.has_default
         untold = "added" if is_added else "null" if self.default is None else "default"
-        kind = TYPED_AS.get(self.type.partition("(")[0], "cast")
-        return {"place": "key" if self.is_key else "row", "untold": untold, "type": kind}
+        return {"place": "key" if self.is_key else "row", "untold": untold}
 
 
 @dataclass(frozen=True)
@@ -100,9 +94,9 @@ class Mirror:
     A table as it is in its database, typed, made of its changes. Changes of a later table of `tables` come after those
     of an earlier one. `where` is an expression over the columns, and rows for which it is not true are left out.
 
-    `without_key` says what becomes of changes of a table without a key; `on_truncate` and `on_drift` what happens when
-    the table is emptied, and when it has columns that the mirror has not, except those that are `left_out`. Up to
-    `acknowledged`, in microseconds, a person has looked at what cannot be followed.
+    `without_key` says what becomes of changes of a table without a key. `on_truncate` says what happens when the table
+    is emptied, `on_drift` when it has columns that the mirror lacks, except those that are `left_out`. `acknowledged`
+    is an instant in microseconds: up to it, a person has looked at the changes that cannot be followed.
     """
 
     name: str
@@ -118,8 +112,8 @@ class Mirror:
 
     @property
     def ways(self) -> Mapping[str, str]:
-        """Where macros have several ways to print, the one of this mirror, which ends their names. What tells rows
-        apart is the key, or all of a row; else each change is of a row of its own, or nobody knows of which.
+        """The endings that this mirror gives to the names of macros that have several variants. The key identifies a
+        row, or all its values do; else each change is of a row of its own, or its row is not known.
         """
         return {
             "key": "columns" if self.key else "value",
@@ -140,23 +134,23 @@ class Mirror:
 
     @property
     def images(self) -> Mapping[str, str]:
-        """The images of a change, and which values of `meta` are laid into them."""
+        """The images of a change, each with the values of `meta` that are laid into it."""
         new, old = ("with_new", "with_old") if self.meta_names else ("alone", "alone")
         return {"key": new, "old_key": old, "before": old, "after": new}
 
     @property
     def sent_names(self) -> list[tuple[str, str]]:
-        """The names under which columns may be sent, in small letters, each with the name that it stands for."""
+        """The names under which columns may be sent, in lower case, each with the name of its column in the mirror."""
         return [(sent.lower(), one.name) for one in self.columns for sent in (one.name, *one.sent_as)]
 
     @property
     def called(self) -> list[tuple[int, MirroredTable, int, Called]]:
-        """All names that its tables had, with the numbers of both."""
+        """All names that the tables of this mirror had, with the number of the table and that of the name."""
         return [(rank, table, *one) for rank, table in enumerate(self.tables) for one in enumerate(table.called)]
 
     @property
     def called_columns(self) -> list[str]:
-        """The columns that say by which name a change was told, if there were several."""
+        """The columns that say under which name of its table a change was sent, if there were several names."""
         return ["called", "called_since", "called_until"] * self.was_renamed
 
     @property
@@ -170,30 +164,30 @@ class Mirror:
 
     @property
     def sent_columns(self) -> list[str]:
-        """What is read of columns, if a message may name their defaults, or all that its table has."""
+        """The columns `defaults` and `unlisted` of steps, if messages may name defaults, or all columns of a table."""
         types = [table.source.format.types for table in self.tables if table.source.format.types]
         return ["defaults"] * any(one.default for one in types) + ["unlisted"] * any(one.at for one in types)
 
     @property
     def takes_increments(self) -> bool:
-        """Whether new changes alone say which rows change: not without a key, not where halves of an update must find
-        each other, and not where the source of a row does not tell which of the tables it was in.
+        """True if new changes alone say which rows change. That is not so without a key, where halves of an update must
+        find each other, and where the source of a row does not tell which of the tables it was in.
         """
         has_halves = any(table.source.format.has_halves for table in self.tables)
         return bool(self.key) and not has_halves and len(self.models) == len(self.tables)
 
     @property
     def was_renamed(self) -> bool:
-        """Whether one of its tables had another name."""
+        """True if a table of this mirror had another name."""
         return any(table.names for table in self.tables)
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that land its changes."""
+        """The models that land the changes of this mirror."""
         return tuple(dict.fromkeys(table.source.model for table in self.tables))
 
 
-# What the names of the tables beside mirrors end with, and the columns that mirrors have themselves.
+# The endings of the names of tables beside mirrors, and the columns that mirrors have themselves.
 BESIDE = {"state": "__gone", "history": "__known"}
 OWN_COLUMNS = {
     "state": ("_changed_at", "_seq", "_source", "_in_parts", "_untold", "_unfit"),
@@ -207,9 +201,10 @@ class MirrorQuery:
     The rows of a mirror, printed by the macro `mirror_<shows>`: its `state` or its `history`. `layout` is how their
     table is kept.
 
-    What follows is what is known of the changes that it reads: whether statements may have changed rows, whether
-    changes may tell parts of a row, the log in which all are numbered, and between which values the key's columns are.
-    With a `share` less than 1 it is of some of all keys.
+    The other fields are known facts about the changes that the query reads. `has_statements` is True if statements may
+    have changed rows, `has_parts` if changes may tell parts of a row. `numbered_in` is the log in which all changes are
+    numbered. `bounds` are the values between which the columns of the key are. With a `share` less than 1, the query is
+    of that share of all keys.
     """
 
     mirror: Mirror
@@ -228,12 +223,12 @@ class MirrorQuery:
 
     @property
     def beside(self) -> str:
-        """The name of the table beside it: up to where rows are known that are gone, or all rows of a history."""
+        """The name of the table beside this one: up to where rows are known that are gone, or all rows of a history."""
         return f"{self.model}{BESIDE[self.shows]}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of its table."""
+        """The columns of the table of this query."""
         return (*(column.name for column in self.mirror.columns), *OWN_COLUMNS[self.shows])
 
     @property
@@ -244,13 +239,13 @@ class MirrorQuery:
 
     @property
     def shares(self) -> list[Any]:
-        """The share of all keys that it is of, if it is not all."""
+        """The share of all keys that the query reads, if it does not read all."""
         return [self.share] if self.mirror.key and self.share != 1 else []
 
     @property
     def ways(self) -> Mapping[str, str]:
-        """Where macros have several ways to print, that of this query: after what rows may change, and what tells of a
-        new change whether it comes after what is known.
+        """The endings that this query gives to the names of macros that have several variants. They depend on what may
+        change rows, and on what tells if a new change comes after the known ones.
         """
         looks = "places" if self.has_parts or self.numbered_in is None else "numbers"
         decides, laid = ("parts", "over") if self.has_parts else (looks, "alone")
@@ -264,8 +259,9 @@ class MirrorQuery:
 
     @property
     def steps(self) -> list[Step]:
-        """The steps from the changes, each with its row's key, to their order, and to the statements after each; for a
-        state to what is known of each row. Until a change tells parts of one, the newest tells all of it.
+        """The steps of the query. They lead from the changes, each with its row's key, to their order, and to the
+        statements after each; for a state they lead to what is known of each row. As long as no change tells only parts
+        of a row, the newest change tells the whole row.
         """
         mirror, formats = self.mirror, [table.source.format for table in self.mirror.tables]
         is_numbered, names_logs = any(one.seq for one in formats), any("log" in one.meta for one in formats)

@@ -1,4 +1,4 @@
-"""`mirrors` of property files -> Mirror, and the models that hold its rows."""
+"""The reader of `mirrors` in property files: Mirror, and the models that hold its rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ STEPS = {
     *("_known_until", "_known_at", "_row_key", "_decision", "_newest", "_place", "_removes", "_is_gone", "_left_out"),
     "_is_left_out",
 }
-# The columns that mirrors have beside those of their table, with what they say.
+# The columns that mirrors have beside those of their table, with their descriptions.
 OWN_COLUMNS = {
     "_changed_at": "when the database made the change that the row comes from",
     "_seq": "the place of that change in the order of changes",
@@ -73,7 +73,7 @@ HISTORY_COLUMNS = {
 
 
 def mirror_names(file: Yaml) -> Iterator[str]:
-    """The names of the models that a property file's mirrors are, as far as they can be read."""
+    """Returns the names of the models that the mirrors of a property file make, as far as they can be read."""
     listed = file["mirrors"] if file.get("mirrors") else None
     for entry in listed.elements() if listed and isinstance(listed.value, list) else ():
         name, history = entry.get("name"), entry.get("history")
@@ -84,7 +84,9 @@ def mirror_names(file: Yaml) -> Iterator[str]:
 
 
 def mirror_nodes(yaml: Yaml, project: Project, path: str) -> Iterator[Node]:
-    """The models of one mirror: its rows as they are and, if it has one, its history; raises all mistakes at once."""
+    """Returns the models of one mirror: its rows as they are and, if wanted, its history; raises all mistakes at
+    once.
+    """
     mirror = _read(yaml, {source.name: source for source in project.sources})
     described = _described(yaml)
     config = {**folder_settings(project.model_config, Path(path).parent), **_own_config(yaml)}
@@ -108,7 +110,9 @@ def mirror_nodes(yaml: Yaml, project: Project, path: str) -> Iterator[Node]:
 
 
 def _own_config(yaml: Yaml) -> dict[str, Any]:
-    """What a mirror itself says of how its tables are kept; raises `setting-alone` for what only other models have."""
+    """Returns the settings that a mirror gives its tables; raises `setting-alone` for settings that only other models
+    have.
+    """
     config = yaml.get("config")
     own = read_settings(config)
     if config and (useless := [(name, value) for name, value in config.items() if setting_name(name) not in LAYOUTS]):
@@ -120,7 +124,7 @@ def _own_config(yaml: Yaml) -> dict[str, Any]:
 def _layout(
     yaml: Yaml, target: Target, config: Mapping[str, Any], columns: Mapping[str, str], query: MirrorQuery
 ) -> Layout:
-    """How the table of a mirror's rows is kept."""
+    """Returns the layout of the table that holds a mirror's rows."""
     at = yaml.get("config") or yaml
     with placed(at.where()):
         layout = layout_of(config, optional_text(yaml.get("description")), columns)
@@ -134,8 +138,8 @@ def _layout(
 
 
 def generated_tests(node: Node, mirror: Mirror) -> Iterator[Node]:
-    """The data tests that each mirror has: that all values fit the types of their columns, and that all statements
-    could be followed and all rows were told whole.
+    """Returns the data tests that each mirror has: `fits` tests that all values fit the types of their columns,
+    `followed` that all statements could be followed and all rows were sent whole.
     """
     for kind in ("fits", "followed"):
         test, parents = DataTest(kind, node.name, {"mirror": mirror}), (node.name, *mirror.models)
@@ -177,7 +181,7 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
 
 
 def _moment(yaml: Yaml | None) -> int | None:
-    """A day, with its end, or an instant in UTC, in microseconds."""
+    """Returns the end of a day, or an instant in UTC, in microseconds."""
     if yaml is None:
         return None
     try:
@@ -215,7 +219,7 @@ def _table(yaml: Yaml, sources: Mapping[str, Source]) -> MirroredTable:
 
 
 def _columns(yaml: Yaml, taken: Iterable[str]) -> Iterator[MirrorColumn]:
-    """The columns; raises `mirror-column` for a name that is taken, and for names that differ only in case."""
+    """Returns the columns; raises `mirror-column` for a name that is taken, and for names that differ only in case."""
     seen: dict[str, str] = {}
     for name, entry in yaml.mapping().items():
         column = _column(name, entry)
@@ -240,7 +244,7 @@ def _column(name: str, yaml: Yaml) -> MirrorColumn:
 
 
 def _type(yaml: Yaml) -> str:
-    """A type as macros compare it: in small letters, without blanks."""
+    """Returns a type as macros compare it: in lower case, without blanks."""
     text = re.sub(r"\s", "", yaml.text().lower())
     parts = DECIMAL.fullmatch(text)
     digits, scale = (whole_number(part) or 0 for part in parts.groups()) if parts else (1, 0)
@@ -259,7 +263,7 @@ def _own_columns(shows: str) -> dict[str, str]:
 
 
 def taken_columns(with_history: bool) -> set[str]:
-    """The names that columns of the table cannot have."""
+    """Returns the names that columns of a mirrored table cannot have in the mirror."""
     return {*_own_columns("state"), *(HISTORY_COLUMNS if with_history else ()), *STEPS}
 
 
@@ -283,7 +287,7 @@ def _check_key(yaml: Yaml, key: tuple[str, ...], without_key: str, columns: Iter
 
 
 def _described(yaml: Yaml) -> dict[str, str]:
-    """Column -> its description."""
+    """Returns the descriptions of columns, by column."""
     return {
         name: optional_text(entry.get("description")) if isinstance(entry.value, dict) else ""
         for name, entry in yaml["columns"].items()
@@ -291,7 +295,7 @@ def _described(yaml: Yaml) -> dict[str, str]:
 
 
 def mirror_tests(yaml: Yaml) -> Iterator[tuple[str | None, Yaml]]:
-    """Each data test of a mirror, and its column if it is the test of a column."""
+    """Returns each data test of a mirror, and its column if it is the test of a column."""
     for entry in data_tests(yaml):
         yield None, entry
     for name, column in yaml["columns"].items():

@@ -1,4 +1,4 @@
-"""What a project consists of: data only."""
+"""The parts of a project: data only."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from runner.storage.data import Layout
 from runner.yaml_text import Yaml
 
 MATERIALIZATIONS = ("view", "table", "incremental", "ephemeral")
-# Those of models that no table keeps. Of an ephemeral model nothing is left of a run.
+# Materializations without a table. A run leaves nothing of an ephemeral model.
 QUERIES = ("view", "ephemeral")
 STREAMING = "streaming"
 SEED = "seed"
-# Types of nodes that are only declared: they are named together with their type, and nothing of them runs.
+# Types of nodes that are only declared: their names contain the type, and no command runs them.
 DECLARED = ("source", "exposure")
 # Types of nodes that are selected together with what they test.
 TESTS = ("test", "unit_test")
@@ -48,7 +48,7 @@ class SqlText:
 @dataclass(frozen=True)
 class SeedFile:
     """A file of comma-separated values in seeds/. `types` are those of columns that are not to be told by their values;
-    columns of other names are left as they are.
+    columns of other names are not changed.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class SeedFile:
 
     @property
     def view(self) -> str:
-        """The view of its values as they stand there."""
+        """The name of the view of the values as they stand in the file."""
         return f"{self.path.stem}__file"
 
 
@@ -74,13 +74,13 @@ class SourcesView:
 
 @dataclass(frozen=True)
 class Model:
-    """`query` is where its SQL comes from: for a model that lands messages, their source. New rows of an incremental
-    model replace rows with the same values of `unique_key`; without a key they are added to the others.
-    `on_schema_change` says what happens when its columns have changed. `new_rows` are the nodes of which it reads, in
-    each run, only the rows that it has not read yet. `pre_hook` and `post_hook` are templates of statements that run
-    before and after it is built. `layout` is how its table is kept, `contract` what it promises of its columns; an
-    incremental model that `replaces_partitions` puts new rows in place of all rows of their partitions. `alias` is what
-    its table or view is called, if that is not its name.
+    """A model. `query` is the origin of its SQL: for a model that lands messages, their source. New rows of an
+    incremental model replace rows with the same values of `unique_key`; without a key they are added to the others.
+    `on_schema_change` says what happens when its columns have changed. `new_rows` are the nodes of which the model
+    reads, in each run, only the rows that it has not read yet. `pre_hook` and `post_hook` are templates of statements
+    that run before and after it is built. `layout` is how its table is kept, `contract` the promise about its columns;
+    an incremental model that `replaces_partitions` puts new rows in place of all rows of their partitions. `alias` is
+    the name of its table or view, if that is another one.
     """
 
     query: Source | SqlFile | SqlText | SeedFile | SourcesView | MirrorQuery
@@ -97,32 +97,32 @@ class Model:
 
     @property
     def source(self) -> Source | None:
-        """The source that it lands."""
+        """The source that this model lands; None for other models."""
         return self.query if isinstance(self.query, Source) else None
 
     @property
     def mirror(self) -> Mirror | None:
-        """The mirror whose rows it has."""
+        """The mirror whose rows this model has; None for other models."""
         return self.query.mirror if isinstance(self.query, MirrorQuery) else None
 
     @property
     def seed(self) -> SeedFile | None:
-        """The file whose rows it has."""
+        """The file whose rows this model has; None for other models."""
         return self.query if isinstance(self.query, SeedFile) else None
 
     @property
     def reads_all_sources(self) -> bool:
-        """Whether it is a view over the changelogs of all sources."""
+        """True if this model is a view over the changelogs of all sources."""
         return isinstance(self.query, SourcesView)
 
     @property
     def is_table(self) -> bool:
-        """Whether a run writes it to a table."""
+        """True if a run writes this model to a table."""
         return self.materialized not in QUERIES
 
     @property
     def is_ephemeral(self) -> bool:
-        """Whether only what reads it runs its query."""
+        """True if this model has no table and no view: its query runs only as a part of queries that read the model."""
         return self.materialized == "ephemeral"
 
     @property
@@ -131,14 +131,14 @@ class Model:
 
     @property
     def is_added_to(self) -> bool:
-        """Whether a run adds to its table, unless that is built again."""
+        """True if a run adds rows to the table of this model, unless the table is built again."""
         return bool(self.source or self.is_incremental or self.mirror or self.seed)
 
 
 @dataclass(frozen=True)
 class DataTest:
-    """The macro `test_<kind>` returns the rows of `model` that fail, or the SQL at `file` does, which is a test of no
-    model in particular. `source` is set for a test of what was read from a source.
+    """A data test. The macro `test_<kind>` returns the rows of `model` that fail, or the SQL at `file` does, which is a
+    test of no model in particular. `source` is set for a test of the messages that were read from a source.
     """
 
     kind: str
@@ -150,27 +150,27 @@ class DataTest:
 
     @property
     def statements_of(self) -> Mirror | None:
-        """The mirror whose statements it asks for."""
+        """The mirror whose statements this test looks at; None for other tests."""
         return self.arguments["mirror"] if self.kind == "followed" else None
 
     @property
     def mirror(self) -> Mirror | None:
-        """The mirror whose query it runs again, on what that has read."""
+        """The mirror whose query this test runs again, on the rows that the mirror has read; None for other tests."""
         query = self.arguments.get("query")
         return query.mirror if isinstance(query, MirrorQuery) else None
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """What people make of models outside of the project: a dashboard, an application, a report."""
+    """A use of models outside of the project: a dashboard, an application, a report."""
 
     properties: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """Variables with other values, and macros of which a model gets a text instead of what they print. With
-    `is_incremental`, the model is rendered as if its table existed.
+    """The overrides of a unit test. `vars` are variables with other values. `macros` are texts that a model gets in
+    place of what these macros print. With `is_incremental`, the model is rendered as if its table existed.
     """
 
     vars: Mapping[str, Any] = field(default_factory=dict)
@@ -180,9 +180,9 @@ class Overrides:
 
 @dataclass(frozen=True)
 class UnitTest:
-    """Rows are YAML values: text, None, lists and dicts; those `given` for the model itself are what its table has. Of
-    what is in `new_rows`, the model takes all given rows as new. With `overrides`, `file` is that of the model, which
-    is rendered for the test.
+    """A unit test of a model. Rows are YAML values: text, None, lists and dicts. Rows `given` for the model itself are
+    the rows of its table. For nodes in `new_rows`, the model takes all given rows as new. With `overrides`, `file` is
+    that of the model, which is rendered for the test.
     """
 
     model: str
@@ -196,7 +196,7 @@ class UnitTest:
 @dataclass(frozen=True)
 class Case:
     """A unit test of a format. `path` is a file `NAME.rows.yml` with the rows that the format must make of the messages
-    beside it; it is read only when the case is compiled.
+    beside it; the file is read only when the case is compiled.
     """
 
     format: str
@@ -216,7 +216,7 @@ Subject = Source | ExternalTable | Model | Exposure | DataTest | UnitTest | Case
 
 @dataclass(frozen=True)
 class Node:
-    """One thing that can be selected. `parents` are names of nodes; `path` is relative to the project."""
+    """One part of a project that can be selected. `parents` are names of nodes; `path` is relative to the project."""
 
     name: str
     resource_type: str
@@ -232,33 +232,33 @@ class Node:
 
     @property
     def label(self) -> str:
-        """Its name among nodes of its type."""
+        """The name of this node among nodes of its type."""
         return self.name.removeprefix(f"{self.resource_type}.")
 
     @property
     def model(self) -> Model | None:
-        """The subject, if it is a model."""
+        """The subject of this node, if it is a model."""
         return self.subject if isinstance(self.subject, Model) else None
 
     @property
     def relation(self) -> str:
-        """What its table or view is called, and what is kept of a table: its folder, its lock, its checkpoint."""
+        """The name of the node's table or view. A table's folder, lock and checkpoint have this name too."""
         return (self.model and self.model.alias) or self.name
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """What its table or view is called, and the table beside it."""
+        """The name of the node's table or view, and that of the table beside it, if there is one."""
         query = self.model and self.model.query
         return (self.relation, query.beside) if isinstance(query, MirrorQuery) else (self.relation,)
 
     @property
     def runs(self) -> bool:
-        """Whether commands run it: not what is only declared, nor an ephemeral model."""
+        """True if commands run this node: nodes that are only declared, and ephemeral models, are not run."""
         return self.resource_type not in DECLARED and not (self.model and self.model.is_ephemeral)
 
     @property
     def writes_table(self) -> bool:
-        """Whether running it writes a table."""
+        """True if running this node writes a table."""
         if isinstance(self.subject, DataTest):
             return self.subject.config.store_failures
         return bool(self.model and self.model.is_table)
@@ -269,7 +269,7 @@ class Node:
 
     @property
     def data_test(self) -> DataTest | None:
-        """The subject, if it is a data test."""
+        """The subject of this node, if it is a data test."""
         return self.subject if isinstance(self.subject, DataTest) else None
 
 
@@ -291,7 +291,7 @@ class Project:
 
 
 def compiled_path(project: Project, node: Node, is_increment: bool = False) -> Path:
-    """The file for the SQL of a node; for that which an incremental model runs once its table exists."""
+    """Returns the file for the SQL of a node, or for what an incremental model runs once its table exists."""
     folder = "tests" if node.is_test else "models"
     path = project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
     return path.with_suffix(".increment.sql") if is_increment else path

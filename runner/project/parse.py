@@ -1,4 +1,4 @@
-"""The project's files -> nodes: sources and the models generated from them, models, tests, cases. Compiles no SQL."""
+"""The reader of a project's files: the nodes of sources, models, mirrors, seeds, tests and cases. Compiles no SQL."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ VERSION = "2"
 
 
 def read_properties(project: Project, problems: Problems) -> list[Yaml]:
-    """The property files of the project; mistakes are added to `problems`, and files with mistakes are left out."""
+    """Returns the property files of the project. Mistakes are added to `problems`; files with mistakes are left out."""
     blocks = doc_blocks(sorted((project.root / "models").rglob("*.md")), problems)
     read = [read for path in _property_files(project) if (read := _read_properties(path, problems))]
     return [with_docs(file, blocks, problems) for file in read]
 
 
 def read_templates(project: Project, properties: list[Yaml], problems: Problems) -> Templates:
-    """The project's templates, which know the names of all its models and the tables that others make; raises mistakes
-    in its macros. Mistakes in these tables are added to `problems`.
+    """Returns the project's templates, which know the names of all its models and the tables that others make; raises
+    mistakes in its macros. Mistakes in these tables are added to `problems`.
     """
     files = (path.stem for path in (*_model_files(project), *seed_files(project)))
     mirrors = (name for file in properties for name in mirror_names(file))
@@ -62,8 +62,8 @@ def read_templates(project: Project, properties: list[Yaml], problems: Problems)
 
 
 def parse(project: Project, files: list[Yaml], templates: Templates, problems: Problems) -> Nodes:
-    """All nodes of the project, whose property files are `files`. Mistakes are added to `problems`, and nodes with
-    mistakes are left out. From then on the templates know what the tables and views of nodes are called.
+    """Returns all nodes of the project, whose property files are `files`. Mistakes are added to `problems`, and nodes
+    with mistakes are left out. From then on the templates know the names of the nodes' tables and views.
     """
     nodes = Nodes(project, problems)
     for source in project.sources:
@@ -97,12 +97,12 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
 
 
 def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
-    """Adds the tests that are not written with a model: of sources, on given rows, in files of their own."""
+    """Adds the tests that are not written with a model: tests of sources, unit tests, and tests in their own files."""
     for source in nodes.project.sources:
         nodes.add(_conserved(source))
     for entry in (entry for file in files for entry in _unit_tests(file)):
         with nodes.problems.gathered():
-            # No test of a model that could not be read: the mistake in the model is already among the problems.
+            # A model that could not be read has no tests: its mistake is already among the problems.
             if (test := tests.unit_test(entry, nodes.by_name)) is not None:
                 nodes.add(test)
     for path in yaml_files(function_folder(nodes.project.root / "macros")):
@@ -123,7 +123,7 @@ MOST_OF_NAME = 200
 
 class Nodes:
     """The nodes found so far. `by_relation` are those that have a table or view of a name, their own or one beside it;
-    `disabled` the names of models that are not enabled.
+    `disabled` are the names of models that are not enabled.
     """
 
     def __init__(self, project: Project, problems: Problems) -> None:
@@ -149,11 +149,11 @@ class Nodes:
             self.problems.add(RunnerError("name-taken", message, node.where, by))
 
     def graph(self) -> Graph:
-        """Which of them reads which; raises `ref-unknown` and `cycle`."""
+        """Returns the graph of the nodes; raises `ref-unknown` and `cycle`."""
         return Graph(self.by_name, self.project.name, frozenset(self.disabled))
 
     def relative(self, path: Path) -> str:
-        """A path as nodes have it: relative to the project's folder."""
+        """Returns a path as nodes have it: relative to the project's folder."""
         return relative_to(self.project, path)
 
 
@@ -166,7 +166,7 @@ def _property_files(project: Project) -> list[Path]:
 
 
 def _singular_tests(project: Project) -> list[Path]:
-    """The files in tests/, without those of folders that are projects of their own."""
+    """Returns the files in tests/, without those of folders that are projects of their own."""
     folder = project.root / "tests"
     others = {path.parent for path in folder.rglob("project.yml")}
     return sorted(path for path in folder.rglob("*.sql") if not others.intersection(path.parents))
@@ -176,7 +176,7 @@ def _singular_tests(project: Project) -> list[Path]:
 
 
 def _nodes_of_source(source: Source) -> tuple[Node, Node]:
-    """The source and the model that lands its messages."""
+    """Returns the source and the model that lands its messages."""
     declared = Node(
         f"source.{source.name}",
         "source",
@@ -202,7 +202,7 @@ def _nodes_of_source(source: Source) -> tuple[Node, Node]:
 
 
 def _views(sources: tuple[Source, ...]) -> Iterable[Node]:
-    """The views over the tables of all sources."""
+    """Returns the views over the tables of all sources."""
     for view, description in VIEWS.items():
         yield Node(
             view,
@@ -229,7 +229,7 @@ def _conserved(source: Source) -> Node:
 
 
 def _case(path: Path, nodes: Nodes) -> Node:
-    """The case of a file `NAME.rows.yml`, which is read only when the case is compiled."""
+    """Returns the case of a file `NAME.rows.yml`, which is read only when the case is compiled."""
     case = Case(path.parent.name, path)
     name = f"{case.format}.{path.name.removesuffix('.rows.yml')}"
     return Node(name, "unit_test", case, path=nodes.relative(path), format=case.format, where=Where(path, 1, 1))
@@ -258,7 +258,7 @@ def _unit_tests(file: Yaml) -> list[Yaml]:
 
 
 def _described(files: Iterable[Yaml], key: str, problems: Problems) -> dict[str, Yaml]:
-    """The properties of models or seeds, by their names."""
+    """Returns the properties of models or seeds, by their names."""
     out: dict[str, Yaml] = {}
     for entry in (entry for file in files for entry in entries(file, key, MODEL_KEYS, problems)):
         first = out.setdefault(entry["name"].text(), entry)
@@ -305,7 +305,9 @@ def _exposure(entry: Yaml, nodes: Nodes, templates: Templates) -> Node:
 
 
 def _named_by(yaml: Yaml, templates: Templates) -> Iterable[str]:
-    """The node that an exposure names: by `ref(...)` or `source(...)`, as a template would, or a model by its name."""
+    """Returns the node that an exposure names by `ref(...)` or `source(...)`, as in a template, or by a model's
+    name.
+    """
     text = yaml.text().strip()
     call = text if "(" in text else f"ref({text!r})"
     return templates.expand(f"{{{{ {call} }}}}", yaml.where())[1].parents
@@ -327,7 +329,7 @@ def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
             if (found := tests.data_test(state, column, test)) is None:
                 continue
             nodes.add(found)
-            # What is read again for the one is read again for the other.
+            # A test that runs the query again does so for the history too.
             for node in history if found.data_test and found.data_test.mirror else ():
                 if again := tests.data_test(node, column, test):
                     nodes.add(again)
@@ -368,10 +370,10 @@ def _add_files(
     described: dict[str, Yaml],
     node_of: Callable[[Path, Yaml | None], Node | None],
 ) -> None:
-    """Adds the node of each file and its data tests, and takes its properties out of `described`."""
+    """Adds the node of each file and its data tests, and removes its properties from `described`."""
     for path in files:
         properties = described.pop(path.stem, None)
-        # If the model cannot be read, this stands for it: mistakes in its tests are told too.
+        # This node takes the place of a model that cannot be read, so that mistakes in its tests are told too.
         node: Node | None = Node(path.stem, "model", Model(SqlFile(path), "view"), path=nodes.relative(path))
         with nodes.problems.gathered():
             if (node := node_of(path, properties)) is None:
@@ -390,7 +392,7 @@ def _add_data_tests(nodes: Nodes, tests: Tests, node: Node, properties: Yaml) ->
 
 
 def _data_tests(properties: Yaml, problems: Problems) -> Iterable[tuple[str | None, Yaml]]:
-    """Each data test of a model, and its column if it is the test of a column. Mistakes are added to `problems`."""
+    """Returns each data test of a model, and the column if it tests one. Mistakes are added to `problems`."""
     with problems.gathered():
         yield from ((None, entry) for entry in data_tests(properties))
     for column in entries(properties, "columns", COLUMN_KEYS, problems):

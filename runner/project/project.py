@@ -1,4 +1,4 @@
-"""project.yml, target, variables and environment -> Project."""
+"""The reader of project.yml: with target, variables and environment, it becomes a Project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUILT_IN = HERE / "builtin" if (HERE / "builtin").is_dir() else HERE.parent
 
 
 def find_project(start: Path) -> Path:
-    """The nearest folder with a project.yml, from `start` upwards."""
+    """Returns the nearest folder with a project.yml, from `start` upwards."""
     for folder in (start.absolute(), *start.absolute().parents):
         if (folder / "project.yml").is_file():
             return folder
@@ -44,7 +44,9 @@ def read_project(
     target_path: Path | None,
     secrets: Secrets,
 ) -> Project:
-    """The project as written, for the chosen target; raises all its mistakes at once. `secrets` gets those it reads."""
+    """Returns the project as written, for the chosen target; raises all its mistakes at once. Secrets that are read are
+    added to `secrets`.
+    """
     root = (project_dir or find_project(Path.cwd())).absolute()
     if not (root / "project.yml").is_file():
         raise RunnerError("project-missing", f'no project.yml in "{root}"', hint="start one with: runner init NAME")
@@ -84,7 +86,7 @@ def built_in_folder(name: str) -> Path:
 
 
 def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
-    """The project's folder of that name, if there is a project that has one, then the built-in folder."""
+    """Returns the project's folder of that name, if there is a project that has one, then the built-in folder."""
     roots = [root] if root else []
     return tuple(
         dict.fromkeys(folder.resolve() for folder in [*(r / name for r in roots), BUILT_IN / name] if folder.is_dir())
@@ -94,7 +96,7 @@ def project_folders(root: Path | None, name: str) -> tuple[Path, ...]:
 def _folder_settings(
     yaml: Yaml, folder: Path, files: str, known: tuple[str, ...], problems: Problems
 ) -> dict[str, Any]:
-    """Settings by folder; those below the project's name count as if they stood beside it, and win."""
+    """Returns the settings by folder; those below the project's name count as if they stood beside it, and win."""
     section, name = yaml.get(folder.name), _written_name(yaml)
     parts = [section]
     if section and isinstance(section.value, dict) and name in section.value and not (folder / name).is_dir():
@@ -108,12 +110,12 @@ def _folder_settings(
 
 
 def _written_name(yaml: Yaml) -> str:
-    """The project's name, below which settings and variables may stand; empty if it is not written."""
+    """Returns the project's name, below which settings and variables may stand; empty if it is not written."""
     return str(yaml["name"].value) if yaml.get("name") else ""
 
 
 def _variables(yaml: Yaml, given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """The variables of the project, also those below its name, and those of the command line, which win."""
+    """Returns the variables of the project, also those below its name, and those of the command line, which win."""
     own: dict[str, Any] = {}
     with problems.gathered():
         if yaml.get("vars"):
@@ -139,8 +141,8 @@ DEFINED = re.compile(r"\{%-?\s*macro\s+(\w+)")
 
 
 def unread(root: Path) -> Iterator[RunnerWarning]:
-    """A warning for each kind of file that is there and that no command reads, and for each macro that dbt looks for by
-    its name.
+    """Returns a warning for each kind of file that the project has and no command reads, and for each macro that dbt
+    looks for by its name.
     """
     functions = function_folder(root / "macros")
     for pattern, hint in dbt_hints.FILES.items():

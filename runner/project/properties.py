@@ -25,8 +25,8 @@ UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect", "overrides"
 
 
 def entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Problems | None = None) -> list[Yaml]:
-    """The entries of the list under a key, each with a name. Mistakes are added to `problems`, or raised without it; an
-    entry with unknown keys is among them, so that mistakes in what else it says are found too.
+    """Returns the entries of the list under a key, each with a name. Mistakes are added to `problems`, or raised
+    without it. An entry with unknown keys is returned too, so that its other mistakes are found.
     """
     gather = Problems() if problems is None else problems
     out = []
@@ -45,7 +45,7 @@ def entries(yaml: Yaml | None, key: str, known: tuple[str, ...], problems: Probl
 
 
 def described_columns(yaml: Yaml | None) -> dict[str, str]:
-    """The columns under `columns`, with their descriptions."""
+    """Returns the columns under `columns`, with their descriptions."""
     columns = entries(yaml, "columns", COLUMN_KEYS)
     return {column["name"].text(): optional_text(column.get("description")) for column in columns}
 
@@ -61,7 +61,7 @@ def needed(yaml: Yaml, key: str) -> Yaml:
 
 
 def data_tests(yaml: Yaml) -> tuple[Yaml, ...]:
-    """The data tests of a model or of a column, under `data_tests` or under the older name `tests`."""
+    """Returns the data tests of a model or of a column, under `data_tests` or under the older name `tests`."""
     if yaml.get("data_tests") and yaml.get("tests"):
         raise yaml["tests"].error("duplicate-key", '"tests" is an older name of "data_tests"', "keep one of them")
     tests = yaml.get("data_tests") or yaml.get("tests")
@@ -69,7 +69,7 @@ def data_tests(yaml: Yaml) -> tuple[Yaml, ...]:
 
 
 def rows(yaml: Yaml) -> list[Any]:
-    """The rows of a test: mappings of columns to values."""
+    """Returns the rows of a test: mappings of columns to values."""
     return mappings(needed(yaml, "rows"))
 
 
@@ -78,7 +78,8 @@ def mappings(yaml: Yaml) -> list[Any]:
 
 
 def ref_name(yaml: Yaml) -> str:
-    """
+    """Returns the name of the model in a text such as `ref('orders')`.
+
     >>> ref_name(Yaml("ref('orders')", {}))
     'orders'
     """
@@ -91,7 +92,7 @@ TAKEN = re.compile(r"""\{\{-?\s*doc\(\s*(['"])([^'"]*)\1\s*\)\s*-?\}\}""")
 
 
 def doc_blocks(files: Iterable[Path], problems: Problems) -> dict[str, str]:
-    """Name -> text of the blocks in Markdown files; adds `duplicate-key` for a name that is given twice."""
+    """Returns the blocks in Markdown files, name -> text; adds `duplicate-key` for a name that is given twice."""
     blocks: dict[str, str] = {}
     for path in files:
         text = read_text(path)
@@ -104,7 +105,9 @@ def doc_blocks(files: Iterable[Path], problems: Problems) -> dict[str, str]:
 
 
 def with_docs(file: Yaml, blocks: Mapping[str, str], problems: Problems) -> Yaml:
-    """A property file whose descriptions have the blocks that they name; adds `doc-unknown` for others."""
+    """Returns a property file whose descriptions have the blocks that they name; adds `doc-unknown` for unknown
+    blocks.
+    """
 
     def filled(yaml: Yaml) -> Any:
         match yaml.value:

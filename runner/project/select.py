@@ -1,4 +1,6 @@
-"""Text of `--select` -> names of nodes, with dbt's grammar: a space means or, a comma means and."""
+"""The selector: from a text of `--select` to names of nodes, with dbt's grammar: a space means or, a comma means
+and.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d*)\+)?(?:(?P<method>[\w.]+):)?(?P<valu
 
 
 def _names_of_source(node: Node) -> list[str]:
-    """What stands for a source: its name and, for a table of a source, also the name of that; none of other nodes."""
+    """Returns the names that select a source: its name and, for a table of a source, that source's name; else none."""
     return list(dict.fromkeys([node.label, node.label.partition(".")[0]])) if node.resource_type == "source" else []
 
 
@@ -50,7 +52,7 @@ COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
 }
 
 
-# Methods whose answers are not in the graph. That there is nothing of the kind is no mistake.
+# Methods whose answers are not in the graph. An empty answer is not a mistake.
 LOOKED_UP = ("state", "result", "source_status", "selector")
 
 Lookup = Callable[[str], set[str]]
@@ -60,7 +62,8 @@ Lookup = Callable[[str], set[str]]
 def select(
     graph: Graph, include: Iterable[str], exclude: Iterable[str] = (), lookups: Mapping[str, Lookup] = {}
 ) -> set[str]:
-    """The names of the selected nodes: all nodes if `include` is empty. `lookups` answer for methods in LOOKED_UP.
+    """Returns the names of the selected nodes: all nodes if `include` is empty. `lookups` answer for methods in
+    LOOKED_UP.
 
     >>> g = Graph.of({"a": [], "b": ["a"], "c": ["b"], "d": []})
     >>> sorted(select(g, ["+b"])), sorted(select(g, ["a+1"])), sorted(select(g, ["@b"]))
@@ -116,8 +119,8 @@ def _matching(graph: Graph, text: str, method: str | None, value: str, lookups: 
 
 
 def _in_folder(node: Node, value: str) -> bool:
-    """Whether a value such as `staging` or `staging.orders.*` names a folder in models/ that the model is in, or the
-    model with its folders.
+    """Returns True if a value such as `staging` or `staging.orders.*` names a folder in models/ that the model is in,
+    or the model with its folders.
     """
     parts, wanted = PurePosixPath(node.path).with_suffix("").parts[1:], value.split(".")
     return (
@@ -135,7 +138,9 @@ def _compared(method: str) -> Callable[[Node], Iterable[str]]:
 
 
 def _settings_at(node: Node, path: str) -> list[str]:
-    """The values of a setting as texts: of a mapping, `path` also has the keys in it; of a list, each counts."""
+    """Returns the values of a setting as texts: of a mapping, `path` also has its keys; of a list, each value
+    counts.
+    """
     value: Any = {**node.config, "tags": sorted(node.tags)}
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None
@@ -173,7 +178,7 @@ ABSENT = {"indirect_selection": "remove it: the tests of a selected model are al
 
 @dataclass(frozen=True)
 class Term:
-    """Nodes in the words of --select."""
+    """A selection of nodes, written in the words of --select."""
 
     text: str
     where: Where
@@ -181,7 +186,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Combined:
-    """The nodes of any of the parts, or with `of_all` those of all parts, without those of `excluded`."""
+    """The nodes of any of the `parts`, or with `of_all` those of all parts, without those of `excluded`."""
 
     parts: tuple[Definition, ...]
     excluded: tuple[Definition, ...] = ()
@@ -193,13 +198,13 @@ Definition = Term | Combined
 
 @dataclass(frozen=True)
 class SavedSelectors:
-    """The selectors of a project; the one named `default` counts where nothing is selected."""
+    """The selectors of a project, by name. The selector `default` counts where nothing is selected."""
 
     definitions: Mapping[str, Definition]
     default: str | None = None
 
     def select(self, name: str, graph: Graph, lookups: Mapping[str, Lookup], within: tuple[str, ...] = ()) -> set[str]:
-        """The names of the nodes that a selector selects; raises `selector-unknown` if there is none of this name."""
+        """Returns the names of the nodes that a selector selects; raises `selector-unknown` for an unknown selector."""
         if name not in self.definitions:
             hint = nearest_or_all(name, self.definitions) if self.definitions else f"{FILE} in the project has them"
             raise RunnerError("selector-unknown", f'there is no selector "{name}"', hint=hint)
@@ -211,7 +216,7 @@ class SavedSelectors:
 
 
 def read_selectors(root: Path, filler: Filler) -> SavedSelectors:
-    """The selectors of a project; raises all mistakes in their file."""
+    """Returns the selectors of a project; raises all mistakes in their file."""
     path = root / FILE
     if not path.is_file():
         return SavedSelectors({})

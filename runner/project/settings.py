@@ -1,4 +1,4 @@
-"""The settings of models, as project.yml, properties and the models themselves may give them."""
+"""The settings of models: project.yml, properties and the models themselves may give them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEED_SETTINGS = (
     "pre_hook",
     "post_hook",
 )
-# What can be the name of a table in every storage and catalog.
+# Names that a table can have in every storage and catalog.
 TABLE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 TABLE_NAME_HINT = "use only letters from a to z, digits and _: it becomes the name of a table"
 HOOKS = ("pre_hook", "post_hook")
@@ -85,7 +85,8 @@ def check_together(settings: dict[str, Any]) -> None:
 
 
 def setting_name(written: str) -> str:
-    """
+    """Returns the plain name of a setting that YAML may write with a + before it, or with hyphens.
+
     >>> setting_name("+pre-hook")
     'pre_hook'
     """
@@ -93,13 +94,13 @@ def setting_name(written: str) -> str:
 
 
 def place_of_setting(yaml: Yaml | None, name: str, otherwise: Where) -> Where:
-    """Where a setting stands in the config of properties."""
+    """Returns the place of a setting in the config of properties."""
     written = yaml.items() if yaml and isinstance(yaml.value, dict) else ()
     return next((value.where() for key, value in written if setting_name(key) == name), otherwise)
 
 
 def hooks(value: Any) -> tuple[Any, ...]:
-    """The statements of a hook, of which each may stand under `sql`.
+    """Returns the statements of a hook. Each may stand under `sql`.
 
     >>> hooks("a"), hooks([{"sql": "b", "transaction": "false"}, "c"])
     (('a',), ('b', 'c'))
@@ -112,7 +113,8 @@ def is_enabled(settings: Mapping[str, Any]) -> bool:
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    """
+    """Returns the values of a setting that may be one value, a list, or nothing.
+
     >>> as_tuple("a"), as_tuple(["a", "b"]), as_tuple(None)
     (('a',), ('a', 'b'), ())
     """
@@ -120,7 +122,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def read_settings(yaml: Yaml | None, known: Collection[str] = SETTINGS) -> dict[str, Any]:
-    """The settings of one model or seed, from its properties."""
+    """Returns the settings of one model or seed, from its properties."""
     problems = Problems()
     for name, value in yaml.mapping().items() if yaml else ():
         with problems.gathered():
@@ -130,8 +132,8 @@ def read_settings(yaml: Yaml | None, known: Collection[str] = SETTINGS) -> dict[
 
 
 def read_folder_settings(yaml: Yaml | None, folder: Path, files: str, known: Collection[str]) -> dict[str, Any]:
-    """Settings by folder, from project.yml: keys with a + are settings, all others folders, or models or seeds, whose
-    files have the ending `files`.
+    """Returns the settings by folder, from project.yml: keys with a + are settings, all others are folders, or models
+    or seeds, whose files have the ending `files`.
     """
     problems = Problems()
     for key, value in yaml.mapping().items() if yaml else ():
@@ -147,12 +149,12 @@ def read_folder_settings(yaml: Yaml | None, folder: Path, files: str, known: Col
 
 
 def is_in_folder(key: str, folder: Path, files: str) -> bool:
-    """Whether a folder has one of that name, or a model or seed, whose files have the ending `files`."""
+    """Returns True if a folder has a folder of that name, or a model or seed, whose files have the ending `files`."""
     return (folder / key).is_dir() or (folder / f"{key}{files}").is_file()
 
 
 def _nothing_called(yaml: Yaml, key: str, folder: Path, files: str, known: Collection[str]) -> RunnerError:
-    """The error of a key that is no setting and names nothing in a folder."""
+    """Returns the error of a key that is not a setting and names nothing in a folder."""
     there = [path.name.removesuffix(files) for path in folder.glob("*") if path.is_dir() or path.suffix == files]
     below = (path for path in sorted(folder.rglob(f"*{files}")) if path.name == f"{key}{files}")
     deeper = next((path.parent.relative_to(folder).parts for path in below), ())
@@ -165,8 +167,8 @@ def _nothing_called(yaml: Yaml, key: str, folder: Path, files: str, known: Colle
 
 
 def folder_settings(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The settings in project.yml for a folder in models/ or seeds/, or for a file without its ending, with those of
-    all folders above; the nearest win. The path is relative to the project.
+    """Returns the settings in project.yml for a folder in models/ or seeds/, or for a file without its ending, with
+    those of all folders above; the nearest win. The path is relative to the project.
     """
     level: Any = config
     levels = [level]

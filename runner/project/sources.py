@@ -1,4 +1,4 @@
-"""`sources` of project.yml -> Source: where messages are, and in which format."""
+"""The reader of `sources` in project.yml: the place and the format of each source's messages."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _generation(yaml: Yaml | None) -> int:
 
 
 def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler) -> Messages:
-    """Where the messages of a source are."""
+    """Returns the place of a source's messages."""
     kinds = [kind for kind in MESSAGE_KEYS if yaml.get(kind)]
     if len(kinds) != 1:
         raise yaml.error(
@@ -102,7 +102,7 @@ def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler)
 
 
 def _dump(yaml: Yaml, kind: str) -> str:
-    """How records of a topic are written in files; empty for files of messages alone."""
+    """Returns the form in which files hold records of a topic; an empty text for files of messages alone."""
     named = yaml.get("dump")
     if named and kind != "files":
         what = "messages in Avro" if kind == "binary_files" else f'"{kind.removeprefix("binary_")}"'
@@ -119,15 +119,15 @@ def _schemas(yaml: Yaml, root: Path, filler: Filler) -> Schemas:
 
 
 def read_source_format(yaml: Yaml, formats: FormatFolders, name: str, schemas: Schemas) -> Format:
-    """The format that a source names or defines itself, with the source's schemas in place of the format's. Raises
-    `schema-missing` if the format needs schemas and there are none.
+    """Returns the format that a source names or defines itself, with the source's schemas in place of the format's.
+    Raises `schema-missing` if the format needs schemas and there are none.
     """
     spec = formats.read(name, formats.inline(yaml)) if isinstance(yaml.value, dict) else formats.load(yaml.text(), yaml)
     return with_schemas(spec, schemas, '"schema: FILE.avsc"', yaml.where())
 
 
 def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
-    """What a source declares about its tables. A name may lack its first parts: `orders` for `shop.orders`."""
+    """Returns a source's settings for its tables. A name may lack its first parts: `orders` for `shop.orders`."""
     problems = Problems()
     out: list[TableSettings] = []
     for entry in yaml.list().elements() if yaml else ():
@@ -143,7 +143,7 @@ def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
 
 
 def read_table_name(yaml: Yaml) -> tuple[str, ...]:
-    """The parts of a table's name; raises `spec-path` if there are too many or they cannot be read."""
+    """Returns the parts of a table's name; raises `spec-path` if there are too many parts or they cannot be read."""
     parts = tuple(read_path(yaml))
     if len(parts) > MOST_PARTS:
         raise yaml.error(

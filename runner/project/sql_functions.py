@@ -1,4 +1,4 @@
-"""SQL functions: `create function` statements -> data."""
+"""The reader of SQL functions: `create function` statements become data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runner.sql_text import Token, names_called, tokens
 
 FORM = "create function NAME(ARGUMENT TYPE comment '...') returns TYPE comment '...' return EXPRESSION;"
 OPENING, CLOSING = frozenset("(<"), frozenset(")>")
-# What ends a type, outside of its brackets.
+# The words and signs that end a type, outside of its brackets.
 AFTER_TYPE = frozenset({"comment", "return", ",", ")"})
 
 
@@ -26,9 +26,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class SqlFunction:
-    """`text` is the statement that makes it, without `create function` before and the semicolon behind it; `calls` are
-    the names that it calls, Spark's own functions included. `in_library`: whether all queries may call it, and not only
-    that of one source.
+    """A SQL function. `text` is the statement that makes it, without `create function` before and the semicolon behind;
+    `calls` are the names that it calls, Spark's own functions included. `in_library` is True if all queries may call
+    it, False if only those of one source may.
     """
 
     name: str
@@ -42,15 +42,15 @@ class SqlFunction:
 
 
 def printed_functions(text: str, macro: str) -> tuple[SqlFunction, ...]:
-    """The functions of one source, from what a macro has printed for it; raises `function-syntax` with the line there.
-    They are in the order in which they must be made.
+    """Returns the functions of one source, from the text that a macro printed for it; raises `function-syntax` with the
+    line of that text. The functions are in the order in which they must be made.
     """
     return tuple(replace(one, in_library=False) for one in read_functions(text, Path(macro)))
 
 
 def read_functions(text: str, path: Path, template: str = "") -> list[SqlFunction]:
-    """The functions of a text of `create function` statements; raises `function-syntax` with the line. If the text was
-    rendered, `template` is what from: lines are then those of the template, where it has the same line.
+    """Returns the functions of a text of `create function` statements; raises `function-syntax` with the line. If the
+    text was rendered, `template` is its template: lines are then those of the template, where it has the same line.
     """
     written, source = text.split("\n"), template.split("\n")
 
@@ -66,7 +66,7 @@ def read_functions(text: str, path: Path, template: str = "") -> list[SqlFunctio
 
 
 def _line_in(template: list[str], line: str, number: int) -> int:
-    """The index of a line in a template, given its index in what was rendered of it."""
+    """Returns the index of a line in a template, given its index in the rendered text."""
     return number if template[number : number + 1] == [line] or line not in template else template.index(line)
 
 
@@ -83,7 +83,7 @@ class Parser:
         return self.next == len(self.tokens)
 
     def function(self) -> SqlFunction:
-        """The function of the next statement."""
+        """Returns the function of the next statement."""
         start = self._word("create")
         self._word("function")
         named = self._name()
@@ -110,7 +110,7 @@ class Parser:
         )
 
     def _arguments(self, function: str) -> Iterator[Argument]:
-        """The arguments up to and with the closing bracket."""
+        """Returns the arguments up to and with the closing bracket."""
         names: set[str] = set()
         while self._peek().text != ")":
             token = self._name()
@@ -125,7 +125,7 @@ class Parser:
         self._sign(")")
 
     def _type(self, of: str, start: Token) -> str:
-        """A type: everything up to its comment."""
+        """Returns a type: everything up to its comment."""
         first, depth = self._peek(), 0
         while self._peek().text != ";" and (depth or self._peek().text.lower() not in AFTER_TYPE):
             sign = self._take().text
@@ -135,7 +135,7 @@ class Parser:
         return " ".join(self.sql[first.start : self._peek().start].split())
 
     def _comment(self, of: str, start: Token) -> str:
-        """The text behind the word comment."""
+        """Returns the text behind the word comment."""
         if self._peek().text.lower() != "comment":
             raise self._error(f"{of} has no comment", start)
         self.next += 1
@@ -186,7 +186,7 @@ def _unquoted(token: Token) -> str:
 
 
 def distinct(groups: Iterable[Iterable[SqlFunction]]) -> tuple[SqlFunction, ...]:
-    """The functions of all groups, each once: if each group is in the order in which its functions must be made, this
-    order is too.
+    """Returns the functions of all groups, each once. If each group is in the order in which its functions must be
+    made, so is the result.
     """
     return tuple(dict.fromkeys(itertools.chain.from_iterable(groups)))

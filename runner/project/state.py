@@ -1,4 +1,4 @@
-"""What an earlier run has written to its target folder, and what is different now."""
+"""The state: the artifacts of an earlier run in its target folder, and the differences to the project now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WRITES = {
     MANIFEST: "compile, run, test and build write it to the target folder",
     RESULTS: "run, test and build write it to the target folder",
 }
-# Where a manifest has its nodes.
+# The members of a manifest that hold its nodes.
 LISTS = ("nodes", "sources", "exposures", "unit_tests")
 NEW = "new"
 # Parts of a node that `state:modified.PART` names.
@@ -29,7 +29,7 @@ Contents = Mapping[str, str]
 
 
 def given_state(folder: Path | None) -> Path:
-    """The folder of the run to compare with; raises `state-missing` if none is given."""
+    """Returns the folder of the run to compare with; raises `state-missing` if no folder is given."""
     if folder is None:
         hint = "--state FOLDER, or the environment variable RUNNER_STATE: the target folder of an earlier run"
         raise RunnerError("state-missing", "it is not said with what to compare", hint=hint)
@@ -37,7 +37,9 @@ def given_state(folder: Path | None) -> Path:
 
 
 def read_artifact(folder: Path, name: str) -> dict[str, Any]:
-    """What an earlier run has written; raises `state-missing` if it has not, `state-unreadable` if that is damaged."""
+    """Returns an artifact of an earlier run; raises `state-missing` without one, `state-unreadable` if it is
+    damaged.
+    """
     path = folder / name
     if not path.is_file():
         message = f'there is no "{name}" in "{folder}"'
@@ -52,13 +54,13 @@ def read_artifact(folder: Path, name: str) -> dict[str, Any]:
 
 
 def unreadable(path: Path, what: str) -> RunnerError:
-    """The error of an artifact that this runner cannot read."""
+    """Returns the error for an artifact that this runner cannot read."""
     hint = "write it again: runner compile, or runner run"
     return RunnerError("state-unreadable", f"cannot read the state: {what}", Where(path), hint)
 
 
 def contents_in(folder: Path) -> dict[str, Contents]:
-    """The contents of all nodes in the manifest of a folder, by their names."""
+    """Returns the contents of all nodes in the manifest of a folder, by their names."""
     manifest = read_artifact(folder, MANIFEST)
     try:
         entries = [entry for one in LISTS for entry in manifest[one].values()]
@@ -68,7 +70,7 @@ def contents_in(folder: Path) -> dict[str, Contents]:
 
 
 def target_in(folder: Path) -> Target:
-    """The target whose tables a run has written."""
+    """Returns the target whose tables a run has written."""
     manifest = read_artifact(folder, MANIFEST)
     try:
         place = manifest["metadata"]["env"]
@@ -79,12 +81,12 @@ def target_in(folder: Path) -> Target:
 
 
 def unique_id(project: Project, node: Node) -> str:
-    """The name of a node in artifacts."""
+    """Returns the name of a node in artifacts."""
     return f"{node.resource_type}.{project.name}.{node.label}"
 
 
 def name_in(entry: Mapping[str, Any]) -> str:
-    """The name of the node of an entry in a manifest.
+    """Returns the name of the node of an entry in a manifest.
 
     >>> of = {"package_name": "p"}
     >>> name_in({**of, "resource_type": "source", "unique_id": "source.p.crm.users"})
@@ -98,7 +100,7 @@ def name_in(entry: Mapping[str, Any]) -> str:
 
 
 def statuses_in(folder: Path) -> dict[str, str]:
-    """The results of the last run of a folder: unique id of a node -> status."""
+    """Returns the results of the last run of a folder: unique id of a node -> status."""
     results = read_artifact(folder, RESULTS)
     try:
         return {one["unique_id"]: one["status"] for one in results["results"]}
@@ -107,7 +109,7 @@ def statuses_in(folder: Path) -> dict[str, str]:
 
 
 def landed_in(folder: Path) -> dict[str, Mapping[str, Any]]:
-    """Source -> how far it had landed after the last run of a folder."""
+    """Returns how far each source had landed after the last run of a folder, by source."""
     how = read_artifact(folder, RESULTS).get("args")
     landed = how.get("landed") if isinstance(how, dict) else None
     if not isinstance(landed, dict):
@@ -116,7 +118,7 @@ def landed_in(folder: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def differences(before: Contents | None, now: Contents) -> tuple[str, ...]:
-    """The parts of a node that are not what they were.
+    """Returns the parts of a node whose contents have changed.
 
     >>> differences({"body": "1", "vars.x": "1"}, {"body": "2", "macros.f": "1", "vars.x": "1"})
     ('body', 'macros.f')
@@ -129,7 +131,7 @@ def differences(before: Contents | None, now: Contents) -> tuple[str, ...]:
 
 
 def is_in_state(state: str, changed: tuple[str, ...]) -> bool:
-    """Whether a node of which these parts have changed is in a state.
+    """Returns True if a node of which these parts have changed is in a state.
 
     >>> is_in_state("modified", ("new",)), is_in_state("modified.vars", ("body",)), is_in_state("old", ("body",))
     (True, False, True)
@@ -147,14 +149,14 @@ def is_in_state(state: str, changed: tuple[str, ...]) -> bool:
 
 
 def check_state(state: str) -> None:
-    """Raises `selector-state` for a word that is no state of a node."""
+    """Raises `selector-state` for a word that is not a state of a node."""
     if state not in STATES:
         hint = nearest_or_all(state, STATES)
         raise RunnerError("selector-state", f'"state:{state}" is no state of a node', hint=hint)
 
 
 def check_status(status: str) -> None:
-    """Raises `selector-state` for a word that is no result of a node."""
+    """Raises `selector-state` for a word that is not a result of a node."""
     if status not in STATUSES:
         hint = nearest_or_all(status, STATUSES)
         raise RunnerError("selector-state", f'"result:{status}" is no result of a node', hint=hint)

@@ -1,4 +1,4 @@
-"""Settings of how tables are kept: partition_by, cluster_by, table_properties, persist_docs, incremental_strategy."""
+"""Settings of tables: partition_by, cluster_by, table_properties, persist_docs, incremental_strategy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCS = ("relation", "columns")
 # Transform -> whether it takes a number before the column.
 TRANSFORMS = {"years": False, "months": False, "days": False, "hours": False, "bucket": True, "truncate": True}
 CALL = re.compile(r"(\w+)\(\s*(?:(\w+)\s*,)?\s*([^,()]+?)\s*\)")
-# Properties that are said in another way, or are not for people to set.
+# Properties that are set in another way, or are not for people to set.
 RESERVED = {
     "comment": "persist_docs: {relation: true} makes the description the comment",
     "location": "the path of the target says where tables are",
@@ -32,15 +32,15 @@ RESERVED = {
 
 
 def check(name: str, value: Any) -> None:
-    """Raises RunnerError, without a place, if one of these settings cannot have this value. None is as if it were not
-    there.
+    """Raises RunnerError, without a place, if one of these settings cannot have this value. None counts as no
+    setting.
     """
     if value is not None:
         CHECKS[name](name, value)
 
 
 def layout_of(config: Mapping[str, Any], description: str, columns: Mapping[str, str]) -> Layout:
-    """The layout that settings ask for; `columns` are those that are described, with what describes them."""
+    """Returns the layout that settings ask for; `columns` are the descriptions of columns, by column."""
     docs = config.get("persist_docs") or {}
     return Layout(
         _parts("partition_by", config.get("partition_by")),
@@ -52,7 +52,7 @@ def layout_of(config: Mapping[str, Any], description: str, columns: Mapping[str,
 
 
 def check_storage(layout: Layout, target: Target, place_of: Callable[[str], Where]) -> None:
-    """Raises `setting-storage` for all that the layout needs and the storage does not have, at the settings' places."""
+    """Raises `setting-storage`, at the place of its setting, for each part of the layout that the storage lacks."""
     problems = Problems()
     for name, error in _not_kept(layout, target):
         problems.add(error.at(place_of(name)))
@@ -60,7 +60,7 @@ def check_storage(layout: Layout, target: Target, place_of: Callable[[str], Wher
 
 
 def _not_kept(layout: Layout, target: Target) -> Iterator[tuple[str, RunnerError]]:
-    """The settings that the storage does not have, each with its error, without a place."""
+    """Returns the settings that the storage does not have, each with its error, without a place."""
     storage_name = target.storage
     storage = STORAGES[storage_name]
     has_comments = layout.comment is not None or layout.comments is not None
@@ -106,7 +106,7 @@ def _lacks(storage: str, what: str, hint: str) -> RunnerError:
 
 
 def _parts(name: str, value: Any) -> tuple[Part, ...]:
-    """What a setting names, in its order; raises RunnerError `setting-parts`, without a place."""
+    """Returns the parts that a setting names, in its order; raises RunnerError `setting-parts`, without a place."""
     given = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
     parts = tuple(_part(name, one) for one in given)
     seen: set[str] = set()
@@ -118,7 +118,8 @@ def _parts(name: str, value: Any) -> tuple[Part, ...]:
 
 
 def _part(name: str, text: Any) -> Part:
-    """
+    """Returns a column or a transform of a column, from its text.
+
     >>> _part("partition_by", "bucket(16, id)"), str(_part("partition_by", "days( ts )"))
     (Part(column='id', transform='bucket', argument=16), 'days(ts)')
     """
@@ -181,7 +182,8 @@ def _is_true(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """
+    """Returns a value of YAML as a text of SQL settings.
+
     >>> _text(True), _text("a"), _text(5)
     ('true', 'a', '5')
     """

@@ -1,4 +1,4 @@
-"""`targets` of project.yml -> Target: where tables are stored, and the settings of Spark that they need."""
+"""The reader of `targets` in project.yml: the place of tables, and the settings of Spark that they need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERVER_KEYS = ("packages", "jars")
 
 
 def read_target(name: str, yaml: Yaml, root: Path, filler: Filler) -> Target:
-    """The target; raises RunnerError for mistakes in it."""
+    """Returns the target; raises RunnerError for mistakes in it."""
     yaml.only(TARGET_KEYS)
     storage = _storage(yaml.get("storage"))
     path = _path(yaml, root, filler)
@@ -79,7 +79,7 @@ def _check_remote(yaml: Yaml, path: str) -> None:
 
 
 def _jars(yaml: Yaml, root: Path, filler: Filler) -> dict[str, str]:
-    """The settings for packages and jars that Spark itself does not have."""
+    """Returns the settings for packages and jars that Spark itself does not have."""
     packages = [filler.text(one) for one in yaml["packages"].as_list()] if yaml.get("packages") else []
     named = yaml["jars"].as_list() if yaml.get("jars") else ()
     jars = [jar for one in named for jar in _found_jars(one, root, filler)]
@@ -89,7 +89,7 @@ def _jars(yaml: Yaml, root: Path, filler: Filler) -> dict[str, str]:
 
 
 def _found_jars(yaml: Yaml, root: Path, filler: Filler) -> list[str]:
-    """The addresses of the jars that match a pattern."""
+    """Returns the addresses of the jars that match a pattern."""
     pattern = filler.text(yaml)
     if is_uri(pattern):
         return [pattern]
@@ -107,7 +107,7 @@ def _found_jars(yaml: Yaml, root: Path, filler: Filler) -> list[str]:
 
 
 def _catalog(yaml: Yaml, storage: type[Storage], path: str, filler: Filler) -> tuple[Catalog | None, Mapping[str, str]]:
-    """The catalog, and the settings of Spark for it."""
+    """Returns the catalog, and the settings of Spark for it."""
     entry = yaml.get("catalog")
     given = {key: filler.setting(key, value) for key, value in entry.mapping().items()} if entry else {}
     schema = given.pop("schema", "changelog")
@@ -117,7 +117,7 @@ def _catalog(yaml: Yaml, storage: type[Storage], path: str, filler: Filler) -> t
 def _session_catalog(
     yaml: Yaml, storage: type[Storage], path: str, schema: str, given: dict[str, str]
 ) -> tuple[Catalog | None, Mapping[str, str]]:
-    """Spark's own catalog, in which tables in folders can have names."""
+    """Returns Spark's own catalog, in which tables in folders can have names, and the settings of Spark for it."""
     entry = yaml.get("catalog")
     name = given.pop("name", SESSION_CATALOG)
     if entry and (name != SESSION_CATALOG or given):
@@ -134,7 +134,9 @@ def _session_catalog(
 def _own_catalog(
     yaml: Yaml, storage: type[Storage], path: str, schema: str, given: dict[str, str]
 ) -> tuple[Catalog | None, Mapping[str, str]]:
-    """The catalog that the tables are in. All keys except `name` and `schema` are settings of that catalog."""
+    """Returns the catalog that the tables are in, and the settings of Spark for it. All keys except `name` and `schema`
+    are settings of that catalog.
+    """
     if not yaml.get("catalog"):
         raise yaml.error(
             "target-catalog",

@@ -1,4 +1,4 @@
-"""The templates of a project: what `ref`, `source`, `config` ... do in them, and what each says about its node."""
+"""The templates of a project: `ref`, `source`, `config` and other functions in them, and the nodes that each reads."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from runner.yaml_text import Yaml
 
 @dataclass
 class Reading:
-    """What a template says about its node: the nodes that it reads, and its settings, which are those of a model or of
-    a test.
+    """The facts that a template gives about its node: the nodes that it reads, and the settings of a model or of a
+    test.
     """
 
     is_test: bool = False
@@ -36,15 +36,15 @@ class Reading:
 
 
 class Templates:
-    """Models and macros of a project. Not safe for several threads, except for macros that name no models."""
+    """The models and macros of a project. Not safe for several threads, except for macros that name no models."""
 
     def __init__(self, project: Project, models: Iterable[str], foreign: Iterable[tuple[Node, Yaml]] = ()) -> None:
         self.models, self.secrets, self.target = set(models), project.secrets, project.target
         self.project, self.sources = project.name, {source.name: source for source in project.sources}
         self.vars = project.vars
-        # Node of a table that the runner does not make -> the node, and how it is written.
+        # Name of a table that the runner does not make -> its node, and its YAML.
         self.foreign = {node.name: (node, written) for node, written in foreign}
-        # Node -> what its table or view is called; empty while nodes are read.
+        # Node -> the name of its table or view; empty while nodes are read.
         self.relations: Mapping[str, str] = {}
         self.reading = Reading()
         self.building = ""
@@ -70,7 +70,7 @@ class Templates:
     # --- what a template says about its node
 
     def read(self, path: Path) -> Reading:
-        """What a model's file says, for its first run and for later ones together."""
+        """Returns the reading of a model's file, for its first run and for later ones together."""
         calls = constant_calls(self.renderer.parse(path), self.functions)
         self.reading, self.building = Reading(), path.stem
         if calls is None:
@@ -96,19 +96,19 @@ class Templates:
             self.functions[call.function](*call.arguments, **call.named)
 
     def read_test(self, kind: str, model: str, arguments: Mapping[str, Any]) -> Reading:
-        """What a data test reads besides its model."""
+        """Returns the reading of a data test: the nodes that it reads besides its model, and its settings."""
         self.test_sql(kind, model, arguments)
         return self.reading
 
     # --- SQL
 
     def sql(self, path: Path, is_incremental: bool = False) -> str:
-        """The SQL of a model's file; with `is_incremental` the SQL that runs once its table exists."""
+        """Returns the SQL of a model's file; with `is_incremental` the SQL that runs once its table exists."""
         self._begin(path, is_incremental)
         return self._shown(self.renderer.render(path, self._context(path)), Where(path))
 
     def overridden_sql(self, path: Path, overrides: Overrides, where: Where | None) -> str:
-        """The SQL of a model's file with other variables, and texts in place of what macros print that it calls."""
+        """Returns the SQL of a model's file with other variables, and with texts in place of what its macros print."""
         self.overrides = overrides
         try:
             self._begin(path, overrides.is_incremental)
@@ -118,8 +118,8 @@ class Templates:
             self.overrides = Overrides()
 
     def trace(self, path: Path, sql: str, is_incremental: bool = False) -> Trace | None:
-        """Where the SQL of a model's file comes from: in the file itself and in macros of the project. None if that
-        cannot be told, because the templates look at what macros print.
+        """Returns, for the SQL of a model's file, the places that it comes from: in the file itself and in macros of
+        the project. None if the places cannot be told, because the templates look at what macros print.
         """
         own = [folder for folder in self.folders if folder != self.renderer.built_in]
         for folders in (own, []):
@@ -136,13 +136,14 @@ class Templates:
         self.reading, self.building, self.is_incremental = Reading(), path.stem, is_incremental
 
     def test_sql(self, kind: str, model: str, arguments: Mapping[str, Any], where: str = "") -> str:
-        """The query of the rows of a model that fail a data test, among those for which `where` is true."""
+        """Returns the query of the rows of a model that fail a data test, among those for which `where` is true."""
         self.reading, self.building = Reading(is_test=True), ""
         return self._shown(self.renderer.call(f"test_{kind}", model=self._rows(model, where), **arguments))
 
     def passing(self, test: DataTest) -> str | None:
-        """The aggregate of a table that is true if no row fails a data test; None if the kind of test has none. It
-        stands beside the query of the rows that fail: a project may have replaced that.
+        """Returns the aggregate of a table that is true if no row fails a data test; None if the kind of test has none.
+        The aggregate stands beside the query of the rows that fail. If a project has replaced that query, there is no
+        aggregate.
         """
         query, aggregate = (self.renderer.files.get(f"{of}_{test.kind}") for of in ("test", "passes"))
         if aggregate is None or aggregate != query:
@@ -151,71 +152,73 @@ class Templates:
         return self.renderer.call(f"passes_{test.kind}", **test.arguments).strip()
 
     def tested_together(self, model: str, where: str, passing: Mapping[str, str]) -> str:
-        """The query of one row: for each data test of a model, whether no row fails for which `where` is true."""
+        """Returns the query of one row: for each data test of a model, whether no row with a true `where` fails."""
         return self._shown(self.renderer.call("tested_together", self._rows(model, where), passing))
 
     def _rows(self, model: str, where: str) -> str:
-        """The rows of a model, or of a table that the runner does not make, for which `where` is true."""
+        """Returns the rows of a model, or of a table that the runner does not make, for which `where` is true."""
         table = self._table_named(model)
         return self.renderer.call("rows_where", table, where).strip() if where else table
 
     def _table_named(self, node: str) -> str:
-        """What SQL calls a model, or a table that the runner does not make."""
+        """Returns the name in SQL of a model, or of a table that the runner does not make."""
         if node not in self.foreign:
             return name(self._relation(node))
         return self.call("external_table", self.foreign[node][0].subject).strip()
 
     def singular_test_sql(self, path: Path) -> str:
-        """The query of the rows that fail the test of a file."""
+        """Returns the query of the rows that fail the test of a file."""
         self.reading, self.building = Reading(is_test=True), ""
         return self._shown(self.renderer.render(path, {}), Where(path))
 
     def read_singular_test(self, path: Path) -> Reading:
-        """What the file of a test says."""
+        """Returns the reading of the file of a test."""
         self.singular_test_sql(path)
         return self.reading
 
     def expand(self, text: str, where: Where, this: str = "") -> tuple[str, Reading]:
-        """A text with its `{{ }}` filled in, and the nodes that it reads. `this` is what it calls its table."""
+        """Returns a text with its `{{ }}` replaced by their values, and the nodes that the text reads. `this` is the
+        name of its own table.
+        """
         self.reading, self.building = Reading(), ""
         return self._shown(self.renderer.expand(text, where, {"this": this} if this else {}), where), self.reading
 
     def read_by_hooks(self, path: Path, hooks: Iterable[str]) -> tuple[str, ...]:
-        """The nodes that the hooks of a model read."""
+        """Returns the nodes that the hooks of a model read."""
         this = name(path.stem)
         return tuple(parent for sql in hooks for parent in self.expand(sql, Where(path, 1), this)[1].parents)
 
     def table(self, relation: str) -> str:
-        """What SQL calls a table outside of this session."""
+        """Returns the name in SQL of a table outside of this session."""
         return STORAGES[self.target.storage].table_of(self.target, self.call, relation)
 
     def _relation(self, node: str) -> str:
-        """What the table or view of a node is called."""
+        """Returns the name of the table or view of a node."""
         return self.relations.get(node, node)
 
     def _context(self, path: Path) -> dict[str, str]:
-        """What only one model's template sees."""
+        """Returns the names that only one model's template sees."""
         return {"this": name(self._relation(path.stem))}
 
     def _shown(self, sql: str, where: Where | None = None) -> str:
-        """SQL that holds no secret; raises `secret-in-model`."""
+        """Returns the SQL; raises `secret-in-model` if it holds a secret."""
         secret = self.secrets.named_in(sql)
         if secret is None:
             return sql
         raise secret_in_model(secret).at(where)
 
     def call(self, macro: str, *arguments: Any) -> str:
-        """What a macro prints."""
+        """Returns the text that a macro prints."""
         return self.renderer.call(macro, *arguments)
 
     def tests(self) -> dict[str, Signature]:
-        """Data test -> its arguments."""
+        """Returns the arguments of each data test, by its name."""
         prefix = "test_"
         named = [macro for macro in self.renderer.names() if macro.startswith(prefix)]
         return {macro.removeprefix(prefix): self.renderer.signature(macro) for macro in named}
 
     def is_built_in(self, macro: str) -> bool:
-        """Whether the project has put no macro of its own in place of one."""
+        """Returns True if the project has not replaced a built-in macro by its own."""
         return macro not in self.renderer.own
 
     # --- what templates call
@@ -248,7 +251,7 @@ class Templates:
         return name(f"{source.name}_messages")
 
     def _changelog_of(self, *names: Any) -> str:
-        """The view `changelog`, of one source alone."""
+        """Returns the view `changelog`, of one source alone."""
         source = self._source_named(_one_name("changelog_of", names))
         self.reading.parents.append(source.model)
         return f"({self.call('view_changelog', [source]).strip()})"
@@ -288,7 +291,7 @@ def _is_in(places: Iterable[Path], path: Path) -> bool:
 
 def read_rows_view(model: str, read: str) -> str:
     """
-    The name of the view of those rows of a model that another has read.
+    Returns the name of the view of those rows of a model that another model has read.
 
     >>> read_rows_view("orders", "shop_to_changelog")
     'orders__rows_read_of__shop_to_changelog'
@@ -298,7 +301,7 @@ def read_rows_view(model: str, read: str) -> str:
 
 def new_rows_view(model: str, read: str) -> str:
     """
-    The name of the view of those rows of a model that another has not read yet.
+    Returns the name of the view of those rows of a model that another model has not read yet.
 
     >>> new_rows_view("daily_changes", "changelog")
     'daily_changes__new_rows_of__changelog'
@@ -306,7 +309,7 @@ def new_rows_view(model: str, read: str) -> str:
     return f"{model}__new_rows_of__{read}"
 
 
-# Function -> what it takes.
+# Function -> its arguments.
 TAKES = {
     "ref": "the name of a model, after the project's name or alone",
     "source": "the name of a source of messages, or a source and its table",

@@ -1,4 +1,4 @@
-"""Data tests and unit tests in the properties of models -> nodes."""
+"""The reader of data tests and unit tests in the properties of models: it makes their nodes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from runner.yaml_text import Yaml, read_yaml
 # The data tests that are generated, for each source and for each mirror; models cannot have them.
 GENERATED = ("conserved", "fits", "followed")
 OVERRIDE_KEYS = ("vars", "macros")
-# The input of a unit test that is the table of its model, and what says whether that exists.
+# The input of a unit test that is the table of its model, and the macro that says whether the table exists.
 THIS, IS_INCREMENTAL = "this", "is_incremental"
-# Arguments that a test has without being given them: its model, and of a mirror what it is, or its query.
+# Arguments that a test gets without having them written: its model, and for a mirror the mirror or its query.
 GIVEN = ("model", "query", "mirror")
-# Data test -> its arguments that are expressions of SQL, or what stands before them in one.
+# Data test -> its arguments that are parts of expressions of SQL, each with the words before it in the expression.
 SQL_ARGUMENTS = {
     "expression_is_true": {"expression": ""},
     "row_count": {"at_least": "", "at_most": ""},
@@ -47,7 +47,9 @@ class Tests:
         self.signatures = {kind: one for kind, one in templates.tests().items() if kind not in GENERATED}
 
     def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node | None:
-        """A test such as `unique` of a model, or of one of its columns; None if it is not enabled."""
+        """Returns the node of a test such as `unique`, of a model or of one of its columns; None if it is not
+        enabled.
+        """
         call = test_call(entry, self.templates.models)
         if not call.settings.get("enabled", True):
             return None
@@ -80,7 +82,7 @@ class Tests:
         )
 
     def _config(self, call: TestCall, by_macro: Mapping[str, Any], entry: Yaml) -> TestConfig:
-        """The config of a test: what its macro says, unless the test says otherwise, with what stands in `{{ }}`."""
+        """Returns the config of a test: settings of its macro, unless the test has others, with `{{ }}` filled in."""
         config = TestConfig(**{**test_settings(settings_of(by_macro, entry.where())), **call.settings})
         if "{" not in config.where:
             return config
@@ -89,7 +91,7 @@ class Tests:
         return replace(config, where=condition)
 
     def singular_test(self, path: Path) -> Node | None:
-        """The test of a file: a query of the rows that fail. None if it is not enabled."""
+        """Returns the node of a test that is a file: a query of the rows that fail. None if it is not enabled."""
         where = Where(path, 1)
         reading = self.templates.read_singular_test(path)
         config = TestConfig(**test_settings(settings_of(reading.config, where)))
@@ -106,7 +108,7 @@ class Tests:
         return nearest_or_all(kind, self.signatures)
 
     def _recounted(self, kind: str, node: Node, entry: Yaml) -> MirrorQuery | None:
-        """The query of a mirror, of the rows that it has read, for a test that runs it again."""
+        """Returns the query of a mirror, on the rows that the mirror has read, for a test that runs the query again."""
         if "query" not in self.signatures[kind].arguments:
             return None
         if not node.model or not isinstance(node.model.query, MirrorQuery):
@@ -126,7 +128,9 @@ class Tests:
             raise entry.error("test-arguments", f'the data test "{kind}" needs {", ".join(missing)}', hint)
 
     def _check_sql(self, kind: str, named: Mapping[str, Any], entry: Yaml) -> None:
-        """Raises `expression-syntax` for an argument that a test of the runner takes for SQL."""
+        """Raises `expression-syntax` for an argument that a built-in test uses as SQL, and that is not an
+        expression.
+        """
         if not self.templates.is_built_in(f"test_{kind}"):
             return
         for argument, before in SQL_ARGUMENTS.get(kind, {}).items():
@@ -137,12 +141,12 @@ class Tests:
                 check_expression(entry, "values", value)
 
     def _free(self, label: str) -> str:
-        """The label, with a number if the name is taken."""
+        """Returns the label, with a number behind it if the name is taken."""
         labels = itertools.chain([label], (f"{label}_{number}" for number in itertools.count(2)))
         return next(one for one in labels if one not in self.taken)
 
     def unit_test(self, entry: Yaml, nodes: Mapping[str, Node]) -> Node | None:
-        """A unit test; None if its model exists but could not be read."""
+        """Returns the node of a unit test; None if its model exists but could not be read."""
         entry.only(UNIT_TEST_KEYS)
         for key in ("name", "model", "given", "expect"):
             if not entry.get(key):
@@ -166,7 +170,7 @@ class Tests:
 
 
 def function_tests(path: Path, relative: Callable[[Path], str]) -> Iterator[Node]:
-    """The unit tests of SQL functions in a file: a node for each function."""
+    """Returns the unit tests of SQL functions in a file: a node for each function."""
     file = read_yaml(path).only(["functions"])
     for function, tests in file["functions"].mapping().items() if file.get("functions") else ():
         test, where = FunctionTest(function, tests), tests.where()
@@ -174,7 +178,7 @@ def function_tests(path: Path, relative: Callable[[Path], str]) -> Iterator[Node
 
 
 def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, SqlFile | None]:
-    """What a unit test puts in place of variables and of what macros print, and the file that then is rendered."""
+    """Returns a unit test's overrides of variables and of macros' texts, and the file that is rendered with them."""
     yaml, query = entry.get("overrides"), tested.model and tested.model.query
     if yaml is None:
         return Overrides(), None
@@ -189,7 +193,7 @@ def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, SqlFile | None]:
 
 
 def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:
-    """The node of a model that can be tested: any model that does not land messages."""
+    """Returns the node of a model that can be tested: any model that does not land messages."""
     known = [name for name, node in nodes.items() if node.model and not node.model.source]
     if model not in known:
         hint = nearest_or_all(model, known)
@@ -213,7 +217,7 @@ FIXTURES = (".csv", ".yml")
 
 
 def given_rows(yaml: Yaml, root: Path) -> list[Any]:
-    """Mappings of columns to values: text, None, lists and dicts; raises `unit-test-rows`."""
+    """Returns rows, as mappings of columns to values: text, None, lists and dicts; raises `unit-test-rows`."""
     kind = yaml["format"].text() if yaml.get("format") else FORMATS[0]
     if kind not in FORMATS:
         hint = "write the rows, as dict or csv" if kind == "sql" else nearest_or_all(kind, FORMATS)
@@ -227,7 +231,7 @@ def given_rows(yaml: Yaml, root: Path) -> list[Any]:
 
 
 def _fixture(yaml: Yaml, folder: Path) -> list[Any]:
-    """The rows of a file in a folder, whose name is given with its ending or without."""
+    """Returns the rows of a file in a folder, whose name is given with its ending or without."""
     name = yaml.text()
     files = sorted(path for path in folder.rglob("*") if path.suffix in FIXTURES)
     found = [path for path in files if name in (path.name, path.stem)]
@@ -242,14 +246,14 @@ def _of_csv(read: Csv) -> list[Any]:
     return [dict(zip(read.columns, row)) for row in read.rows]
 
 
-# What is written beside the arguments of a test, and is none of them.
+# Keys that stand beside the arguments of a test and are not arguments.
 BESIDE = ("name", "description", "config", "arguments", "test_name", *TEST_SETTINGS)
 ONE_NAME = "for instance: accepted_values: {values: [a, b]}"
 
 
 @dataclass(frozen=True)
 class TestCall:
-    """The test `kind` with its arguments. Without a `name`, its node gets one of its parts."""
+    """A test `kind` with its arguments. Without a `name`, its node gets a name made of its parts."""
 
     kind: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -259,8 +263,8 @@ class TestCall:
 
 
 def test_call(entry: Yaml, models: Collection[str]) -> TestCall:
-    """A test such as `unique`, `accepted_values: {values: [a, b]}`, or the same with `arguments`, `config` and `name`
-    beside each other. Raises `test-arguments` and mistakes in what they hold.
+    """Returns a test such as `unique`, `accepted_values: {values: [a, b]}`, or the same with `arguments`, `config` and
+    `name` beside each other. Raises `test-arguments` and mistakes in the values of these.
     """
     if isinstance(entry.value, str):
         return TestCall(entry.value)
@@ -290,7 +294,7 @@ def _call(kind: str, written: Yaml, models: Collection[str]) -> TestCall:
 
 
 def _arguments(written: Yaml) -> Iterator[tuple[str, Yaml]]:
-    """The arguments, each under the name that macros have for it."""
+    """Returns the arguments, each under the name that macros have for it."""
     inline = [(name, yaml) for name, yaml in written.items() if name not in BESIDE]
     under = written["arguments"].mapping().items() if written.get("arguments") else []
     if inline and under:
@@ -331,7 +335,7 @@ def _model(yaml: Yaml, models: Collection[str]) -> str:
 
 
 def _share(yaml: Yaml) -> float:
-    """A part of all keys: more than 0, and 1 at most."""
+    """Returns a part of all keys: more than 0, and at most 1."""
     with contextlib.suppress(ValueError):
         if 0 < (share := float(yaml.text())) <= 1:
             return share

@@ -1,4 +1,4 @@
-"""`kafka` of a source -> Topics: what is read from Kafka, and the connector's options for it."""
+"""The reader of `kafka` in a source: the topics that are read from Kafka, and the connector's options for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OWN_OPTIONS = {
     "includeHeaders": "",
 }
 
-# Those of them that say which messages are read, not where or how.
+# Options of the connector that say which messages are read, not where or how.
 REACH_OPTIONS = tuple(option for option, word in OWN_OPTIONS.items() if word not in ("servers", ""))
 
 # The defaults of options. Messages of aborted transactions are not read.
@@ -41,7 +41,7 @@ Fill = Callable[[Yaml], str]
 
 
 def read_topics(yaml: Yaml, filler: Filler) -> tuple[Topics, str]:
-    """What is read, and a description of the place for people."""
+    """Returns the topics to read, and a description of their place for people."""
     yaml.only(KAFKA_KEYS)
     if not yaml.get("servers"):
         raise yaml.error("kafka-missing", 'messages in Kafka need "servers"', "servers: broker-1:9092,broker-2:9092")
@@ -99,7 +99,7 @@ def _ending(yaml: Yaml | None, fill: Fill) -> dict[str, dict[str, int]] | int | 
 
 
 def _offsets(yaml: Yaml, fill: Fill) -> dict[str, dict[str, int]]:
-    """Topic -> partition -> offset."""
+    """Returns offsets: topic -> partition -> offset."""
     return {
         topic: {
             str(_count(Yaml(p, partitions.places, partitions.steps), lambda y: y.text())): _count(offset, fill)
@@ -118,7 +118,7 @@ def _count(yaml: Yaml, fill: Fill) -> int:
 
 
 def _instant(yaml: Yaml, text: str, words: str) -> int:
-    """Milliseconds of an instant in ISO 8601; one without a zone is in UTC."""
+    """Returns the milliseconds of an instant in ISO 8601; an instant without a zone is in UTC."""
     try:
         at = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
@@ -132,7 +132,7 @@ def _instant(yaml: Yaml, text: str, words: str) -> int:
 
 
 def _options(yaml: Yaml | None, filler: Filler) -> dict[str, str]:
-    """Options of the connector that have no key of their own, such as those of security."""
+    """Returns the options of the connector that have no key of their own, such as those of security."""
     out = {}
     for key, value in yaml.mapping().items() if yaml else ():
         own = {option.lower(): word for option, word in OWN_OPTIONS.items()}.get(key.lower())
@@ -147,7 +147,7 @@ def _options(yaml: Yaml | None, filler: Filler) -> dict[str, str]:
 
 
 def without_secrets(text: str) -> str:
-    """A message of Kafka or Spark without what it quotes of a login."""
+    """Returns a message of Kafka or Spark without the words of a login that it quotes."""
     if "JAAS" in text:
         # Such a message quotes words of the option, which may be parts of a password.
         return 'the option "kafka.sasl.jaas.config" cannot be read: is a quote or the semicolon at its end missing?'

@@ -13,13 +13,13 @@ from runner.sandbox import Sandbox
 from runner.secrets import Secrets
 from runner.yaml_text import Yaml
 
-# A default that a template leaves out; none is a default too.
+# The value of a default that a template does not give, because None is a default too.
 NOT_GIVEN = object()
 
 
 def env_var(secrets: Secrets, name: str, default: str | None = None, public: bool = False) -> str:
-    """An environment variable, for secrets and settings of a machine; raises if it is not set and has no default. Its
-    value is a secret unless it is public.
+    """Returns an environment variable, for secrets and settings of a machine; raises if it is not set and has no
+    default. The value is a secret unless it is public.
     """
     value = os.environ.get(name, default)
     if value is None:
@@ -30,7 +30,7 @@ def env_var(secrets: Secrets, name: str, default: str | None = None, public: boo
 
 
 def public_env_var(name: str, default: str | None = None, public: bool = False) -> str:
-    """An environment variable in what is written to files; raises `secret-in-model` unless it is public."""
+    """Returns an environment variable for a text that is written to files; raises `secret-in-model` unless public."""
     value = env_var(Secrets(), name, default, public)
     if not public:
         raise secret_in_model(name)
@@ -38,14 +38,14 @@ def public_env_var(name: str, default: str | None = None, public: bool = False) 
 
 
 def secret_in_model(name: str) -> RunnerError:
-    """The error of SQL that holds the value of this variable or setting."""
+    """Returns the error for SQL that holds the value of this variable or setting."""
     message = f'the SQL would show the secret "{name}"' if name else "the SQL would show a part of a secret"
     hint = "compiled SQL is written to files; if all may see the value: env_var('NAME', public=true)"
     return RunnerError("secret-in-model", message, hint=hint)
 
 
 def variable(variables: Mapping[str, Any], name: str, default: Any = NOT_GIVEN) -> Any:
-    """The value of a variable, as `Yaml.data` gives it; raises if it is not set and has no default."""
+    """Returns the value of a variable, as `Yaml.data` gives it; raises if it is not set and has no default."""
     value = variables.get(name, default)
     if value is NOT_GIVEN:
         near = did_you_mean(name, variables)
@@ -58,14 +58,14 @@ def variable(variables: Mapping[str, Any], name: str, default: Any = NOT_GIVEN) 
 
 
 class Filler:
-    """Fills in `{{ }}` in the values of project.yml."""
+    """Replaces `{{ }}` in the values of project.yml."""
 
     def __init__(self, variables: Mapping[str, Any], target: Target | None, secrets: Secrets) -> None:
         self.secrets = secrets
         self.variables = variables
         self.environment = Sandbox({"env_var": self._env_var, "var": self._var, "target": target})
 
-    # Their names are those that mistakes in calls tell.
+    # Errors in calls show the names of these functions.
 
     def _env_var(self, name: str, default: str | None = None, public: bool = False) -> str:
         return env_var(self.secrets, name, default, public)
@@ -78,10 +78,10 @@ class Filler:
         return fill(self.environment, text, yaml.where()) if "{{" in text or "{%" in text else text
 
     def setting(self, name: str, yaml: Yaml) -> str:
-        """The value of a setting of Spark or a connector, which is a secret if its name says so."""
+        """Returns the value of a setting of Spark or a connector, which is a secret if its name says so."""
         return self.secrets.add_setting(name, self.text(yaml))
 
 
 def texts_of(yaml: Yaml | None) -> dict[str, str]:
-    """A mapping of names to texts; empty if there is none."""
+    """Returns a mapping of names to texts; empty if there is none."""
     return {key: value.text() for key, value in yaml.mapping().items()} if yaml else {}

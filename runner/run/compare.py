@@ -17,12 +17,12 @@ class Call(Protocol):
         """The arguments, as YAML values."""
 
 
-# Left out of the rows of cases: columns that depend on the run, or are the same in all rows of a case.
+# Columns that the rows of cases leave out: they depend on the run, or are the same in all rows of a case.
 NOT_IN_CASES = ("source", "format", "origin", "detail", "run_id", "batch", "loaded_at", "landed_on")
 
 
 def case_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A changelog row as cases write it: no nulls, nothing that depends on the run.
+    """Returns a changelog row as cases write it: without nulls, and without anything that depends on the run.
 
     >>> case_row({"kind": "row", "op": None, "meta": {}, "origin": {}, "seq": {"row": 0, "arrival": [1]}})
     {'kind': 'row', 'seq': {'row': 0}}
@@ -36,7 +36,7 @@ def case_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_text(value: Any) -> Any:
-    """A plain value with every number and boolean as text, as YAML has them.
+    """Returns a plain value with each number and boolean as text, as YAML has them.
 
     >>> as_text({"a": [1, None, True, 1.5]})
     {'a': ['1', None, 'true', '1.5']}
@@ -54,7 +54,7 @@ def as_text(value: Any) -> Any:
 
 
 def in_order(got: list[Mapping[str, Any]], expected: list[Mapping[str, Any]]) -> list[str]:
-    """The differences between two lists of rows, row by row, in the columns that any expected row has.
+    """Returns the differences between two lists of rows, row by row, in the columns that any expected row has.
 
     >>> in_order([{"a": "1", "b": "5"}], [{"a": "2"}, {"a": "3"}])
     ['row 0: a: got "1", expected "2"', 'row 1: missing: {"a": "3"}']
@@ -72,7 +72,7 @@ def in_order(got: list[Mapping[str, Any]], expected: list[Mapping[str, Any]]) ->
 
 
 def in_any_order(got: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The rows that only one of two lists has.
+    """Returns the rows that only one of two lists has.
 
     >>> in_any_order([{"a": "1"}, {"a": "2"}], [{"a": "2"}, {"a": "3"}])
     ['- missing: {"a": "3"}', '+ not expected: {"a": "1"}']
@@ -89,8 +89,8 @@ def in_any_order(got: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[st
 
 
 def in_calls(function: str, cases: Iterable[Call], rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The calls of a function that do not return what is expected. Rows have the number of a call and, as JSON, what it
-    returned and what was expected. Fractions are compared as they are written.
+    """Returns the calls of a function that do not return what is expected. A row has the number of a call and, as JSON,
+    the value that the call returned and the expected value. Fractions are compared as they are written.
     """
     by_number = {row["number"]: row for row in rows}
     out = []
@@ -126,7 +126,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-# Escaped in quotes; elsewhere they would break the line.
+# Line breaks: YAML escapes them in quotes; without quotes they would break the line.
 _BREAKS = frozenset("\n\r\x85\u2028\u2029")
 _Dumper.add_representer(
     str,
@@ -143,7 +143,7 @@ _Dumper.add_representer(
 
 
 def case_text(about: str, source: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """The text of a `NAME.rows.yml`. Of `source`, what is None or empty is left out."""
+    """Returns the text of a `NAME.rows.yml`, without the entries of `source` that are None or empty."""
     settings = _Flow({key: value for key, value in source.items() if value})
     head = _written({"about": about, **({"source": settings} if settings else {})})
     return head + ("rows:\n" + "\n".join(_row(case_row(row)) for row in rows) if rows else "rows: []\n")
@@ -156,6 +156,6 @@ def _row(row: Mapping[str, Any]) -> str:
 
 
 def _written(value: Mapping[str, Any]) -> str:
-    """Each entry on a line of its own, however long it is."""
+    """Returns YAML with each entry on a line of its own, however long the entry is."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
     return text

@@ -1,5 +1,5 @@
 """Streams that land messages as they arrive until they are stopped: one batch per interval, and a line of output for
-each batch that has landed messages. Mirrors of what they land follow.
+each batch that has landed messages. Mirrors take in what the streams have landed.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class Watcher(Listener, Protocol):
 
 @dataclass
 class Stream:
-    """A running stream. `newest` is the newest batch that was seen, `awaited` the newest one when the stream was asked
-    to stop.
+    """A running stream. `newest` is the number of the newest batch that was seen, `awaited` the number of the newest
+    batch when the stream was asked to stop. `behind` is the number of messages that the newest batch left to later
+    ones. `pause` is the number of seconds before the stream is started again if it fails.
     """
 
     node: Node
@@ -64,7 +65,7 @@ class Stream:
     pause: float = FIRST_PAUSE_SECONDS
 
     def new_batches(self) -> Iterator[Batch]:
-        """The batches that have ended since the last call, each once."""
+        """Yields the batches that have ended since the last call, each once."""
         last = self.query.lastProgress
         if last is None or last.batchId == self.newest:
             return
@@ -99,7 +100,8 @@ class Stream:
 
 class Continuous:
     """Lands sources until a signal comes, one batch in each `interval`, such as `10 seconds`, and keeps mirrors up to
-    date. `paused` are models whose stream has failed, with the time at which it is started again, and how.
+    date. `paused` maps each model whose stream has failed to the time at which the stream is started again, and to the
+    function that starts it.
     """
 
     def __init__(self, run: Run, watcher: Watcher, interval: str, fail_fast: bool = False) -> None:
@@ -145,7 +147,7 @@ class Continuous:
     @contextmanager
     def _limited_progress(self) -> Iterator[None]:
         with ExitStack() as settings:
-            # Without Spark the streams say what has become of it.
+            # If the JVM has ended, nothing is raised here: the streams report it.
             with suppress(SparkGone), query_errors():
                 settings.enter_context(self.spark.setting(PROGRESS_SETTING, str(PROGRESS_KEPT)))
             try:
@@ -173,7 +175,7 @@ class Continuous:
             self.watcher.say(f"{node.name}: {note}")
 
     def _continued(self, stream: Stream, before: Stream | None) -> Stream:
-        """A stream, with what one has landed that has failed before it."""
+        """Returns a stream that also counts what `before` has landed, the stream of the same model that has failed."""
         if before is None:
             return stream
         notes = dict.fromkeys((*before.notes, *stream.notes, "it had failed, and was started again"))
@@ -185,7 +187,7 @@ class Continuous:
         self.paused[stream.node.name] = time.monotonic() + stream.pause, again
 
     def _start_again(self) -> None:
-        """Starts streams whose pause is over: what they read may be there again."""
+        """Starts the streams whose pause is over: the messages that they could not read may be there again."""
         for name, (until, start) in list(self.paused.items()):
             if time.monotonic() >= until:
                 del self.paused[name]
@@ -221,7 +223,9 @@ class Continuous:
             self._publish(stream)
 
     def _publish(self, stream: Stream) -> None:
-        """Publishes the table as soon as it has rows. If the catalog refuses it, messages land all the same."""
+        """Publishes the table of a stream as soon as it has rows. If the catalog refuses the table, messages still
+        land.
+        """
         try:
             self.publisher.publish(stream.node.name)
         except QueryFailed as failure:
@@ -229,12 +233,12 @@ class Continuous:
             self.watcher.say(f"{stream.node.name}: {failure.message}")
 
     def _follow(self) -> None:
-        """Reports the mirror that has been brought up to date; unless the run ends, the next one begins."""
+        """Reports the mirror that has been brought up to date. Unless the run ends, the next mirror begins."""
         for followed in self.following.look() if not self._must_stop() else ():
             self._followed(followed)
 
     def _end_following(self) -> None:
-        """Waits for the mirror that is being built, and reports all of them."""
+        """Waits for the mirror that is being built, and reports all mirrors."""
         for followed in self.following.end():
             # The second signal has ended Spark, and with it what ran there.
             if not (followed.result.has_failed and self.signals.count > 1):
@@ -263,7 +267,7 @@ class Continuous:
         if time.monotonic() - self.reported_at < QUIET_SECONDS:
             return
         self.reported_at = time.monotonic()
-        # A stream that does not answer is found at the next poll.
+        # An error of a stream that does not answer is handled at the next poll.
         with suppress(QueryFailed), query_errors():
             states = [(stream, stream.query.status) for stream in self.running]
             # A trigger is also active while Spark looks for messages.
@@ -288,7 +292,9 @@ class Continuous:
                 self._failed(stream, failure)
 
     def _failed(self, stream: Stream, failure: QueryFailed) -> None:
-        """Ends a stream. It has not failed if its JVM was stopped along with the runner, as service managers do."""
+        """Ends a stream that has failed. The stream counts as stopped, not as failed, if its JVM was stopped along with
+        the runner, as service managers do.
+        """
         if isinstance(failure, SparkGone) and self.signals.count:
             stopped = "its JVM was stopped too: the next run lands the batch that was in flight"
             self._ended(stream, Result(stream.node.name, "model", "success", notes=(*stream.notes, stopped)))
@@ -319,13 +325,15 @@ class Continuous:
 
 
 def has_run(progress: Any) -> bool:
-    """Whether a batch has run. Of times without messages Spark tells under the number of the batch that comes next."""
+    """Returns True if a batch has run. While no messages arrive, Spark reports progress under the number of the next
+    batch.
+    """
     return "addBatch" in progress.durationMs
 
 
 def lag(sources: Iterable[Any]) -> int | None:
-    """
-    The number of messages between the end of a batch and the end of its topics; None for sources without topics.
+    """Returns the number of messages between the end of a batch and the end of its topics; None for sources without
+    topics.
 
     >>> lag([{"endOffset": {"t": {"0": 5, "1": 2}}, "latestOffset": {"t": {"0": 8, "1": 2, "2": 4}}}])
     7
@@ -339,12 +347,14 @@ def lag(sources: Iterable[Any]) -> int | None:
 
 
 def _offsets(value: Any) -> Any:
-    """Offsets as they are; through Spark Connect they come as JSON text."""
+    """Returns offsets as a mapping; through Spark Connect they come as JSON text."""
     return json.loads(value) if isinstance(value, str) else value
 
 
 def _distance(end: Any, latest: Any) -> int:
-    """A partition that is not in the batch was added later: all of its messages are still to be read."""
+    """Returns the number of messages between two offsets. A partition that is not in the batch was added later: all of
+    its messages are still to be read.
+    """
     return sum(
         offset - (end or {}).get(topic, {}).get(partition, 0)
         for topic, partitions in latest.items()

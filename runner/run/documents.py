@@ -14,14 +14,16 @@ from runner.project.inputs import RECORDS
 
 @dataclass(frozen=True)
 class Message:
-    """`line` is where the message begins, from 1."""
+    """A message of a file. `line` is the line where the message begins, from 1."""
 
     text: bytes
     line: int
 
 
 def messages_of(name: str, content: bytes, encoding: str) -> list[FileMessage]:
-    """The messages of a file with one message per line, of a file with records of a topic, or of a file in Avro."""
+    """Returns the messages of a file with one message per line, of a file with records of a topic, or of a file in
+    Avro.
+    """
     if encoding == "avro":
         return list(messages_of_file(name, content))
     lines = _filled_lines(content)
@@ -35,8 +37,8 @@ def _filled_lines(content: bytes) -> list[bytes]:
 
 
 def dumped_messages(content: bytes) -> tuple[str, list[FileMessage]] | None:
-    """The messages of a file that a tool has dumped, behind the word for the tool; None for other files. A line that
-    is no such record is a message as it is.
+    """Returns the word for the tool that has dumped a file, and the messages of the file; None for other files. A line
+    that is no record of the tool is a message as it is.
     """
     first = content.lstrip(b" \t\r\n").split(b"\n", 1)[0].removesuffix(b"\r")
     dump = dump_of(first.decode("utf-8", "replace"))
@@ -59,14 +61,14 @@ def _record(name: str, line: bytes) -> FileMessage:
 
 
 def record_message(line: str, read: Callable[[str], Record] = read_record) -> FileMessage:
-    """The message in a line of a file of records; raises ValueError or LookupError."""
+    """Returns the message in a line of a file of records; raises ValueError or LookupError."""
     record = read(line)
     beside = TopicRecord(record.key, record.topic, record.headers or ())
     return FileMessage(0, 0, (record.value or "").encode(), record=beside)
 
 
 def split_messages(text: bytes) -> list[Message]:
-    r"""The messages of a file: its lines that are not blank or, if the first line holds only the beginning of a
+    r"""Returns the messages of a file: its lines that are not blank or, if the first line holds only the beginning of a
     document, whole documents.
 
     >>> [m.text for m in split_messages(b'{"a":1}\n\n{"a":2}\n')]
@@ -84,7 +86,7 @@ def _lines(lines: list[bytes]) -> list[Message]:
 
 
 def _is_open(line: bytes) -> bool:
-    """Whether a line holds only the beginning of an object."""
+    """Returns True if a line holds only the beginning of an object."""
     text = line.decode("utf-8", "replace").strip()
     if not text.startswith("{"):
         return False
@@ -96,7 +98,9 @@ def _is_open(line: bytes) -> bool:
 
 
 def _documents(lines: list[bytes]) -> list[Message]:
-    """Documents, from the line where each begins to the line where it ends. One that does not end takes the rest."""
+    """Returns documents, from the line where each begins to the line where it ends. A document that does not end takes
+    all lines after it.
+    """
     out: list[Message] = []
     start, depth, in_text = None, 0, False
     for number, line in enumerate(lines):
@@ -113,7 +117,7 @@ def _documents(lines: list[bytes]) -> list[Message]:
 
 
 def _depth_after(line: bytes, depth: int, in_text: bool) -> tuple[int, bool]:
-    """How many brackets are open after a line of a document, and whether a text is open."""
+    """Returns the number of brackets that are open after a line of a document, and whether a text is open."""
     escaped = False
     for byte in line:
         if escaped:

@@ -1,5 +1,5 @@
-"""How each kind of node is run, and where the query of one that fails is wrong: in the person's own file if that can be
-told, else in compiled SQL.
+"""Runs a node of each kind, and finds the place of the mistake if its query fails: in the person's own file if that can
+be told, else in compiled SQL.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Execution:
             return self.timed(node, self._run)
 
     def timed(self, node: Node, action: Callable[[Node], Result]) -> Result:
-        """The result of an action, with the seconds that it took. A query that fails is a result too, and so is any
-        other error: what does not read this node goes on.
+        """Returns the result of an action, with the seconds that it took. A query that fails gives a result too, and so
+        does any other error: nodes that do not read this node still run.
         """
         began = time.monotonic()
         try:
@@ -68,7 +68,7 @@ class Execution:
         return replace(result, seconds=time.monotonic() - began, ended=datetime.now(timezone.utc))
 
     def failed(self, node: Node, failure: QueryFailed) -> Result:
-        """The result of a node whose query failed, with the place of what is wrong."""
+        """Returns the result of a node whose query failed, with the place of the mistake."""
         return Result(node.name, node.resource_type, "error", f"{failure.message}{self.locations.of(node, failure)}")
 
     def _run(self, node: Node) -> Result:
@@ -89,7 +89,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Query:
-    """The SQL of a node; if it `is_increment`, that which runs once its table exists."""
+    """A query of a node. If `is_increment` is True, `sql` is the SQL that runs once the node's table exists."""
 
     node: Node
     sql: str
@@ -97,15 +97,15 @@ class Query:
 
 
 class ErrorLocations:
-    """Finds places in the queries of a run. Several threads may ask."""
+    """Finds the places of mistakes in the queries of a run. Several threads may call its methods at the same time."""
 
     def __init__(self, run: Run) -> None:
         self.project, self.graph, self.compiled = run.project, run.graph, run.compiled
         self.templates, self.tracing = run.workspace.templates, threading.Lock()
 
     def of(self, node: Node, failure: QueryFailed) -> str:
-        """The lines that follow what Spark says about a node's query: the file, and what stands there. Empty if nothing
-        is known of the place.
+        """Returns the lines that follow Spark's message about a node's query: the file, and the text at the place of
+        the mistake. Empty if nothing is known of the place.
         """
         if named := failure.place:
             for query in self._queries(node):
@@ -114,7 +114,9 @@ class ErrorLocations:
         return ""
 
     def _queries(self, node: Node) -> Iterator[Query]:
-        """The queries that may have failed: that of the node, and those of the views that it reads, nearest first."""
+        """Yields the queries that may have failed: those of the node, and those of the views that the node reads,
+        nearest first.
+        """
         above = self.graph.upstream({node.name})
         views = [self.graph.nodes[name] for name in reversed(self.graph.order()) if name in above]
         for one in [node, *(view for view in views if view.model and not view.model.is_table)]:

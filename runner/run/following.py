@@ -1,4 +1,4 @@
-"""Mirrors that follow streams: beside these, one after the other, they take in what has landed."""
+"""Mirrors that follow streams: while the streams run, one mirror after the other takes in what has landed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runner.run.results import Result
 
 
 class Followed(NamedTuple):
-    """A mirror that was brought up to date. `behind` is the number of messages that have landed since this began."""
+    """A mirror that was brought up to date. `behind` is the number of messages that have landed since that began."""
 
     node: Node
     number: int
@@ -23,7 +23,9 @@ class Followed(NamedTuple):
 
 @dataclass
 class Follower:
-    """A mirror, its number among the nodes of a run, and the messages that have landed but that it does not have."""
+    """A mirror that follows streams. `number` is its number among the nodes of a run, `behind` the number of messages
+    that have landed and that its table does not have. `is_due` is True if it has to be brought up to date.
+    """
 
     node: Node
     number: int
@@ -34,8 +36,8 @@ class Follower:
 
 @dataclass
 class Following:
-    """The mirrors of one run. `build` brings one up to date, in any thread. Each is due when the run begins, and
-    whenever messages have landed for it.
+    """The mirrors of one run. `build` brings one mirror up to date, in any thread. A mirror is due when the run begins,
+    and whenever messages have landed for it.
     """
 
     build: Callable[[Node], Result]
@@ -51,18 +53,21 @@ class Following:
                 follower.is_due = True
 
     def look(self) -> Iterator[Followed]:
-        """The mirror that has been brought up to date since the last call, if one has; then the next one begins."""
+        """Yields the mirror that has been brought up to date since the last call, if there is one; then begins the next
+        one.
+        """
         if self.running and not self.running[1].done():
             return
         yield from self._ended()
-        # The one that is furthest behind goes first; of those that are even the first.
+        # The mirror that is furthest behind goes first; of mirrors that are equally far behind, the first in their
+        # order.
         due = max((one for one in self.followers if one.is_due), key=lambda one: one.behind, default=None)
         if due:
             due.is_due, due.behind = False, 0
             self.running = due, self.pool.submit(self.build, due.node)
 
     def end(self) -> Iterator[Followed]:
-        """Waits for the mirror that is being built; no other begins."""
+        """Waits for the mirror that is being built, and yields it; no other mirror begins."""
         try:
             yield from self._ended()
         finally:
@@ -75,6 +80,6 @@ class Following:
 
 
 def following(build: Callable[[Node], Result], mirrors: Collection[Node], first: int) -> Following:
-    """What keeps mirrors up to date, whose numbers begin with `first`."""
+    """Returns the object that keeps mirrors up to date. The numbers of the mirrors begin with `first`."""
     found = [(node, node.model.mirror) for node in mirrors if node.model and node.model.mirror]
     return Following(build, [Follower(node, number, mirror) for number, (node, mirror) in enumerate(found, first)])

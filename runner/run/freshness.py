@@ -1,4 +1,4 @@
-"""How old the newest row of a source is, and whether that is too old."""
+"""Measures how old the newest row of a source is, and compares that with the age that is allowed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.run.results import Result
 if TYPE_CHECKING:
     from runner.run.run import Run
 
-# Of a table or folder, and of the schema or catalog that should have it.
+# The errors that Spark raises for a missing table or folder, or for a missing schema or catalog.
 NOT_THERE = re.compile(
     r"\[(TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|CATALOG_NOT_FOUND|PATH_NOT_FOUND"
     r"|DELTA_MISSING_DELTA_TABLE|DELTA_PATH_DOES_NOT_EXIST|DELTA_TABLE_NOT_FOUND)"
@@ -23,8 +23,8 @@ NOT_THERE = re.compile(
 
 
 class SourceAges:
-    """Measures sources. `found` has what was measured: node -> `newest`, an instant as ISO 8601 in UTC, and `age` in
-    seconds; both are None where there are no rows.
+    """Measures sources. `found` maps each node to what was measured: `newest`, an instant as ISO 8601 in UTC, and `age`
+    in seconds; both are None where there are no rows.
     """
 
     def __init__(self, run: Run) -> None:
@@ -32,7 +32,7 @@ class SourceAges:
         self.found: dict[str, dict[str, Any]] = {}
 
     def measure(self, node: Node) -> Result:
-        """Compares the age of a source with what it may be; raises QueryFailed."""
+        """Compares the age of a source with the age that is allowed; raises QueryFailed."""
         rows, loaded_at, freshness = self._measured(node)
         with telling(lambda failure: _tell_missing(node, failure)):
             (found,) = self.spark.rows(self.macro("age_of", rows, loaded_at, freshness.filter))[1]
@@ -50,7 +50,7 @@ class SourceAges:
 
 
 def _tell_missing(node: Node, failure: QueryFailed) -> None:
-    """Raises what to do about a table that is not there, if that is why its query has failed."""
+    """Raises an error that says what to do about a missing table, if that is why the query of a node has failed."""
     table = node.subject
     if not isinstance(table, ExternalTable) or not NOT_THERE.search(failure.message):
         return
@@ -62,7 +62,8 @@ def _tell_missing(node: Node, failure: QueryFailed) -> None:
 
 
 def status_of(age: int | None, freshness: Freshness) -> str:
-    """
+    """Returns the status of a source for the age of its newest row in seconds, None if it has no rows.
+
     >>> from runner.project.freshness import Age
     >>> limits = Freshness(warn_after=Age(1, "hour"), error_after=Age(1, "day"))
     >>> [status_of(age, limits) for age in (3600, 3601, 86401, None)], status_of(None, Freshness())
@@ -75,7 +76,8 @@ def status_of(age: int | None, freshness: Freshness) -> str:
 
 
 def said_of(newest: str | None, age: int | None) -> str:
-    """
+    """Returns the instant and the age of the newest row in words.
+
     >>> said_of("2024-05-01T10:00:00Z", 90061)
     'newest: 2024-05-01T10:00:00Z, 1d 1h 1m ago'
     """

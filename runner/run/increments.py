@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Increments:
-    """Builds incremental models, and remembers what of each changelog they have read."""
+    """Builds incremental models, and records how far they have read each changelog."""
 
     def __init__(self, run: Run) -> None:
         self.reading, self.compiled, self.tables, self.run_id = run.reading, run.compiled, run.tables, run.run_id
@@ -34,7 +34,7 @@ class Increments:
             until = reading_until(seen, {})
             self.reading.show_new_rows(node.name, model.new_rows, {}, until)
             with progress.writing(until):
-                # Before the table: a table that is there and was to be replaced is built again by the next run.
+                # The mark is written before the table: if the run dies in between, the next run builds the table again.
                 if self.tables.mark(name) != model.layout.order:
                     self.tables.write_mark(name, model.layout.order)
                 promised = self.tables.promised(name, compiled.sql, model.contract)
@@ -53,7 +53,7 @@ class Increments:
         return count, ()
 
     def _check_order(self, node: Node, order: str) -> None:
-        """Raises QueryFailed if the table keeps other rows together than its settings now say."""
+        """Raises QueryFailed if the partitions or clusters of the table are not those that its settings now name."""
         built = self.tables.mark(node.relation)
         if built != order:
             changed = f"{built or 'has neither partitions nor clusters'}; now {order or 'it is to have none'}"
@@ -61,7 +61,7 @@ class Increments:
             raise QueryFailed(f'the table "{node.relation}" {changed}: {again}')
 
     def _since(self, node: Node, seen: Mapping[str, Position | None], progress: Progress) -> Positions:
-        """How far the table has read; raises QueryFailed if its rows cannot be those of these changelogs."""
+        """Returns how far the table has read; raises QueryFailed if its rows cannot be those of these changelogs."""
         again = f"{full_refresh(node.name)} builds it again"
         since = progress.read()
         if since is None:
@@ -75,27 +75,31 @@ NOTHING = Position(None, -1)
 
 
 class Reading:
-    """What a model reads of the changelogs above it."""
+    """Finds the changelogs above a model, and creates views of the rows that the model has read or has not read."""
 
     def __init__(self, run: Run) -> None:
         self.graph, self.tables = run.graph, run.tables
 
     def changelogs(self, name: str) -> Mapping[str, Position | None]:
-        """How far the changelogs go that a model reads, directly or not; None for one whose rows cannot be seen."""
+        """Returns how far the changelogs go that a model reads, directly or not; None for one whose rows cannot be
+        seen.
+        """
         return {changelog: self.tables.position(changelog) for changelog in self._sources(name)}
 
     def _sources(self, name: str) -> dict[str, str]:
-        """The changelogs that a model reads, directly or not -> the names of their sources."""
+        """Returns a mapping of the changelogs that a model reads, directly or not, to the names of their sources."""
         above = [self.graph.nodes[one] for one in sorted(self.graph.upstream({name}))]
         return {node.name: node.model.source.name for node in above if node.model and node.model.source}
 
     def show_new_rows(self, name: str, parents: Iterable[str], since: Positions, until: Positions) -> None:
-        """Creates the views of those rows of parents that a model has not read."""
+        """Creates for each parent the view of the rows that a model has not read."""
         for parent in parents:
             self._show(new_rows_view(name, parent), name, parent, since, until)
 
     def show_read_rows(self, name: str, parents: Iterable[str]) -> None:
-        """Creates the views of those rows of parents that a model has read; raises QueryFailed if that is not known."""
+        """Creates for each parent the view of the rows that a model has read; raises QueryFailed if these are not
+        known.
+        """
         until = self.tables.progress(name).read()
         if until is None:
             raise QueryFailed(f'it is not known what "{name}" has read: runner run -s {name}')
@@ -103,7 +107,7 @@ class Reading:
             self._show(read_rows_view(name, parent), name, parent, {}, until)
 
     def without_old_rows(self, changelogs: Iterable[str]) -> list[str]:
-        """Those of which old rows were removed."""
+        """Returns the changelogs of which old rows were removed."""
         return [one for one in changelogs if self.tables.checkpoint(one).kept_since()]
 
     def _show(self, view: str, name: str, parent: str, since: Positions, until: Positions) -> None:
@@ -119,7 +123,9 @@ class Reading:
 
 
 def landed_again(since: Positions, seen: Mapping[str, Position | None]) -> str | None:
-    """A changelog that has landed everything again since a model has read it."""
+    """Returns a changelog that has landed everything again since a model has read it; None if there is no such
+    changelog.
+    """
     for changelog, position in since.items():
         now = seen.get(changelog)
         if position.table and now and position.table != now.table:
@@ -128,5 +134,7 @@ def landed_again(since: Positions, seen: Mapping[str, Position | None]) -> str |
 
 
 def reading_until(seen: Mapping[str, Position | None], since: Positions) -> Positions:
-    """How far the table has read after it was written: no further than before where rows cannot be seen."""
+    """Returns how far a table has read after it was written. Where the rows of a changelog cannot be seen, that is no
+    further than before.
+    """
     return {changelog: position or since.get(changelog, NOTHING) for changelog, position in seen.items()}

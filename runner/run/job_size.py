@@ -1,4 +1,4 @@
-"""Whether a run reads little: it has ended before Java's second compiler would have paid for its time."""
+"""Small jobs: runs that read so little that they end before Java's second compiler would have paid for its time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from runner.project.inputs import ExternalTable, Source, Target
 from runner.project.nodes import Case, FunctionTest, Node, UnitTest
 from runner.run.source_files import SourceFiles
 
-# With no more to read than this, a run is shorter without the second compiler: measured on two cores. Lines count too,
-# since short ones take more time for their size; files without lines, and tables, are compressed.
+# A run that reads no more than this is shorter without Java's second compiler: measured on two cores. Lines count too,
+# since short lines take more time for their size. Files without lines, and tables, are compressed.
 LITTLE_TEXT, LITTLE_STORED, LINES = 1 << 26, 1 << 24, 60_000
-# They bring the rows that they read.
+# Tests that bring the rows that they read.
 SELF_CONTAINED = (Case, UnitTest, FunctionTest)
 
 
 @dataclass(frozen=True)
 class Amount:
-    """What is read: the bytes and the number of lines, and the bytes of what has no lines."""
+    """The amount that is read. `text` is the number of bytes of files with lines, `lines` the number of their lines,
+    `stored` the number of bytes of tables and of files without lines.
+    """
 
     text: float = 0
     lines: float = 0
@@ -37,13 +39,13 @@ class Amount:
         return self.text <= LITTLE_TEXT and self.lines <= LINES and self.stored <= LITTLE_STORED
 
 
-# Of what this machine does not see.
+# The amount of anything that this machine does not see.
 UNKNOWN = Amount(stored=float("inf"))
 
 
 def is_small_job(nodes: Collection[Node], graph: Graph, target: Target, is_refresh: bool = False) -> bool:
-    """Whether all that the nodes of a run read is little: messages that have not landed (in a full refresh all), those
-    that are read again for a test, and tables. False where this machine does not see it.
+    """Returns True if the nodes of a run read little: messages that have not landed (in a full refresh all messages),
+    messages that are read again for a test, and tables. Returns False where this machine does not see them.
     """
     reading = [node for node in nodes if not isinstance(node.subject, SELF_CONTAINED)]
     landing = [node.model.source for node in reading if node.model and node.model.source]
@@ -60,7 +62,7 @@ def is_small_job(nodes: Collection[Node], graph: Graph, target: Target, is_refre
 
 
 def tables_are_small(graph: Graph, target: Target) -> bool:
-    """Whether all tables of a target are little to read together. False where this machine does not see them."""
+    """Returns True if all tables of a target together are little to read; False where this machine does not see one."""
     return _tables(graph, target).is_little
 
 
@@ -79,7 +81,7 @@ def _tables(graph: Graph, target: Target) -> Amount:
 
 
 def _messages(source: Source, target: Target, all_of_them: bool) -> Amount:
-    """The messages of a source that have not landed, or all."""
+    """Returns the amount of the messages of a source: of all messages, or of those that have not landed."""
     if not source.messages.local_pattern or target.remote or is_uri(target.path):
         return UNKNOWN
     files = SourceFiles.found(source.messages, checkpoint_of(target, source))

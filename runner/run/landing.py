@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from runner.run.run import Run
 
 
-# What a source says of its rows beside its format. Of another generation no row needs to land again.
+# The entries of a source that decide its rows, beside its format. If only the generation changes, no row needs to land
+# again.
 GENERATION = "generation"
 SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry")
 ALL_NEW = {"availableNow": True}
-# The connector's words for lost messages; it does not say which are lost.
+# The connector's words for lost messages; they do not say which messages are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
 
 
@@ -58,7 +59,9 @@ class Landing:
         return landed, notes + lost
 
     def _all_landed(self, source: Source, query: Any, options: Mapping[str, str]) -> Landed:
-        """What a stream has landed, and those that go on without the files that it could not read."""
+        """Returns what a stream has landed, together with the streams that go on without the files that it could not
+        read.
+        """
         landed = Landed()
         while True:
             try:
@@ -73,13 +76,13 @@ class Landing:
                 query = self._stream(source, options, ALL_NEW)
         for messages in self.files[source.name].left_by(options):
             self.read_source(source, options, messages)
-            # Without options: the stream of one file leaves no others.
+            # Without options: the stream of a single file has no other files to leave.
             landed += self._all_landed(source, self._stream(source, options, ALL_NEW), {})
         return landed
 
     def set_aside(self, source: Source, failure: QueryFailed) -> bool:
-        """Leaves the file that a stream of a source has failed on to a later run; False if it has failed for another
-        reason.
+        """Leaves the file at which a stream of a source has failed to a later run; returns False if the stream has
+        failed for another reason.
         """
         if source.messages.topics or isinstance(failure, SparkGone) or NO_SPACE in failure.message:
             return False
@@ -89,13 +92,14 @@ class Landing:
         """Starts a stream over the view of a source; returns Spark's query."""
         topics, checkpoint = source.messages.topics, self.tables.checkpoint(source.model)
         has_limit = not {*options, *(topics.options if topics else ())}.isdisjoint(LIMITS)
-        # Without a limit all that is there at the start is one batch, unless another has to be finished first.
+        # Without a limit, all messages that are there at the start are one batch, unless another batch has to be
+        # finished first.
         batch = checkpoint.next_batch if trigger == ALL_NEW and not has_limit else None
         sql, are_few = self.compiled.nodes[source.model].sql, trigger == ALL_NEW and self.files[source.name].are_few()
         return self.tables.start(source.model, sql, self.run_id, trigger, batch, are_few)
 
     def _awaited(self, source: Source, query: Any) -> Landed:
-        """What a stream has landed when it has ended."""
+        """Waits until a stream has ended; returns what it has landed."""
         query.awaitTermination()
         return self._landed_by(source, query)
 
@@ -105,8 +109,8 @@ class Landing:
         return landed_by(progress)
 
     def result(self, source: Source, landed: Landed, notes: tuple[str, ...]) -> Result:
-        """The result of a model whose stream has ended: a warning if there are notes, dead letters, parts that no row
-        has, or no files.
+        """Returns the result of a model whose stream has ended: a warning if there are notes, dead letters, parts that
+        no row has, or no files.
         """
         silent = silences(self.compiled.nodes[source.model].promises, landed, source.name)
         aside = self._aside(source)
@@ -123,7 +127,7 @@ class Landing:
         )
 
     def _aside(self, source: Source) -> tuple[str, ...]:
-        """A note on the files that could not be read."""
+        """Returns a note on the files that could not be read."""
         aside = self.files[source.name].aside
         if not aside:
             return ()
@@ -133,14 +137,14 @@ class Landing:
         return (f"{what} ({why}): {how}",)
 
     def _unmatched(self, source: Source, landed: Landed) -> tuple[str, ...]:
-        """A note if a source has no files and never had any."""
+        """Returns a note if a source has no files and never had any."""
         is_empty = not landed.messages and not source.messages.topics
         if is_empty and self.tables.checkpoint(source.model).newest_commit < 0:
             return (f'no file matches "{source.messages.path}"',)
         return ()
 
     def _found(self, source: Source) -> SourceFiles:
-        """The files of a source; raises QueryFailed for names that Spark fails on in every run."""
+        """Returns the files of a source; raises QueryFailed for names at which Spark fails in every run."""
         files = self.files[source.name] = SourceFiles.found(source.messages, self.tables.checkpoint(source.model))
         if names := files.unreadable():
             raise QueryFailed(
@@ -149,7 +153,7 @@ class Landing:
         return files
 
     def _changed(self, model: str, files: SourceFiles) -> tuple[str, ...]:
-        """A note if files have changed since they were read."""
+        """Returns a note if files have changed since they were read."""
         if not (changed := files.changed()):
             return ()
         how = f"new messages belong in new files, and {full_refresh(model)} reads everything again"
@@ -157,7 +161,7 @@ class Landing:
         return (f"{what}: {enumeration(changed)}; {how}",)
 
     def _after(self, source: Source) -> tuple[str, ...]:
-        """Notes on files that were passed over; records those that were read."""
+        """Returns notes on files that were passed over; records the files that were read."""
         files = self.files[source.name]
         files.record()
         if passed_over := files.passed_over():
@@ -176,7 +180,7 @@ class Landing:
         return query, notes + lost
 
     def _ready(self, source: Source) -> tuple[str, ...]:
-        """Checks what a source is read from and where it lands; returns notes."""
+        """Checks the messages of a source and the table in which they land; returns notes."""
         files, notes = self._found(source), self._refreshed(source.model)
         check_consistency(source.model, self.tables)
         return (
@@ -208,7 +212,7 @@ class Landing:
             files.checkpoint.leave_out(gone)
 
     def _refreshed(self, model: str) -> tuple[str, ...]:
-        """Removes what has landed, if this run is a full refresh or finishes one; returns a note then."""
+        """Removes what has landed, if this run is a full refresh or finishes one; in the second case returns a note."""
         begun = self.tables.refreshes.unfinished(model)
         if not begun:
             return ()
@@ -224,7 +228,9 @@ class Landing:
     def read_source(
         self, source: Source, stream: Mapping[str, str] | None = None, messages: Messages | None = None
     ) -> None:
-        """Creates the view of a source's messages, or of these: of a stream with these options, or of a batch."""
+        """Creates the view of a source's messages, or of the given messages: of a stream with the options `stream`, or
+        of a batch if there are none.
+        """
         messages = messages or source.messages
         source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", stream)
 
@@ -245,8 +251,8 @@ class Landing:
 
     @contextmanager
     def explained(self, source: Source) -> Iterator[None]:
-        """Raises Spark's errors as QueryFailed. If a file of the table or its checkpoint cannot be read, the error says
-        which, and if messages were lost before they were read, which these are.
+        """Raises Spark's errors as QueryFailed. If a file of the table or of its checkpoint cannot be read, the error
+        names the file. If messages were lost before they were read, the error names the messages.
         """
 
         def look(failure: QueryFailed) -> None:
@@ -260,7 +266,9 @@ class Landing:
             yield
 
     def _lost(self, source: Source) -> tuple[str, ...]:
-        """Notes on messages that Kafka lost before they were read; raises QueryFailed unless the source allows loss."""
+        """Returns notes on messages that Kafka lost before they were read; raises QueryFailed if the source allows no
+        loss.
+        """
         checkpoint, topics = self.tables.checkpoint(source.model), source.messages.topics
         now = topics_now(self.spark, topics, checkpoint.next_offsets()) if topics else None
         if now is None or topics is None:
@@ -280,7 +288,9 @@ class Landing:
         return (f"messages were gone from Kafka before they were read: {enumeration(lost)}",) if lost else ()
 
     def _notes(self, source: Source, meaning: str) -> tuple[str, ...]:
-        """Notes for the user before a source is landed; raises QueryFailed if the end of the source has changed."""
+        """Returns notes for the user before a source is landed; raises QueryFailed if the end of the source has
+        changed.
+        """
         checkpoint, name = self.tables.checkpoint(source.model), source.format.name
         parts_now = {part: json.dumps(source.written[part]) for part in SOURCE_PARTS if part in source.written}
         now, then = Fingerprint.of(name, meaning, source.messages.reach, parts_now), checkpoint.fingerprint()
@@ -308,12 +318,12 @@ class Landing:
 
 
 def finishes(begun: str | None, run_id: str) -> tuple[str, ...]:
-    """A note on a full refresh that another run began."""
+    """Returns a note on a full refresh that another run began."""
     return (f"finishes the full refresh that the run {begun} began",) if begun and begun != run_id else ()
 
 
 def _named_offsets(topics: Topics) -> Offsets:
-    """The offsets at which reading begins, if the source names them."""
+    """Returns the offsets at which reading begins, if the source names them."""
     starting = topics.options.get("startingOffsets", "")
     offsets: Offsets = json.loads(starting) if starting.startswith("{") else {}
     return offsets

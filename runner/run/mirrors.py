@@ -28,9 +28,10 @@ Built = tuple[int, tuple[str, ...]]
 
 
 class Mark(NamedTuple):
-    """What is remembered of a table, as JSON; of another text nothing: what it is `made_by`, whether changes
-    `told_parts` of a row, the log in which all of them are numbered, None if there is no such log, and the `defaults`
-    of columns that messages named.
+    """The facts that are recorded of a mirror's table, as JSON; any other text is read as no facts. `made_by` is the
+    hash of what made the table. `told_parts` is True if changes told only parts of a row. `numbered_in` is the log in
+    which all changes are numbered, None if there is no such log. `defaults` are the defaults of columns that messages
+    named.
     """
 
     made_by: str
@@ -57,8 +58,8 @@ class Mirrors:
         self.statements, self.run_id = run.statements, run.run_id
 
     def build(self, query: MirrorQuery) -> Built:
-        """Builds a table, or brings it up to date. Raises QueryFailed, also for columns that the mirror does not have,
-        if it is to fail then.
+        """Builds a table, or brings it up to date. Raises QueryFailed, also for columns that the mirror does not have
+        if `on_drift` is `fail`.
         """
         begun = self.tables.begun_refresh(query.model)
         seen, progress = self.reading.changelogs(query.model), self.tables.progress(query.model)
@@ -71,7 +72,7 @@ class Mirrors:
         return self._built(query, reading_until(seen, {}), finishes(begun, self.run_id), progress)
 
     def _up_to_date(self, query: MirrorQuery, since: Positions, until: Positions, progress: Progress) -> Built:
-        """Takes in what has landed between two places."""
+        """Takes in what has landed between two positions in the changelogs."""
         name, query = query.model, self._with_added(query)
         self.tables.refresh(name, query.layout)
         if until == since:
@@ -98,12 +99,14 @@ class Mirrors:
         return self.tables.count(name), (*notes, *statements.notes) if query.shows == "state" else ()
 
     def _remembered(self, query: MirrorQuery, found: Mapping[str, Any], effects: Sequence[Effect]) -> MirrorQuery:
-        """The query, with what is known of all changes of the table, those that it is to take in among them."""
+        """Returns the query with what is known of all changes of the table, including those that the table is about to
+        take in.
+        """
         had = Mark.read(self.tables.mark(query.model))
         numbered_in = had.numbered_in if had.numbered_in == _numbered_in(found, effects) else None
         now = Mark(had.made_by, had.told_parts or found["tells_parts"], numbered_in, had.defaults)
         if now != had:
-            # Before the table: a run that dies in between must not hide it.
+            # The mark is written before the table: a run that dies in between must not hide what has changed.
             self.tables.write_mark(query.model, now.text())
         bounds = tuple(
             (column, found[f"first_{number}"], found[f"last_{number}"])
@@ -113,7 +116,7 @@ class Mirrors:
         return replace(_knowing(query, effects, now.told_parts, now.numbered_in), bounds=bounds)
 
     def _check_whole(self, query: MirrorQuery) -> None:
-        """Raises QueryFailed if changes that made a table are no longer there."""
+        """Raises QueryFailed if changes from which the table was made are no longer there."""
         name = query.model
         removed = self.reading.without_old_rows(query.mirror.models)
         if removed and self.tables.storage.has_table(name):
@@ -123,7 +126,7 @@ class Mirrors:
             )
 
     def _with_added(self, query: MirrorQuery) -> MirrorQuery:
-        """The mirror with the columns that earlier runs have added."""
+        """Returns the mirror with the columns that earlier runs have added."""
         if query.mirror.on_drift != "add":
             return query
         self.tables.table_view(query.model)
@@ -131,7 +134,9 @@ class Mirrors:
         return replace(query, mirror=_with_texts(query.mirror, added))
 
     def _since(self, query: MirrorQuery, seen: Mapping[str, Position | None], progress: Progress) -> Positions | None:
-        """How far the table has read; None if it is not this mirror of these changelogs, and must be built again."""
+        """Returns how far the table has read; None if the table is not this mirror of these changelogs, and must be
+        built again.
+        """
         if not all(self.tables.storage.has_table(name) for name in (query.model, query.beside)):
             return None
         since = progress.read()
@@ -139,7 +144,9 @@ class Mirrors:
         return since if is_this and since is not None and not landed_again(since, seen) else None
 
     def _built(self, query: MirrorQuery, until: Positions, notes: tuple[str, ...], progress: Progress) -> Built:
-        """Builds the table from all changes and, where it is to take in new ones, that which is beside it."""
+        """Builds the table from all changes. Where the table is to take in new changes later, also builds the table
+        beside it.
+        """
         name, made_by, (query, more, defaults) = query.model, self._made_by(query), self._looked_at(query)
         with progress.writing(until):
             if self._takes_increments(query):
@@ -163,20 +170,22 @@ class Mirrors:
         return self.tables.storage.changes_rows and query.mirror.takes_increments
 
     def _made_by(self, query: MirrorQuery) -> str:
-        """What a table is made by. Its SQL says nothing of columns that were added to it."""
+        """Returns the hash of what makes a table. The hash covers the settings for columns that are added, because the
+        SQL does not name such columns.
+        """
         order = f"\n{query.layout.order}" if query.layout.order else ""
         drift = f"{query.mirror.on_drift} {json.dumps(sorted(query.mirror.left_out))}"
         meaning = f"{self.compiled.nodes[query.model].meaning}\n{drift}{order}"
         return hashlib.sha256(meaning.encode()).hexdigest()
 
     def _looked_at(self, query: MirrorQuery) -> tuple[MirrorQuery, tuple[str, ...], dict[str, str]]:
-        """The query, with what is known of all changes and with columns that were added to its mirror; notes on what it
-        is without, and the defaults that messages name; raises QueryFailed.
+        """Returns the query with what is known of all changes and with the columns that were added to its mirror, notes
+        on what the mirror lacks, and the defaults that messages name; raises QueryFailed.
         """
         statements = self.statements.show(query.mirror)
         defaults = defaults_told(self.tables, statements.mirror)
         mirror = with_defaults(statements.mirror, defaults)
-        # The notes are those of its rows as they are; looking for them reads all changes.
+        # Only a mirror that shows the state has notes on its rows, and finding them reads all changes.
         if query.shows == "history" and query.mirror.on_drift == "warn":
             return _knowing(replace(query, mirror=mirror), statements.effects), (), defaults
         found = _row(self.tables, "mirror_findings", mirror)
@@ -188,8 +197,9 @@ class Mirrors:
 
 @dataclass(frozen=True)
 class Increment:
-    """New changes of a mirror. `new` is the mirror as it reads only these. What they say of each row is merged, again
-    if a run dies in between: it is the same the second time. `check_whole` raises QueryFailed if old ones are missing.
+    """New changes of a mirror. `new` is the mirror as it reads only these changes. A run that dies while it merges them
+    leaves them to the next run, and the second merge has the same result. `check_whole` raises QueryFailed if old
+    changes are missing.
     """
 
     tables: Tables
@@ -214,7 +224,7 @@ class Increment:
                 self._write("merged", self.query.model, changed)
 
     def _changed(self, decided: str, looks_again: bool) -> AbstractContextManager[str]:
-        """A view of the rows that change."""
+        """Creates a view of the rows that change."""
         if self.query.shows == "history":
             return self._computed("changed", self.query, decided, [decided] if looks_again else [])
         return self._computed("changed", self.query, decided) if looks_again else nullcontext(decided)
@@ -225,27 +235,29 @@ class Increment:
 
     @contextmanager
     def _computed(self, step: str, *arguments: Any) -> Iterator[str]:
-        """A view of what a step selects, before its own tables change."""
+        """Creates a view of what a step selects, computed before the tables of the mirror change."""
         view = f"{self.query.model}__{step}"
         with self.tables.spark.computed_view(view, self.tables.macro(f"{self.query.shows}_{step}", *arguments)):
             yield view
 
 
 def defaults_told(tables: Tables, mirror: Mirror) -> dict[str, str]:
-    """The defaults that messages name of the columns of a mirror."""
+    """Returns the defaults that messages name of the columns of a mirror."""
     if "defaults" not in mirror.sent_columns:
         return {}
     return {row["column"]: row["value"] for row in tables.spark.rows(tables.macro("defaults_told", mirror))[1]}
 
 
 def with_defaults(mirror: Mirror, defaults: Mapping[str, str]) -> Mirror:
-    """The mirror with what rows have of columns that were added later."""
+    """Returns the mirror with the values that rows have in columns that were added after them."""
     columns = tuple(replace(one, added_with=defaults.get(one.name)) for one in mirror.columns)
     return replace(mirror, columns=columns) if defaults else mirror
 
 
 def _numbered_in(found: Mapping[str, Any], effects: Iterable[Effect]) -> str | None:
-    """The log in which all changes are numbered, and with as many numbers all statements that were told."""
+    """Returns the log in which all changes are numbered; None unless all statements have at least as many numbers
+    there.
+    """
     told = [(one.row["numbered_in"], len(one.position)) for one in effects if one.row["arrival"]]
     are_alike = all(log == found["numbered_in"] and number >= found["numbers"] for log, number in told)
     return found["numbered_in"] if are_alike else None
@@ -254,20 +266,20 @@ def _numbered_in(found: Mapping[str, Any], effects: Iterable[Effect]) -> str | N
 def _knowing(
     query: MirrorQuery, effects: Sequence[Effect], has_parts: bool = True, numbered_in: str | None = None
 ) -> MirrorQuery:
-    """The query with what is known of its changes. Numbers alone give the newest change of a row; a history has to know
-    too which are told again.
+    """Returns the query with what is known of its changes. Numbers alone give the newest change of a row; a history
+    must also know which changes are told again.
     """
     log = numbered_in if query.shows == "state" else None
     return replace(query, has_statements=bool(effects), has_parts=has_parts, numbered_in=log)
 
 
 def _row(tables: Tables, macro: str, *arguments: Any) -> dict[str, Any]:
-    """The one row that a macro selects."""
+    """Returns the one row that a macro selects."""
     return tables.spark.rows(tables.macro(macro, *arguments))[1][0]
 
 
 def _after_findings(mirror: Mirror, shows: str, found: Mapping[str, Any]) -> tuple[Mirror, tuple[str, ...]]:
-    """The mirror, with columns that are added to it, and notes on what it is without; raises QueryFailed."""
+    """Returns the mirror with the columns that are added to it, and notes on what it lacks; raises QueryFailed."""
     unknown = found["unknown_columns"]
     if unknown and mirror.on_drift == "fail":
         raise QueryFailed(f"on_drift is fail, and {_not_here(unknown)}")

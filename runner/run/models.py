@@ -58,7 +58,9 @@ class Models:
                 raise QueryFailed(f"{hook}: {failure.message}\n{statement.strip()}") from failure
 
     def _published(self, name: str, lacks_rows: bool) -> tuple[str, ...]:
-        """Publishes a model; returns notes. If rows are missing, what it reads may be missing in the catalog too."""
+        """Publishes a model; returns notes. If rows are missing, a table that the model reads may be missing in the
+        catalog too.
+        """
         try:
             return self.run.publisher.publish(name)
         except SparkGone:
@@ -102,12 +104,13 @@ class Models:
         return {"rows": rows}, notes
 
 
-# Of so few rows all types are read: to find those that are alike would take Spark longer.
+# If there are no more rows than this, all their types are read: finding the types that are alike would take Spark
+# longer.
 FEW_ROWS = 1_000
 
 
 def notes_on_landed(tables: Tables, source: Source, landed: int, run_id: str, since: date) -> tuple[str, ...]:
-    """The notes on the rows that a run has landed since a day, so many of them."""
+    """Returns the notes on the rows that a run has landed since a day; `landed` is their number."""
     if not landed or not has_tables_of_types(source.format):
         return ()
     are_few = landed <= FEW_ROWS
@@ -115,18 +118,18 @@ def notes_on_landed(tables: Tables, source: Source, landed: int, run_id: str, si
     return notes_on(unknown_types(source.format, rows, source.tables))
 
 
-# How Spark tells of a text that is no value of a type.
+# Spark's words for a text that is no value of a type.
 NOT_FITTING = re.compile(r"The value '(.*)' of the type")
 
 
 class Seeds:
-    """Loads seeds, each only if its file or what is said of it has changed since."""
+    """Loads seeds, each only if its file or its settings have changed since it was loaded."""
 
     def __init__(self, run: Run) -> None:
         self.compiled, self.spark, self.tables = run.compiled, run.spark, run.tables
 
     def show_file(self, file: SeedFile) -> None:
-        """Creates the view of the values of a file, as texts."""
+        """Creates a view of the values of a file, as texts."""
         rows = read_csv(file.path, file.delimiter)
         self.spark.rows_view(file.view, rows.rows, ", ".join(f"{quoted(column)} string" for column in rows.columns))
 
@@ -149,7 +152,9 @@ class Seeds:
 
 
 def _in_file(failure: QueryFailed, file: SeedFile) -> QueryFailed:
-    """The failure, with the line of the file that has the value which does not fit its type, if it is about one."""
+    """Returns the failure. If it is about a value that does not fit its type, adds the line of the file that has the
+    value.
+    """
     told, read = NOT_FITTING.search(failure.message), read_csv(file.path, file.delimiter)
     typed = [read.columns.index(column) for column in file.types]
     for row, line in zip(read.rows, read.lines):
@@ -162,7 +167,7 @@ def _in_file(failure: QueryFailed, file: SeedFile) -> QueryFailed:
 
 
 def _mark(file: SeedFile, sql: str) -> str:
-    """What a table is loaded from."""
+    """Returns the hash of what a table is loaded from: the file, its delimiter and the SQL."""
     content = hashlib.sha256(file.path.read_bytes())
     content.update(f"{file.delimiter}{sql}".encode())
     return content.hexdigest()
@@ -172,7 +177,9 @@ def _mark(file: SeedFile, sql: str) -> str:
 
 
 def catalog_entries(run: Run, name: str) -> list[Entry]:
-    """The catalog entry of a model; before that of a view those of all models that it reads, parents first."""
+    """Returns the catalog entry of a model. Before the entry of a view stand those of all models that the view reads,
+    parents first.
+    """
     model = run.graph.nodes[name].model
     names = {name} if model and model.is_table else {name, *run.graph.upstream({name})}
     nodes = [run.graph.nodes[one] for one in run.graph.order() if one in names]
@@ -186,20 +193,22 @@ def _catalog_entry(run: Run, node: Node, model: Model) -> Entry:
 
 
 def _with_ephemeral(run: Run, view: Node) -> str:
-    """The SQL of a view, with those of ephemeral models that it reads, which the catalog does not have."""
+    """Returns the SQL of a view, with the queries of the ephemeral models that it reads, which the catalog does not
+    have.
+    """
     sql, read = run.compiled.nodes[view.name].sql, _ephemeral(run.graph, view.name)
     queries = {run.graph.nodes[one].relation: run.compiled.nodes[one].sql for one in run.graph.order() if one in read}
     return run.macro("with_queries", queries, sql) if queries else sql
 
 
 def _ephemeral(graph: Graph, name: str) -> set[str]:
-    """The ephemeral models that a query reads, itself or through others."""
+    """Returns the ephemeral models that a query reads, directly or through other ephemeral models."""
     own = {one for one in graph.nodes[name].parents if (model := graph.nodes[one].model) and model.is_ephemeral}
     return own.union(*(_ephemeral(graph, one) for one in own))
 
 
 def _functions(run: Run, name: str) -> Iterator[tuple[SqlFunction, ...]]:
-    """The SQL functions that a model needs, a view after those of the views that it reads."""
+    """Yields the SQL functions that a model needs; those of a view after those of the views that it reads."""
     model = run.graph.nodes[name].model
     if model and not model.is_table:
         for parent in run.graph.nodes[name].parents:

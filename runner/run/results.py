@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from runner.compile.promises import Promise
 
 FAILED = ("error", "fail")
-# Of the reasons of dead letters, this many are named.
+# The number of reasons of dead letters that are named.
 REASONS_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one node. `status` is success, error, skipped, pass, warn or fail. `failures` is the number of rows
-    that fail a test; `rows` are the numbers of what was written: for a source messages and rows by kind, for a table
-    rows. `reasons` are those of the dead letters that landed, with their numbers. A model that landed or was built has
-    the status `warn` if there is something that the user should look at; it `is_incomplete` if not all of what could be
-    read has landed. It took `seconds`, until it `ended`.
+    """The result of one node. `status` is success, error, skipped, pass, warn or fail. A model that landed or was built
+    has the status `warn` if there is something that the user should look at. `failures` is the number of rows that fail
+    a test. `rows` counts what was written: messages and rows by kind for a source, rows for a table. `reasons` counts
+    the dead letters that landed by reason. `is_incomplete` is True if not all of what could be read has landed.
+    `seconds` is the time that the node took, `ended` the time when it ended.
     """
 
     name: str
@@ -54,8 +54,8 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Batch:
-    """What a batch has landed. `behind` is the number of messages that existed when it began and that it left to later
-    batches, None if that is not known.
+    """A batch of a stream. `landed` is what it has landed. `behind` is the number of messages that existed when the
+    batch began and that it left to later batches, None if that is not known.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Batch:
 
 
 def most_frequent(reasons: Mapping[str, int]) -> str:
-    """The reasons of most dead letters, with their numbers.
+    """Returns the most frequent reasons of dead letters, with their numbers.
 
     >>> most_frequent({"no-op": 1, "not-json": 2, "empty": 1, "not-utf8": 4}), most_frequent({})
     ('4 not-utf8, 2 not-json, 1 empty and 1 more', '')
@@ -76,7 +76,7 @@ def most_frequent(reasons: Mapping[str, int]) -> str:
     return f"{named} and {more} more" if more else named
 
 
-# Part of rows -> what is said if no row has it.
+# Maps a part of rows to the text that is shown if no row has the part.
 SAYINGS = {
     "table_name": "{} of {} rows have no table name",
     "key": "{} of {} rows have no key",
@@ -87,8 +87,9 @@ SAYINGS = {
 
 
 def silences(promises: Iterable[Promise], landed: Landed, source: str | None = None) -> Iterator[RunnerWarning]:
-    """A warning for each part that the format names and no row has. If only some rows lack it there is none: tables
-    without a key, and messages without a time, are common. `source` is the name of the source, if there is one.
+    """Yields a warning for each part that the format names and no row has. There is no warning if only some rows lack a
+    part: tables without a key, and messages without a time, are common. `source` is the name of the source, if there is
+    one.
     """
     for promise in promises:
         expected = landed.expected.get(promise.part, 0)

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """How nodes are run. If it `reads_nothing`, all that they read has no rows. Tables that are `deferred` are those of
-    another run; with `arguments` it can be run again.
+    """The settings of a run. With `full_refresh` tables are built again. If `reads_nothing` is True, all that the nodes
+    read has no rows. `deferred` are the tables of another run that this run reads. `arguments` are those with which
+    this run can be run again.
     """
 
     full_refresh: bool = False
@@ -42,8 +43,9 @@ class Settings:
 
 
 class Run:
-    """The nodes that a command works on, in order, and what that needs. Other runs that find its tables locked report
-    `command`. Parts are made when they are first used: before there is a session of Spark nothing may import it.
+    """The nodes that a command works on, in order, and the parts that work on them. Other runs that find its tables
+    locked report `command`. Parts are made when they are first used: before there is a session of Spark nothing may
+    import it.
     """
 
     spark: Spark
@@ -59,39 +61,39 @@ class Run:
 
     @cached_property
     def compiled(self) -> Compiled:
-        """The SQL of the nodes and of what they read; raises all mistakes in it."""
+        """The SQL of the nodes and of the nodes that they read; raises all mistakes in it."""
         workspace, needed = self.workspace, with_queries_read(self.graph, self.nodes)
         compiled = compile_nodes(needed, workspace.templates, workspace.formats, self.library)
         return replace(compiled, together=queries_together(self.nodes, workspace.templates))
 
     @property
     def exit_code(self) -> int:
-        """1 if a node has failed, or has not done all that it could."""
+        """The exit code: 1 if a node has failed, or has not done all that it could; else 0."""
         return int(any(result.has_failed or result.is_incomplete for result in self.results or ()))
 
     @property
     def tables_written(self) -> list[str]:
-        """The names of the tables that it writes: those of models, and of tests that keep the rows that fail."""
+        """The names of the tables that the run writes: those of models, and of tests that keep the rows that fail."""
         return [node.relation for node in self.nodes if node.writes_table]
 
     @property
     def tables_growing(self) -> list[str]:
-        """The names of the tables that it adds to, unless they are built again."""
+        """The names of the tables to which the run adds rows, unless they are built again."""
         return [node.relation for node in self.nodes if node.model and node.model.is_added_to]
 
     def reads(self, messages: Messages) -> dict[str, str]:
-        """The expressions that read messages of a kind."""
+        """Returns the expressions that read messages of a kind."""
         return reads(self.macro, messages)
 
     def begin(self, spark: Spark) -> None:
-        """Works in a session from now on. If it is a full refresh, that has begun then."""
+        """Sets the session in which the run works from now on. A full refresh begins here."""
         self.spark = spark
         if self.settings.full_refresh:
             self.tables.refreshes.begin(self.tables_growing, self.run_id)
 
     @property
     def order(self) -> Order:
-        """What comes before what. Tests that one query answers run together."""
+        """The order of the nodes. Tests that one query answers run together."""
         queries = {
             **{name: case.query.meaning for name, case in self.compiled.cases.items()},
             **{name: str(test.file) for name, test in self.compiled.function_tests.items()},
@@ -121,7 +123,7 @@ class Run:
 
     @cached_property
     def shapes(self) -> Views:
-        """Views without rows, in a session of their own: a table that is not built yet is the view of its query."""
+        """The views without rows, in a session of their own: a table that is not built yet is the view of its query."""
         other = Run(self.workspace, self.command, self.nodes, replace(self.settings, reads_nothing=True))
         other.compiled, other.spark = self.compiled, self.spark.fresh()
         return other.views

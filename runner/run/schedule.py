@@ -1,5 +1,6 @@
 """Runs selected nodes, parents first, several at a time. After a failure, nodes that depend on it are skipped and the
-others still run. Views of all sources do not depend on a single source: they and what reads them go on with a warning.
+others still run. Views of all sources do not depend on a single source: they, and the nodes that read them, run with a
+warning.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Listener(Protocol):
 
 
 class Order:
-    """Which of the nodes with these names come before which, and what a failure stops. Of tests that share a query
-    (`queries`: test -> query), the first by name runs first.
+    """The order of the nodes with these names, and the nodes that a failure stops. `queries` maps tests to their
+    queries: of tests that share a query, the first by name runs first.
     """
 
     def __init__(self, graph: Graph, names: Iterable[str], queries: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -42,8 +43,8 @@ class Order:
 
     @cached_property
     def before(self) -> dict[str, list[str]]:
-        """Each node -> the nodes that must have ended before: its parents, the unit tests of a model, the data tests of
-        what it reads.
+        """Each node -> the nodes that must have ended before it: its parents, the unit tests of a model, and the data
+        tests of what the node reads.
         """
         graph, chosen = self.graph, self.chosen
         before: dict[str, set[str]] = {name: graph.upstream({name}) & chosen for name in chosen}
@@ -65,9 +66,10 @@ class Order:
         return {below for below in self.graph.downstream(names) if self.graph.nodes[below].model}
 
     def depending(self, node: Node, failed: AbstractSet[str]) -> set[str]:
-        """The nodes to skip after a node has failed. After a data test: the models that read the tested one, and their
-        tests; after a unit test all that would come of its model, unless that does not run: then its table stays as it
-        is. Views of all sources, and what reads them, only when all of their sources are in `failed`.
+        """Returns the nodes to skip after a node has failed. After a data test, these are the models that read the
+        tested model, and their tests. After a unit test, these are its model and all nodes below the model, unless the
+        model does not run: then its table stays as it is. Views of all sources, and the nodes that read them, are
+        skipped only when all of their sources are in `failed`.
         """
         graph = self.graph
 
@@ -90,8 +92,9 @@ class Order:
 
 
 class Schedule:
-    """One run of nodes in an order. `do` runs one, in any thread. The listener is called in the thread that runs the
-    schedule. The first signal to stop cancels what runs; after the second nothing is waited for.
+    """One run of nodes in an order. `do` runs one node, in any thread. The listener is called in the thread that runs
+    the schedule. The first signal to stop cancels the nodes that run; after the second signal the run waits for
+    nothing.
     """
 
     def __init__(
@@ -147,10 +150,10 @@ class Schedule:
                 self.running[pool.submit(self.do, node)] = node, number, time.monotonic()
 
     def _gather(self, seconds: float) -> None:
-        """Waits for a node to end, if any runs, but not longer than this."""
+        """Waits for a node to end, if any runs, but not longer than `seconds`."""
         for future in wait(self.running, seconds, return_when=FIRST_COMPLETED).done:
             result = future.result()
-            # The second signal has ended Spark: what fails then was interrupted.
+            # The second signal has ended Spark: a node that fails after that was interrupted.
             if result.has_failed and self.signals.count >= END_AT_ONCE:
                 continue
             node, number, _ = self.running.pop(future)
@@ -175,12 +178,13 @@ class Schedule:
         self.sorter.done(node.name)
 
     def _interrupt(self) -> None:
-        # What ended before it was cancelled has its own result; after that, a stream that was cut looks like one that
-        # has landed everything.
+        # A node that ended before it was cancelled keeps its own result. This must be first: after the cancelling, a
+        # stream that was cut looks like one that has landed everything.
         self._gather(0)
         cancelling = Thread(target=self.signals.cancel, daemon=True)
         while wait(self.running, timeout=0).not_done and self.signals.count < END_AT_ONCE:
-            # In a thread: it may wait for Spark. Again and again: a node may begin its next query.
+            # Cancelling needs a thread, because it may wait for Spark. It is repeated, because a node may begin its
+            # next query.
             if not cancelling.is_alive():
                 cancelling = Thread(target=self.signals.cancel, daemon=True)
                 cancelling.start()
@@ -198,7 +202,7 @@ class Schedule:
 
 
 def _judged(node: Node) -> str:
-    """The model that a node builds or tests; of a test of something else the test itself."""
+    """Returns the model that a node builds or tests; for a test of something else, the test itself."""
     match node.subject:
         case DataTest() | UnitTest() as test if test.model:
             return test.model
@@ -206,24 +210,24 @@ def _judged(node: Node) -> str:
 
 
 def _tested(node: Node) -> tuple[str, ...]:
-    """The models that a data test judges: those that it reads if it is of none in particular."""
+    """Returns the models that a data test judges: its own model or, if it has none, all models that it reads."""
     return (test.model,) if (test := node.data_test) and test.model else node.parents
 
 
 def _what_lacks(node: Node) -> str:
-    """What is wrong with a model that is built although a source has failed."""
+    """Returns a text that says what is wrong with a model that is built although a node above it has failed."""
     if node.model:
         return f'without the rows of "{node.name}" that did not land: it failed'
     return f'with the rows of "{_judged(node)}" as they are: "{node.name}" failed'
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# After the second signal a run needs this long to write down what it has done; fingers are faster.
+# The seconds that a run needs after the second signal to record what it has done; a third signal may come sooner.
 SECONDS_TO_END = 5.0
 
 
 class StopSignals:
-    """Counts Ctrl-C and SIGTERM in the block. Until `count_only` is called, they also raise KeyboardInterrupt."""
+    """Counts Ctrl-C and SIGTERM in its block. Until `count_only` is called, each also raises KeyboardInterrupt."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -244,9 +248,9 @@ class StopSignals:
             signal.signal(number, handler or signal.SIG_DFL)
 
     def count_only(self, cancel: Callable[[], None], end_at_once: Callable[[], None]) -> None:
-        """From now on the run looks at `count`, and calls `cancel` to end what runs in all threads. The second signal
-        calls `end_at_once`: nobody else may be able to, while all threads wait for Spark. A run that has not ended some
-        seconds later is broken off by the next one.
+        """Changes what signals do: from now on they are only counted. The run looks at `count`, and calls `cancel` to
+        end what runs in all threads. The second signal calls `end_at_once` itself, because all threads may be waiting
+        for Spark. If the run has not ended some seconds later, the next signal raises KeyboardInterrupt.
         """
         self.only_count, self.cancel, self._end_at_once = True, cancel, end_at_once
         # A new Spark session has put its own handler here, which would cancel all jobs and raise.
@@ -257,8 +261,8 @@ class StopSignals:
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, *_: object) -> None:
-        # Once it only counts, nothing is printed or raised here: the main thread may be in the middle of a line, or of
-        # a call to the JVM.
+        # While signals are only counted, nothing is printed or raised here: the main thread may be in the middle of a
+        # line, or of a call to the JVM.
         self.count += 1
         if not self.only_count or (self.count > 2 and time.monotonic() - self._ended_at > SECONDS_TO_END):
             raise KeyboardInterrupt
@@ -268,4 +272,4 @@ class StopSignals:
 
 
 def _do_nothing() -> None:
-    """Where nothing can be ended at once."""
+    """Does nothing: used where nothing can be ended at once."""

@@ -21,16 +21,16 @@ from runner.functions.avro.files import plain_path
 from runner.patterns import HAS_SPECIAL, escaped, matching, unescaped, with_colon
 from runner.project.inputs import Messages
 
-# To judge the length of lines, as much of a file is read.
+# The number of bytes of a file that are read to judge the length of its lines.
 SAMPLE = 1 << 18
-# Where files have no more bytes and no more messages than this, it takes less time to read them than to start reading.
+# If files have no more bytes and no more messages than this, reading them takes less time than starting to read.
 SMALL_SIZE, FEW_MESSAGES = 1 << 22, 4_000
 
 
 @dataclass(frozen=True)
 class SourceFiles:
-    """The files of a source when its stream starts. `there` are those that match its pattern and are not empty; of
-    files that this machine does not see nothing is known. `aside` are those that cannot be read, with the reasons.
+    """The files of a source when its stream starts. `there` are the files that match its pattern and are not empty, as
+    far as this machine sees them. `aside` maps the files that cannot be read to the reasons.
     """
 
     messages: Messages
@@ -44,37 +44,40 @@ class SourceFiles:
         return cls(messages, checkpoint, tuple(_files(matching(pattern))) if pattern else ())
 
     def unreadable(self) -> list[str]:
-        """Names at which Spark's search for the files ends in an error, every time."""
+        """Returns the names at which Spark's search for the files ends in an error in every run."""
         pattern = self.messages.local_pattern
         is_searched = pattern and (HAS_SPECIAL.search(pattern) or Path(unescaped(pattern)).is_file())
         return [shown(path) for path in with_colon(pattern)] if pattern and is_searched else []
 
     def streams(self) -> Sequence[Mapping[str, str]]:
-        """The options of the streams that read the files, one after the other. The first can go on for ever."""
+        """Returns the options of the streams that read the files, one after the other. The first stream can go on for
+        ever.
+        """
         if self.messages.topics:
             return ({},)
         if self._are_in_special_folders():
             return (ONE_BY_ONE,)
-        # Nothing is known of other file systems.
+        # Nothing is known of the names of files in other file systems.
         may_be_others = not self.messages.local_pattern or any(HAS_SPECIAL.search(path.name) for path in self.there)
         return (ORDINARY_FILES, OTHER_FILES) if may_be_others else (ORDINARY_FILES,)
 
     def _are_in_special_folders(self) -> bool:
-        # Before there are files the pattern tells, in which special characters of folders stand behind a backslash.
+        # Before there are files, only the pattern is known; in it, special characters of folders stand behind a
+        # backslash.
         folder = (self.messages.local_pattern or "").rsplit("/", 1)[0]
         return "\\" in folder or any(HAS_SPECIAL.search(str(path.parent)) for path in self.there)
 
     def all_read(self) -> bool:
-        """Whether a stream would find nothing to read: the files that are there are those that committed batches have
-        read. False where that is not known; also if a file that was read is gone, since its folder may be unreadable.
+        """Returns True if a stream would find nothing to read: committed batches have read all files that are there.
+        Returns False where that is not known, and if a file that was read is gone, since its folder may be unreadable.
         """
         if not self.messages.local_pattern or self.checkpoint.newest_commit < 0 or self.checkpoint.has_unfinished_batch:
             return False
         return self.checkpoint.paths_read() == {str(path) for path in self.there}
 
     def passed_over(self) -> list[str]:
-        """The files that were there and that Spark has not read, though it has read all that it finds; without those
-        that were set aside.
+        """Returns the files that were there and that Spark has not read, though Spark has read all files that it finds.
+        Files that were set aside are not among them.
         """
         if not self.messages.kind.endswith("files"):
             return []
@@ -82,12 +85,12 @@ class SourceFiles:
         return [shown(path) for path in self.there if str(path) not in done and os.path.exists(path)]
 
     def _done(self) -> set[str]:
-        """The files that were read or set aside."""
+        """Returns the files that were read or set aside."""
         return self.checkpoint.paths_read() | {*self.aside}
 
     def set_aside(self, reason: str) -> bool:
-        """Takes the file that a batch has failed on out of it, if the reason names one, and so do not hold up others;
-        False if it names none.
+        """Takes the files that a reason names out of the batch that has failed on them, so that they do not hold up
+        others; returns False if the reason names none of its files.
         """
         begun = {path for path in self.checkpoint.begun_files() if _is_named(path, reason)}
         self.checkpoint.leave_out(begun)
@@ -95,13 +98,13 @@ class SourceFiles:
         return bool(begun)
 
     def left_by(self, stream: Mapping[str, str]) -> Iterator[Messages]:
-        """The messages of each file that a stream with these options did not come to, because it reads one file at a
-        time and could not read one of them: it would begin with that file again.
+        """Yields the messages of each file that a stream with these options did not reach. Such a stream reads one file
+        at a time; if it could not read one of them, it would begin with that file again.
         """
         pattern = self.messages.local_pattern
         if not pattern or not ONE_BY_ONE.items() <= stream.items():
             return
-        # Spark finds no files in deeper folders, and none with a hidden name.
+        # Spark finds no files in deeper folders, and no files with a hidden name.
         found, done = {*matching(pattern)}, self._done()
         for path in self.there:
             is_hidden = path.name.startswith(("_", ".")) or path.name.endswith("._COPYING_")
@@ -109,33 +112,33 @@ class SourceFiles:
                 yield replace(self.messages, path=escaped(str(path)))
 
     def gone(self) -> set[str]:
-        """The files of a batch that was begun, and that are not there any more."""
+        """Returns the files of a batch that was begun that are not there any more."""
         return {path for path in self.checkpoint.begun_files() if path.startswith("/") and not os.path.exists(path)}
 
     @cached_property
     def to_read(self) -> tuple[int, float | None]:
-        """The size of the files that were not read yet when this was first asked; and how many lines they have, None if
-        they have no lines.
+        """The size of the files that were not read yet when this was first asked, and the number of their lines, None
+        if they have no lines.
         """
         read = self.checkpoint.paths_read()
         return self.amount([path for path in self.there if str(path) not in read])
 
     def amount(self, files: Sequence[Path]) -> tuple[int, float | None]:
-        """The size of some of the files; and how many lines they have, judged by the first of them, None if they have
-        no lines.
+        """Returns the size of some of the files, and the number of their lines, judged by the first file; None if they
+        have no lines.
         """
         size = sum(map(_size, files))
         length = _length_of_a_line(files[0]) if files and self.messages.kind != "binary_files" else None
         return size, size / length if length else None
 
     def are_few(self) -> bool:
-        """Whether a stream will find few messages to read, as far as this machine can see."""
+        """Returns True if a stream will find few messages to read, as far as this machine can see."""
         if not self.messages.local_pattern or self.checkpoint.has_unfinished_batch:
             return False
         return starting_is_longer(*self.to_read)
 
     def changed(self) -> list[str]:
-        """The files that have changed since they were read."""
+        """Returns the files that have changed since they were read."""
         changed = () if self.messages.topics else ReadFiles(self.checkpoint).changed()
         return [shown(plain_path(file)) for file in changed]
 
@@ -146,13 +149,12 @@ class SourceFiles:
 
 
 def starting_is_longer(size: int, messages: float | None) -> bool:
-    """Whether so many bytes and messages are read in less time than it takes to start reading."""
+    """Returns True if so many bytes and messages are read in less time than it takes to start reading."""
     return size <= SMALL_SIZE and (messages or 0) <= FEW_MESSAGES
 
 
 def _is_named(path: str, reason: str) -> bool:
-    """
-    Whether a reason names a file, as a path or as a part of a URI.
+    """Returns True if a reason names a file, as a path or as a part of a URI.
 
     >>> reason = "Could not read file:///in/a%20b.gz. The file ends."
     >>> [_is_named(path, reason) for path in ("/in/a b.gz", "/in/a b.g", "/in/c.gz")]
@@ -163,7 +165,8 @@ def _is_named(path: str, reason: str) -> bool:
 
 
 def _cause(reason: str) -> str:
-    """The error in the brackets behind what Spark says of a stream that has failed; else the first line of that.
+    """Returns the error in the brackets behind Spark's message about a stream that has failed; if there is none, the
+    first line of the message.
 
     >>> _cause("[STREAM_FAILED] Query [id = 7] terminated. SQLSTATE: KD001 (java.io.IOException: not a gzip file)")
     'java.io.IOException: not a gzip file'
@@ -174,7 +177,7 @@ def _cause(reason: str) -> str:
 
 
 def shown(path: Path | str) -> str:
-    """A path as a person can read it on one line, whatever bytes it has.
+    """Returns a path as a person can read it on one line, whatever bytes it has.
 
     >>> print(shown("in/数\\n" + b"\\xff".decode(errors="surrogateescape")))
     in/数\\n\\udcff
@@ -183,7 +186,9 @@ def shown(path: Path | str) -> str:
 
 
 def _files(found: Iterable[Path]) -> Iterator[Path]:
-    """Files with content, those of folders too. Hadoop's own checksums are none: it keeps that of `x` in `.x.crc`."""
+    """Yields the files that have content, also those in folders, without Hadoop's own checksums: Hadoop keeps the
+    checksum of `x` in `.x.crc`.
+    """
     for path in found:
         for file in path.rglob("*") if os.path.isdir(path) else (path,):
             # A file may go away at any moment.
@@ -200,7 +205,9 @@ def _size(path: Path) -> int:
 
 
 def _length_of_a_line(path: Path) -> float | None:
-    """The bytes that a line of a file takes there on average; None if that cannot be seen from its beginning."""
+    """Returns the average number of bytes that a line of a file takes as it is stored; None if that cannot be seen from
+    the beginning of the file.
+    """
     with (
         suppress(OSError, EOFError, zlib.error),
         path.open("rb") as raw,
@@ -221,14 +228,15 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class ReadFiles:
-    """What was in a file is recorded after it was read, if its time of change is then still the one that Spark saw
-    before it read the file. Of a file that changed in between, only that time is known.
+    """Records and compares what was in the files that a stream has read. The content of a file is recorded after it was
+    read, if its time of change is then still the one that Spark saw before. If a file changed in between, only that
+    time is known.
     """
 
     checkpoint: Checkpoint
 
     def record(self) -> None:
-        """Records what is in the files that were read and not recorded yet."""
+        """Records what is in the files that were read and whose content was not recorded yet."""
         known = self.checkpoint.file_states()
         times = {file: time for file, time in self.checkpoint.committed_files().items() if file not in known}
         new = {file: state for file, state in _states(times).items() if state and state.modified == times[file]}
@@ -236,8 +244,8 @@ class ReadFiles:
             self.checkpoint.write_file_states({**known, **new})
 
     def changed(self) -> list[str]:
-        """The files that have changed; only those are read again whose time or size is another. Records the time of
-        those that were only touched.
+        """Returns the files that have changed; reads again only files that have another time or size. Records the time
+        of files that were only touched.
         """
         known, times = self.checkpoint.file_states(), self.checkpoint.committed_files()
         now = _states(
@@ -251,7 +259,7 @@ class ReadFiles:
         return [file for file in now if file not in same]
 
     def differing(self) -> list[str]:
-        """The files that have changed; all of them are read again to see it."""
+        """Returns the files that have changed; reads all of them again to see it."""
         known, times = self.checkpoint.file_states(), self.checkpoint.committed_files()
         now = _states(times)
         same = _same(now, known, times)
@@ -261,7 +269,9 @@ class ReadFiles:
 def _same(
     now: Mapping[str, FileState | None], known: Mapping[str, FileState], times: Mapping[str, int]
 ) -> dict[str, FileState]:
-    """The files whose content is what was recorded or, if nothing was, whose time of change is that which Spark saw."""
+    """Returns the files whose content is what was recorded or, if nothing was recorded, whose time of change is the one
+    that Spark saw.
+    """
     return {
         file: state
         for file, state in now.items()
@@ -270,7 +280,7 @@ def _same(
 
 
 def _states(files: Iterable[str]) -> Mapping[str, FileState | None]:
-    """What is in files now, without those that are gone or elsewhere; None for one that is being changed."""
+    """Returns what is in files now, without files that are gone or elsewhere; None for a file that is being changed."""
     there = [file for file in files if _looks(file)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(there, pool.map(_state, there)))
@@ -288,8 +298,8 @@ def _state(file: str) -> FileState | None:
 
 
 def _looks(file: str) -> tuple[int, int] | None:
-    """The time of change of a file, in milliseconds as Spark has it, and its size; None if this machine does not see
-    such a file.
+    """Returns the time of change of a file, in milliseconds as Spark has it, and its size; None if this machine does
+    not see such a file.
     """
     try:
         found = os.stat(plain_path(file))

@@ -1,4 +1,4 @@
-"""What statements did to the table of a mirror, in their order (docs/mirrors.md)."""
+"""The effects of statements on the table of a mirror, in their order (docs/mirrors.md)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Effect:
-    """What the statement of a `row` did to the rows of a table: it `empties` it, or columns are `renamed`, or all rows
-    have what is `told`; without any of these it gives it another name. `rank` is the table's number in the mirror,
-    `called` that of the name under which it is meant, -1 for all, `earlier` how many tables before it are of other
-    sources, and `position` the numbers of its message.
+    """The effect of the statement of a `row` on the rows of a table: the statement `empties` the table, or columns are
+    `renamed`, or `told` maps columns to the value that all rows have; without any of these the table gets another name.
+    `rank` is the table's number in the mirror, `called` the number of the name under which the table is meant, -1 for
+    all names, `earlier` the number of tables before it that are of other sources, and `position` the numbers of the
+    statement's message.
     """
 
     row: Row
@@ -34,8 +35,8 @@ class Effect:
 
 @dataclass(frozen=True)
 class Lost:
-    """A statement that cannot be followed, and `why`. `at` is the best that is known of when it was run, in
-    microseconds.
+    """A statement that cannot be followed; `why` says the reason. `at` is the best known time at which the statement
+    was run, in microseconds.
     """
 
     source: str
@@ -52,8 +53,9 @@ class Lost:
 
 @dataclass(frozen=True)
 class Followed:
-    """The effects of all statements in their order, the mirror with all names that its tables had, and what cannot be
-    followed: not what a person has acknowledged, nor what was there before the table was emptied.
+    """The effects of all statements in their order, the mirror with all names that its tables had, and `lost`: the
+    statements that cannot be followed, without those that a person has acknowledged and those before the table was
+    emptied.
     """
 
     effects: tuple[Effect, ...]
@@ -67,14 +69,16 @@ class Followed:
 
 @dataclass(frozen=True)
 class Statements:
-    """Reads the statements of sources, those of a source once for all mirrors of it, as long as nothing lands."""
+    """Reads the statements of sources. The statements of a source are read once for all its mirrors, as long as nothing
+    lands.
+    """
 
     tables: Tables
     told: dict[Any, list[Row]] = field(default_factory=dict)
 
     def show(self, mirror: Mirror, views: Mapping[str, str] | None = None) -> Followed:
-        """Creates the view of what statements did to the table of a mirror. `views`: the models of its sources ->
-        the views to read in place of them.
+        """Creates the view of what statements did to the table of a mirror. `views` maps the models of its sources to
+        the views to read in their place.
         """
         told = self._rows("statements_told", [views[model] for model in mirror.models]) if views else self._told(mirror)
         if any(table.source.generation for table in mirror.tables):
@@ -84,7 +88,7 @@ class Statements:
         return statements
 
     def show_none(self, mirror: Mirror) -> None:
-        """Creates the views as they are if there were none."""
+        """Creates the views as they are without any statements."""
         self._view(Followed((), mirror, ()))
 
     def _view(self, told: Followed) -> None:
@@ -101,7 +105,7 @@ class Statements:
         return self.told[seen]
 
     def _tables_named(self, table: MirroredTable) -> int:
-        """Of how many tables with this name something was told; at most two are counted."""
+        """Returns the number of tables with this name of which something was told; at most two are counted."""
         return len(self._rows("tables_named", table.source.model, Called(table.name)))
 
     def _rows(self, macro: str, *arguments: Any) -> list[Row]:
@@ -112,7 +116,9 @@ TablesNamed = Callable[[MirroredTable], int]
 
 
 def followed(mirror: Mirror, rows: Iterable[Row], tables_named: TablesNamed) -> Followed:
-    """What statements, as the macro `statements_told` selects them, did to the table of a mirror."""
+    """Returns what statements did to the table of a mirror. The macro `statements_told` selects the rows of the
+    statements.
+    """
     told = _in_order(_each_once(rows))
     sources = [table.source.name for table in mirror.tables]
     effects: list[Effect] = []
@@ -134,7 +140,7 @@ def followed(mirror: Mirror, rows: Iterable[Row], tables_named: TablesNamed) -> 
 
 
 class _Reader:
-    """Reads statements backward: the name that a table has now tells which it had before."""
+    """Reads statements backward: the name that a table has now tells which name it had before."""
 
     def __init__(self, mirror: Mirror, table: MirroredTable, rank: int, earlier: int, named: TablesNamed) -> None:
         self.mirror, self.table, self.rank, self.earlier, self.tables_named = mirror, table, rank, earlier, named
@@ -165,7 +171,9 @@ class _Reader:
             self.found.append(effect)
 
     def _renamed(self, row: Row, told: tuple[Action, ...], rows: list[Row], nth_row: int) -> None:
-        """Takes the name that the table had before a statement, of which `rows` has those before it too."""
+        """Takes the name that the table had before a statement. `rows` has all statements, `nth_row` is the number of
+        this one.
+        """
         now = self.names[-1].name
         moves = _moves(row, told)
         before = _name_before(now, moves)
@@ -183,8 +191,8 @@ class _Reader:
         self.names.append(Called(name, until=nth))
 
     def _is_told(self, name: tuple[str, ...], earlier: list[Row]) -> bool:
-        """Whether something was told of the table with a name, or with one that the same table had before: a table may
-        get a name and lose it again while its rows stay as they are.
+        """Returns True if something was told of the table with a name, or with a name that the same table had before: a
+        table may get a name and lose it again while its rows stay as they are.
         """
         if self.tables_named(replace(self.table, name=name)):
             return True
@@ -194,7 +202,7 @@ class _Reader:
             before = _name_before(name, moves)
             if before is not None:
                 return self._is_told(before[-len(self.table.name) :], earlier[:number])
-            # It was the name of another table before.
+            # From here back the name belonged to another table.
             others = [old for old, _ in moves]
             if row["op"] in ("create", "drop"):
                 others += [_whole(one.name, row) for one in told if one.kind == "empty"]
@@ -206,7 +214,8 @@ class _Reader:
     def _does(self, row: Row, action: Action) -> None:
         name = self.names[-1].name
         if action.kind == "empty_database":
-            # Where the name of a table is not told with its database, its rows tell whether it was there.
+            # If the name of a table is told without its database, the table's rows tell whether it was in that
+            # database.
             whole = (*action.name, name[-1])
             if _is_same_name(whole, name) and (len(name) > 1 or self.tables_named(replace(self.table, name=whole))):
                 self._add(row, empties=True)
@@ -230,7 +239,7 @@ class _Reader:
                     self._lose(row, action.why)
 
     def _lose(self, row: Row, why: str) -> None:
-        """Notes what cannot be followed, unless the table was emptied later, or a person has looked at it."""
+        """Records a statement that cannot be followed, unless the table was emptied later or a person knows of it."""
         is_known = self.mirror.acknowledged is not None and (row["at"] or 0) < self.mirror.acknowledged
         if not is_known and not any(one.empties for one in self.found):
             text = " ".join((row["statement"] or row["op"]).split())
@@ -238,13 +247,13 @@ class _Reader:
 
 
 def _moves(row: Row, told: tuple[Action, ...]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The tables that get another name by a statement: the old names with the new ones."""
+    """Returns the tables that get another name by a statement, as pairs of the old and the new name."""
     return [(_whole(one.name, row), _whole(one.to, row)) for one in told if one.kind == "rename_table"]
 
 
 def _name_before(now: tuple[str, ...], moves: list[tuple[tuple[str, ...], tuple[str, ...]]]) -> tuple[str, ...] | None:
-    """The name that a table had before names were changed, one after the other; None if it had this one, or was not
-    there.
+    """Returns the name that a table had before names were changed, one after the other; None if the table already had
+    this name, or was not there.
 
     >>> _name_before(("a",), [(("a",), ("old",)), (("new",), ("a",))])
     ('new',)
@@ -257,8 +266,8 @@ def _name_before(now: tuple[str, ...], moves: list[tuple[tuple[str, ...], tuple[
 
 
 def _each_once(rows: Iterable[Row]) -> Iterator[Row]:
-    """The statements as they came, without those that are told again: with the same numbers, or the same time. Some
-    vendors tell a statement once for each table that it names. Two truncates in one second count twice if their
+    """Yields the statements as they came, without those that are told again with the same numbers or the same time.
+    Some vendors tell a statement once for each table that it names. Two truncates in one second count twice if their
     messages have different ids: a tool that tells the first again also tells the rows behind it again.
     """
     seen: set[tuple[Any, ...]] = set()
@@ -273,7 +282,7 @@ def _each_once(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _as_they_came(rows: Iterable[Row]) -> list[Row]:
-    """Within a log in its order, between logs by when they were sent."""
+    """Sorts statements as they came: within a log in the order of the log, between logs by when they were sent."""
     out: list[Row] = []
     logs = sorted(rows, key=lambda row: (row["source"], row["log"] or "", row["arrival"]))
     for _, of_log in groupby(logs, key=lambda row: (row["source"], row["log"])):
@@ -285,7 +294,7 @@ def _as_they_came(rows: Iterable[Row]) -> list[Row]:
 
 
 def _in_order(rows: Iterable[Row]) -> list[Row]:
-    """Statements, which are given as they came: where all between two are numbered in one log, by their numbers."""
+    """Sorts statements, given as they came: stretches in which all are numbered in one log, by their numbers."""
     out: list[Row] = []
     for _, load in groupby(sorted(rows, key=_load), key=_load):
         for _, stretch in groupby(load, key=lambda row: row["numbered_in"]):
@@ -302,7 +311,7 @@ def _position(row: Row) -> tuple[int, ...]:
 
 
 def _actions(row: Row) -> tuple[Action, ...]:
-    """What a statement does."""
+    """Returns the actions of a statement."""
     told = _by_op(row)
     if not row["statement"]:
         return told
@@ -313,7 +322,7 @@ def _actions(row: Row) -> tuple[Action, ...]:
 
 
 def _by_op(row: Row) -> tuple[Action, ...]:
-    """What a message says without its statement."""
+    """Returns the actions that a message tells without its statement."""
     name = (row["table_name"],) if row["table_name"] else ()
     if row["op"] in ("truncate", "drop"):
         return (
@@ -324,13 +333,13 @@ def _by_op(row: Row) -> tuple[Action, ...]:
 
 
 def _whole(name: tuple[str, ...], row: Row) -> tuple[str, ...]:
-    """A name with the database that it has in its message, if it names none."""
+    """Returns a name with the database of its message, if the name itself has none."""
     others = [row[part] for part in ("tenant", "db_name", "schema_name") if row[part]]
     return (*others[: max(0, len(others) + 1 - len(name))], *name)
 
 
 def _is_same_name(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two names are the same, as far as both tell."""
+    """Returns True if two names are the same in all parts that both have."""
     return all(_is_same(part, of_other) for part, of_other in zip(reversed(one), reversed(other)))
 
 
@@ -339,7 +348,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _column(mirror: Mirror, name: str) -> str:
-    """The column of a mirror that is sent under a name; other names as they are."""
+    """Returns the column of a mirror that is sent under a name; a name without such a column is returned as it is."""
     for column in mirror.columns:
         if name.lower() in (column.name.lower(), *(one.lower() for one in column.sent_as)):
             return column.name

@@ -51,7 +51,7 @@ class TestRuns:
         self.function_rows: dict[Path, list[Row]] = {}
 
     def data_test(self, node: Node, test: DataTest) -> Result:
-        """Passes if its query returns no rows, or if what its config makes of them is no failure."""
+        """Runs a data test, which passes if its query returns no rows, or if its config makes them no failure."""
         with self.tables.naming_damage(test.source.model) if test.source else nullcontext():
             return self._data_test(node, test)
 
@@ -91,12 +91,12 @@ class TestRuns:
         return Result(node.name, "test", status, message, (*notes, *shown), failures)
 
     def _again(self, test: DataTest, mirror: Mirror) -> str:
-        """The query of a test that makes a mirror again, of a table that had other names or columns too."""
+        """Returns the query of a test that makes a mirror again, of a table that had other names or columns too."""
         query = replace(test.arguments["query"], mirror=mirror)
         return self.macro("test_mirrored", quoted(self._relation(test.model)), query)
 
     def _has_passed(self, name: str) -> bool:
-        """Whether a query has told of a test, together with others, that no row fails."""
+        """Returns True if a query that answers several tests has told that no row fails this test."""
         sql = self.compiled.together.get(name)
         if sql is None:
             return False
@@ -105,8 +105,8 @@ class TestRuns:
         return bool(self.verdicts[sql].get(name))
 
     def _verdict(self, sql: str) -> Row:
-        """For each test in a query whether no row fails; nothing if the query fails, which one of them is to blame for:
-        each then runs alone.
+        """Returns for each test in a query whether no row fails it. Returns nothing if the query fails, since it does
+        not tell which test is to blame: each test then runs alone.
         """
         try:
             return self.spark.rows(sql)[1][0]
@@ -116,7 +116,7 @@ class TestRuns:
             return {}
 
     def _judge(self, sql: str, config: TestConfig, found: int) -> tuple[int, str]:
-        """The number of failures of a test of which at least `found` rows fail, and the status."""
+        """Returns the number of failures of a test of which at least `found` rows fail, and the status."""
         if not config.counts_rows:
             row = self.spark.rows(self.macro("judged_failures", sql, config))[1][0]
             failures, warns, fails = int(row["failures"] or 0), row["warns"], row["fails"]
@@ -128,7 +128,7 @@ class TestRuns:
         return failures, "warn" if warns else "pass"
 
     def unit_test(self, node: Node, test: UnitTest) -> Result:
-        """Passes if the model makes the expected rows from the given ones, in any order."""
+        """Runs a unit test, which passes if the model makes the expected rows from the given ones, in any order."""
         session = self.spark.fresh()
         shapes = self.run.shapes
         shapes.prepare_shapes(test.model)
@@ -154,7 +154,7 @@ class TestRuns:
         return self.run.graph.nodes[name].relation
 
     def case(self, node: Node) -> Result:
-        """Passes if the format makes the expected rows from the messages, in the same order."""
+        """Runs a case, which passes if the format makes the expected rows from the messages, in the same order."""
         case = self.compiled.cases[node.name]
         meaning = case.query.meaning
         if meaning not in self.case_rows:
@@ -162,7 +162,7 @@ class TestRuns:
         return _compared(node, in_order(self.case_rows[meaning][node.name], case.rows))
 
     def _rows_of_cases(self, meaning: str) -> dict[str, list[Row]]:
-        """The rows of all cases that share a query, which runs once."""
+        """Returns the rows of all cases that share a query, which runs once."""
         sharing = {name: case for name, case in self.compiled.cases.items() if case.query.meaning == meaning}
         owners: list[str] = []
         messages: list[FileMessage] = []
@@ -180,7 +180,7 @@ class TestRuns:
         return {name: [as_text(case_row(row)) for row in sorted(rows, key=_place)] for name, rows in out.items()}
 
     def function_test(self, node: Node) -> Result:
-        """Passes if the function returns what is expected for all given arguments."""
+        """Runs the test of a function, which passes if the function returns the expected values for all arguments."""
         test = self.compiled.function_tests[node.name]
         if test.file not in self.function_rows:
             self.function_rows[test.file] = self._rows_of_functions(test.file)
@@ -188,7 +188,7 @@ class TestRuns:
         return _compared(node, in_calls(test.function.name, test.cases, own))
 
     def _rows_of_functions(self, file: Path) -> list[Row]:
-        """What the functions return that one file tests, with what is expected: a row for each call."""
+        """Returns what the functions that one file tests return, with what is expected: a row for each call."""
         tests = [test for test in self.compiled.function_tests.values() if test.file == file]
         session = self.spark.fresh()
         for test in tests:
@@ -203,12 +203,12 @@ def _messages(case: CompiledCase) -> list[FileMessage]:
 
 
 def _place(row: Row) -> tuple[Any, Any]:
-    """Where a row is among those of its source."""
+    """Returns the place of a row among those of its source."""
     return row["seq"]["arrival"], row["seq"]["row"]
 
 
 def _shown(value: Any) -> Any:
-    """A value of a failing row, as people read it."""
+    """Returns a value of a failing row, as people read it."""
     return "null" if value is None else value
 
 
@@ -229,7 +229,9 @@ RECOUNTED = (
 
 
 class Recount:
-    """Creates the views `<source>_read_again` and, for files, `<source>_gone` and `<source>_changed`."""
+    """Counts messages again: creates the views `<source>_read_again` and, for files, `<source>_gone` and
+    `<source>_changed`.
+    """
 
     def __init__(self, run: Run) -> None:
         self.spark, self.tables, self.reads = run.spark, run.tables, run.reads
@@ -261,7 +263,7 @@ class Recount:
         return tuple(notes)
 
     def _removed(self, source: Source, checkpoint: Checkpoint, since: date) -> list[str]:
-        """The files whose rows may have been removed because they landed before a day."""
+        """Returns the files whose rows may have been removed because they landed before a day."""
         landed = {row["file"] for row in self.spark.rows(self.tables.macro("landed_files", source))[1]}
         first_kept = datetime(since.year, since.month, since.day, tzinfo=timezone.utc).timestamp() * 1000
         files = checkpoint.committed_files()
@@ -282,11 +284,11 @@ class Recount:
         return (f"messages that landed are no longer in Kafka and cannot be counted again: {enumeration(removed)}",)
 
     def _same_topics_now(self, topics: Topics, checkpoint: Checkpoint) -> TopicsNow | None:
-        """What the broker has of the topics that were read, except those that were deleted and created again."""
+        """Returns what the broker has of the topics that were read, except topics that were created again."""
         now, known = topics_now(self.spark, topics, checkpoint.next_offsets()), checkpoint.topic_ids()
         return now and now.only([topic for topic, id_ in now.ids.items() if known.get(topic, id_) == id_])
 
 
 def _exists(file: str) -> bool:
-    """Whether a file is still there; True for one that only Spark can look up."""
+    """Returns True if a file is still there, or if only Spark can look it up."""
     return not file.startswith("file:") or Path(plain_path(file)).is_file()

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Views:
-    """The views of one run, which all its threads share. `unreadable` are the changelogs that cannot be read, with the
-    reason: views of all sources go on without their rows.
+    """The views of one run, which all its threads share. `unreadable` maps the changelogs that cannot be read to the
+    reasons: views of all sources go on without their rows.
     """
 
     def __init__(self, run: Run) -> None:
@@ -36,8 +36,8 @@ class Views:
         return self._make_all(name, lambda model: not model.is_table, self.make)
 
     def prepare_shapes(self, name: str) -> None:
-        """The same if only their columns matter: a table may not be built yet, so the view is that of its query. For a
-        session of its own: under the table's name others would read the query.
+        """Creates the views that a node reads if only their columns matter: a table may not be built yet, so its view
+        is that of its query. Needs a session of its own: others would read the query under the table's name.
         """
         self._make_all(name, lambda model: model.source is None, self._make_shape)
 
@@ -61,8 +61,8 @@ class Views:
                     raise QueryFailed(f'"{node.name}" has not been built yet: runner {command} -s {node.name}')
 
     def was_made(self, name: str) -> None:
-        """Records that the view of a node shows what this run has built. Not if readers are to see none of it: then the
-        view is made again for them.
+        """Records that the view of a node shows what this run has built. Does nothing if readers are to see no rows:
+        then the view is made again for them.
         """
         with self.making:
             if not self.tables.reads_nothing:
@@ -87,7 +87,7 @@ class Views:
         with self.making:
             for one in [one for one in self.graph.order() if one in needed - self.made]:
                 self._make(self.graph.nodes[one], make)
-                # Only now: a node whose view cannot be created must fail for each node that reads it.
+                # Recorded only now: a node whose view cannot be created must fail for each node that reads it.
                 self.made.add(one)
             for one in sorted(by_name & self.unreadable.keys()):
                 raise QueryFailed(self.unreadable[one])
@@ -95,7 +95,7 @@ class Views:
         return tuple(f'without any row of "{one}": {self.unreadable[one]}' for one in missing)
 
     def _make(self, node: Node, make: Callable[[Node], None]) -> None:
-        """Creates a view; for a changelog that cannot be read one of no rows."""
+        """Creates the view of a node; for a changelog that cannot be read, a view without rows."""
         try:
             with query_errors():
                 make(node)
@@ -121,7 +121,9 @@ class Views:
             self.make(node)
 
     def _needed(self, name: str, is_query: Callable[[Model], bool]) -> set[str]:
-        """The nodes whose views a node needs: its parents and, if a parent is a query, what that reads in turn."""
+        """Returns the nodes whose views a node needs: its parents and, if a parent is a query, the nodes that the query
+        reads in turn.
+        """
         needed: set[str] = set()
         model = self.graph.nodes[name].model
         frontier = set() if model and model.source else set(self.graph.nodes[name].parents)

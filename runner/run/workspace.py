@@ -1,4 +1,4 @@
-"""What most commands begin with: the project, its graph, and the selected nodes."""
+"""The start of most commands: the project, its graph, and the selected nodes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from runner.spec.formats import FormatFolders
 
 @dataclass(frozen=True)
 class ProjectArguments:
-    """Which project, and how to read it. If `project_dir` is None, it is looked for from the current folder upwards.
-    What it reads of secrets is added to `secrets`.
+    """The arguments that say which project to read, and how. If `project_dir` is None, the project is looked for from
+    the current folder upwards. The secrets that the project reads are added to `secrets`.
     """
 
     project_dir: Path | None = None
@@ -49,7 +49,7 @@ class ProjectArguments:
 @dataclass(frozen=True)
 class Selection:
     """Selectors of nodes: without any, all nodes are selected. `state` is the target folder of an earlier run, with
-    which they compare; `selector` is the name of a saved selector, in place of the others.
+    which selectors compare; `selector` is the name of a saved selector, which takes the place of the others.
     """
 
     select: tuple[str, ...] = ()
@@ -67,14 +67,14 @@ Wanted = Callable[[Node], bool]
 
 
 def read_project_of(arguments: ProjectArguments) -> Project:
-    """The project of the arguments; raises all mistakes in its project.yml."""
+    """Returns the project of the arguments; raises all mistakes in its project.yml."""
     return read_project(
         arguments.project_dir, arguments.target, arguments.variables, arguments.target_path, arguments.secrets
     )
 
 
 def saved_selectors(project: Project) -> SavedSelectors:
-    """The selectors in selectors.yml; raises all mistakes in it."""
+    """Returns the selectors in selectors.yml; raises all mistakes in it."""
     return read_selectors(project.root, Filler(project.vars, project.target, project.secrets))
 
 
@@ -93,7 +93,7 @@ class Workspace:
         self.previous = self._previous(None)
 
     def chosen(self, selection: Selection, wanted: Wanted = lambda node: True) -> list[Node]:
-        """The selected nodes that are wanted, parents first. Raises `selector-empty` if there are none, unless
+        """Returns the selected nodes that are wanted, parents first. Raises `selector-empty` if there are none, unless
         selectors ask for what earlier runs have left: that may well be nothing.
         """
         nodes = self.in_order(self.selected(selection), wanted)
@@ -104,7 +104,7 @@ class Workspace:
         return nodes
 
     def selected(self, selection: Selection) -> set[str]:
-        """The names of the selected nodes: without any selector, those of the default selector, or all."""
+        """Returns the names of the selected nodes: without any selector, those of the default selector, or all."""
         if selection.state != self.previous.folder:
             self.previous = self._previous(selection.state)
         previous, saved = self.previous, self.saved_selectors
@@ -117,7 +117,7 @@ class Workspace:
         return asked["selector"](name) if name else select(self.graph, selection.select, selection.exclude, asked)
 
     def selected_with_tests(self, selection: Selection) -> set[str]:
-        """The names of the selected nodes, and of the tests of selected models that are not excluded."""
+        """Returns the names of the selected nodes, and of the tests of selected models that are not excluded."""
         chosen = self.selected(selection)
         excluded = (
             self.selected(replace(selection, select=selection.exclude, exclude=())) if selection.exclude else set()
@@ -133,18 +133,18 @@ class Workspace:
         return PreviousState(self.project, self.graph, self.templates.renderer, folder)
 
     def changes(self, node: Node) -> tuple[str, ...] | None:
-        """What of a node is not as in the state; None if no state is given."""
+        """Returns the parts of a node that are not as in the state; None if no state is given."""
         return self.previous.changes[node.name] if self.previous.folder else None
 
     def in_order(self, names: Collection[str], wanted: Wanted) -> list[Node]:
-        """The nodes of these names that are wanted, parents first."""
+        """Returns the nodes of these names that are wanted, parents first."""
         nodes = (self.graph.nodes[name] for name in self.graph.order() if name in names)
         return [node for node in nodes if wanted(node)]
 
 
 def folders_of(arguments: ProjectArguments, name: str) -> tuple[Path, ...]:
-    """The folders `formats` or `macros` of the project, if there is one, and the built-in one: for commands that need
-    no project.
+    """Returns the folders `formats` or `macros` of the project, if there is one, and the built-in one: for commands
+    that need no project.
     """
     return project_folders(root_of(arguments), name)
 
@@ -155,7 +155,7 @@ def format_renderer(arguments: ProjectArguments) -> Renderer:
 
 
 def root_of(arguments: ProjectArguments) -> Path | None:
-    """The folder of the project, None if there is none here."""
+    """Returns the folder of the project; None if there is none here."""
     try:
         return (arguments.project_dir or find_project(Path.cwd())).absolute()
     except RunnerError:
@@ -168,7 +168,7 @@ FRESHER = "fresher"
 @dataclass
 class PreviousState:
     """Compares a project with what a run has written to `folder`, its target folder. Without a folder, results are
-    those of the project's last run. Nothing is read before it is asked for; `was_asked` says whether it was.
+    those of the project's last run. Nothing is read before a method needs it; `was_asked` is True after that.
     """
 
     project: Project
@@ -178,13 +178,13 @@ class PreviousState:
     was_asked: bool = False
 
     def in_state(self, state: str) -> set[str]:
-        """The names of the nodes in a state, such as `modified.body`."""
+        """Returns the names of the nodes in a state, such as `modified.body`."""
         self.was_asked = True
         check_state(state)
         return {name for name, changed in self.changes.items() if is_in_state(state, changed)}
 
     def with_result(self, status: str) -> set[str]:
-        """The names of the nodes with a status in the last run."""
+        """Returns the names of the nodes with a status in the last run."""
         self.was_asked = True
         check_status(status)
         statuses = statuses_in(self.folder or self.project.target_path)
@@ -192,7 +192,7 @@ class PreviousState:
         return {name for name, node in nodes if statuses.get(unique_id(self.project, node)) == status}
 
     def with_source_status(self, status: str) -> set[str]:
-        """The sources with new messages since the run in the folder, or since the project's last one."""
+        """Returns the sources with new messages since the run in the folder, or since the project's last one."""
         from runner.engine.progress import has_new_input
 
         self.was_asked = True
@@ -206,7 +206,7 @@ class PreviousState:
 
     @cached_property
     def changes(self) -> dict[str, tuple[str, ...]]:
-        """Node -> what of it has changed."""
+        """Each node -> the parts of it that have changed."""
         from runner.compile.contents import ContentsOf
         from runner.compile.library import Library
 

@@ -1,1 +1,1 @@
-"""The project as one page of HTML for a browser: what there is, where it comes from, how the last run went"""
+"""The site: one page of HTML that shows a project in a browser: its nodes, their data flow and the last run."""

@@ -1,4 +1,4 @@
-"""Which columns the columns of a model come from."""
+"""The lineage of columns: for each column of a model, the columns that it is computed from."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from runner.project.lineage import columns_read
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import Model, Node, SeedFile, SourcesView
 
-# Longer SQL takes seconds to analyse.
+# The most characters of SQL that are analysed: longer SQL takes seconds.
 LONGEST = 40_000
 
-# What a page says of a model: the columns of its table, in their order; what each comes from, as [node, column]; and
-# if this is known only in words, these.
+# The columns of a model on the page: the names of the table's columns, in their order; the origins of each, as
+# [node, column]; and words, if the origins are known only in words.
 Columns = dict[str, Any]
 
 
 def columns_of_models(graph: Graph, compiled: Compiled) -> dict[str, Columns]:
-    """Name of a model -> its columns."""
+    """Returns the columns of each model, by the model's name."""
     out: dict[str, Columns] = {}
     for name in graph.order():
         node = graph.nodes[name]
@@ -33,7 +33,7 @@ def columns_of_models(graph: Graph, compiled: Compiled) -> dict[str, Columns]:
 
 
 def _read(graph: Graph, node: Node, known: Mapping[str, Columns]) -> dict[str, tuple[str, list[str]]]:
-    """What SQL calls the models that a node reads -> their names and their columns, as far as these are known."""
+    """Returns the names and the known columns of the models that a node reads, by the names that SQL uses for them."""
     return {
         graph.nodes[parent].relation: (parent, known[parent]["names"])
         for parent in node.parents

@@ -1,4 +1,4 @@
-"""A project and what is known of its runs -> all that its page shows, as data."""
+"""The data of the page: all that the site shows of a project and of its runs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from runner.spec.words import Format
 
 @dataclass(frozen=True)
 class Tables:
-    """What the tables of sources say: rows of the views `freshness` and `landed_over_time`. `problem` says why there is
-    nothing of them.
+    """The rows that the tables of sources give. `freshness` and `over_time` are rows of the views `freshness` and
+    `landed_over_time`. `problem` says why there are no rows.
     """
 
     freshness: list[dict[str, Any]] = field(default_factory=list)
@@ -34,13 +34,14 @@ class Tables:
     problem: str = ""
 
 
-# The block of text that is the project's own.
+# The name of the block of text about the whole project.
 OVERVIEW = "__overview__"
 
 
 def site_data(project: Project, graph: Graph, compiled: Compiled, formats: FormatFolders, tables: Tables) -> Any:
-    """What the page shows: the `project` with its overview, `nodes` in the order of the data, `formats`, the last run,
-    `landed` (what the tables say), and `texts`, which are long and the same again and again: SQL, specs and examples.
+    """Returns the data of the page: the `project` with its overview, `nodes` in the order of the data, `formats`, the
+    last run, `landed` (the rows of the tables), and `texts`, which are long and often repeated: SQL, specs and
+    examples.
     """
     shown = [graph.nodes[name] for name in graph.order() if _is_shown(graph.nodes[name])]
     specs = _specs(project, formats)
@@ -70,12 +71,12 @@ def site_data(project: Project, graph: Graph, compiled: Compiled, formats: Forma
 
 
 def _about(project: Project) -> str:
-    """The text of the block `__overview__`, if there is one."""
+    """Returns the text of the block `__overview__`, if there is one."""
     return doc_blocks(sorted((project.root / "models").rglob("*.md")), Problems()).get(OVERVIEW, "")
 
 
 def _is_shown(node: Node) -> bool:
-    """Cases of formats are shown with their formats."""
+    """Returns True for all nodes but cases of formats, which are shown with their formats."""
     return node.format is None or node.resource_type != "unit_test"
 
 
@@ -102,7 +103,7 @@ def _type(node: Node) -> str:
 
 
 def _described(node: Node, columns: Any) -> Any:
-    """The columns with their descriptions, or types, which is what generated models say of theirs."""
+    """Returns the columns with their descriptions. Generated models have types in place of descriptions."""
     if columns is None:
         return None
     names = list(dict.fromkeys([*columns["names"], *node.columns]))
@@ -110,7 +111,7 @@ def _described(node: Node, columns: Any) -> Any:
 
 
 def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
-    """What is worth knowing of a node beside its texts."""
+    """Returns the facts about a node that are shown beside its texts, as names and values."""
     yield "file", node.path
     match node.subject:
         case ExternalTable(place=place, folder=folder, loaded_at=loaded_at, freshness=freshness):
@@ -145,13 +146,13 @@ def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
 
 
 def _thresholds(freshness: Freshness) -> Iterator[tuple[str, object]]:
-    """How old its newest row may be."""
+    """Returns the ages of the newest row after which freshness warns and fails."""
     for name, age in (("warning after", freshness.warn_after), ("error after", freshness.error_after)):
         yield name, str(age) if age else ""
 
 
 def _texts(node: Node, compiled: Compiled) -> dict[str, Any]:
-    """The SQL of a node, or the rows of a unit test."""
+    """Returns the SQL of a node, or the rows of a unit test."""
     out: dict[str, Any] = {}
     file = node.model.query if node.model else node.data_test.file if node.data_test else None
     if isinstance(file, SqlFile):
@@ -169,7 +170,7 @@ def _texts(node: Node, compiled: Compiled) -> dict[str, Any]:
 
 
 def _specs(project: Project, formats: FormatFolders) -> dict[str, Format]:
-    """The formats of the sources, and those that the project has itself."""
+    """Returns the formats of the sources, and those in the project's own folder."""
     used = {source.format.name: source.format for source in project.sources}
     own = project.root / "formats"
     names = sorted(path.stem for path in own.glob("*.yml")) if own.is_dir() else []
@@ -178,7 +179,7 @@ def _specs(project: Project, formats: FormatFolders) -> dict[str, Format]:
 
 
 def _spec_text(name: str, formats: FormatFolders) -> str:
-    """The spec of a format as it is written; nothing for one that is written inside a source."""
+    """Returns the spec of a format as it is written; an empty text for a spec that is written inside a source."""
     paths = (folder / f"{name}.yml" for folder in formats.folders)
     return next((read_text(path) for path in paths if path.is_file()), "")
 
@@ -191,7 +192,7 @@ def _cases(graph: Graph, name: str) -> int:
 
 
 def _last_run(project: Project, graph: Graph) -> dict[str, Any] | None:
-    """The results of the last run by the names of nodes that are still there, None without a run."""
+    """Returns the results of the last run by the names of nodes that the project still has, None without a run."""
     path = project.target_path / RESULTS
     if not path.is_file():
         return None

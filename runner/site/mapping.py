@@ -1,4 +1,4 @@
-"""A format as a picture: a message from one of its cases, and where in it each column of the row comes from."""
+"""The picture of a format: a message from one of its cases, and the place in it of each column of the row."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from runner.yaml_text import read_yaml
 # Names of members and positions in lists, from the outermost inwards.
 Place = tuple[str | int, ...]
 
-# Characters of a message: one that is much longer or shorter than a typical one shows less.
+# The typical number of characters of a message. A much longer or shorter one shows less.
 TYPICAL, LONGEST = 450, 2500
 WIDTH = 66
-# Of a case, this many messages are looked at.
+# The number of messages of a case that are read.
 MOST_MESSAGES = 20
 COMPUTED = {
     "key_text": "the text of key",
@@ -35,8 +35,8 @@ COMPUTED = {
 
 @dataclass(frozen=True)
 class Example:
-    """A message of a case: `shown` is the message or, for a case of topics, the whole record. `row` is the first row
-    that the case expects.
+    """A message of a case, to be shown. `shown` is the message or, for a case of topics, the whole record. `row` is the
+    first row that the case expects.
     """
 
     case: str
@@ -51,9 +51,9 @@ class Example:
 
 
 def mapping_of(spec: Format, folders: Sequence[Path]) -> dict[str, Any] | None:
-    """The picture of a format, None if no case has a row change; `folders` have formats, each with its cases.
+    """Returns the picture of a format, None if no case has a row change; `folders` have formats, each with its cases.
 
-    `message` are lines of JSON. Each column has `value`, what the row has there, and `from`, a list of [words of the
+    `message` are lines of JSON. Each column has `value`, its value in the row, and `from`, a list of [words of the
     spec, number of the line or None].
     """
     example = _example(spec, folders)
@@ -76,7 +76,7 @@ def mapping_of(spec: Format, folders: Sequence[Path]) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The message with the number `number` of the `total` of a case."""
+    """A message that may be shown: the message `number` of the `total` messages of a case."""
 
     path: Path
     number: int
@@ -90,7 +90,7 @@ class Candidate:
         return self.path.name.partition(".")[0]
 
     def rank(self) -> tuple[int, int, str]:
-        """Lower for what shows more: an update, both images, many columns, a message of a typical length."""
+        """Returns a sort key: lower for a message with an update, both images, many columns, a typical length."""
         images = sum(bool(self.reading.rows(image)) for image in (self.line.before, self.line.after))
         columns = self.reading.spec.columns.values()
         found = sum(self.reading.text(value) is not None for value in columns)
@@ -98,7 +98,7 @@ class Candidate:
         return -2 * images - 2 * (self.line.op == "update") - found, far, self.path.name
 
     def row(self) -> Mapping[str, Any] | None:
-        """Its row, None if the case does not tell which of the rows it is."""
+        """Returns the row of this message, None if the case does not tell which of its rows that is."""
         rows: list[Mapping[str, Any]] = read_yaml(self.path.with_name(f"{self.case}.rows.yml"))["rows"].value
         if not rows or (self.number and len(rows) != self.total):
             return None
@@ -115,7 +115,7 @@ def _example(spec: Format, folders: Sequence[Path]) -> Example | None:
 
 
 def _candidates(spec: Format, folder: Path) -> Iterator[Candidate]:
-    """The messages of the cases in a folder that are short, and row changes."""
+    """Returns the messages of the cases in a folder that are short, and row changes."""
     for path in sorted([*folder.glob("*.messages.jsonl"), *folder.glob("*.records.jsonl")]):
         messages = [one for one in path.read_bytes().split(b"\n") if one.strip()]
         for number, message in enumerate(messages[:MOST_MESSAGES]):
@@ -143,7 +143,7 @@ def _reading(spec: Format, shown: Any, is_record: bool) -> Reading | None:
 
 
 def _paths(spec: Format, line: Line, column: str) -> Iterator[tuple[FieldPath, str]]:
-    """The places in a message that decide a column, with the words of the spec for them."""
+    """Returns the places in a message that decide a column, with the words of the spec for them."""
     match column:
         case "op":
             yield from _of_value(spec.op.by)
@@ -203,7 +203,8 @@ def _of_types(types: Types) -> Iterator[tuple[FieldPath, str]]:
 
 
 def _words(path: FieldPath, how: str = "") -> str:
-    """
+    """Returns the words of the spec for a place in a message.
+
     >>> _words(FieldPath(["source", "ts_ms"]), "epoch_ms"), _words(FieldPath())
     ('source.ts_ms (epoch_ms)', 'the message')
     """
@@ -212,7 +213,7 @@ def _words(path: FieldPath, how: str = "") -> str:
 
 
 def _place(example: Example, path: FieldPath) -> Place:
-    """The place that a path of the spec leads to; () is the whole message, ("",) no place."""
+    """Returns the place that a path of the spec leads to; () is the whole message, ("",) no place."""
     start: Place = ("value",) if example.is_record else ()
     document = example.reading.document
     first = path[0] if path else WHOLE
@@ -263,7 +264,7 @@ def _followed(document: Any, path: Sequence[str], start: Place) -> Place:
 
 
 def _laid_out(value: Any) -> tuple[list[str], dict[Place, int]]:
-    """The lines of a JSON value, and for each place in it the line where it begins."""
+    """Returns the lines of a JSON value, and for each place in it the line where it begins."""
     lines: list[str] = []
     numbers: dict[Place, int] = {}
 
@@ -288,7 +289,7 @@ def _laid_out(value: Any) -> tuple[list[str], dict[Place, int]]:
 
 
 def _inside(value: Any, place: Place) -> Iterator[Place]:
-    """All places in a value."""
+    """Returns all places in a value."""
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, one in members:
         yield (*place, name)

@@ -1,4 +1,4 @@
-"""Data -> one file of HTML that opens from disk: no server, no network, and no script but its own."""
+"""The page as one file of HTML that opens from disk: no server, no network, and no script from elsewhere."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ SCRIPTS = (
 
 
 def page(data: Any, secrets: Secrets) -> str:
-    """The page of `site_data`, without secrets. A browser runs the scripts and styles whose hashes stand at the top of
-    the page, and fetches nothing, whatever the data are.
+    """Returns the page of `site_data`, without secrets. A browser runs only the scripts and styles whose hashes stand
+    at the top of the page, and fetches nothing, whatever the data are.
     """
     styles, scripts = [_asset(name) for name in STYLES], [_asset(name) for name in SCRIPTS]
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
@@ -59,7 +59,7 @@ def _json(value: Any) -> str:
 
 
 def _inert(text: str) -> str:
-    """JSON that cannot end the element that it stands in.
+    """Returns JSON that cannot end the HTML element that it stands in.
 
     >>> _inert('["</script>"]')
     '["\\\\u003c/script>"]'
@@ -68,6 +68,6 @@ def _inert(text: str) -> str:
 
 
 def _packed(text: str) -> str:
-    """A text deflated, in base64: compiled SQL of a hundred sources is a hundred times nearly the same."""
+    """Returns a text deflated, in base64: the compiled SQL of a hundred sources is nearly the same a hundred times."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return base64.b64encode(packer.compress(text.encode()) + packer.flush()).decode()

@@ -1,1 +1,1 @@
-"""The language of formats: its words, and specs read into data."""
+"""The language of formats: its words, and the reading of specs into data."""

@@ -1,4 +1,4 @@
-"""formats/*.yml -> Format: where specs are, and what they inherit."""
+"""The folders of format specs: finding `formats/*.yml`, inheritance between specs, and tables of types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_PARENTS = 200
 
 @dataclass(frozen=True)
 class FormatFolders:
-    """Folders with specs, the user's before the built-in ones. A spec may extend one of the same name in a later
+    """Folders with specs, the user's before the built-in ones. A spec may extend a spec of the same name in a later
     folder.
     """
 
@@ -30,11 +30,13 @@ class FormatFolders:
         return sorted({path.stem for folder in self.folders for path in folder.glob("*.yml")})
 
     def load(self, name: str, asked_by: Yaml | None = None) -> Format:
-        """The format of that name, with what it inherits; raises `format-unknown`, or all mistakes in the spec."""
+        """Returns the format of that name, with inherited parts; raises `format-unknown`, or all mistakes in the
+        spec.
+        """
         return self.read(name, self._resolve(name, (), asked_by))
 
     def check(self, name: str) -> Format | None:
-        """The format of that name; None for one without `op`, which is there to be extended by others."""
+        """Returns the format of that name; None for a spec without `op`, which is there to be extended by others."""
         spec = self._resolve(name, (), None)
         if spec.mapping().get("op"):
             return self.read(name, spec)
@@ -42,27 +44,27 @@ class FormatFolders:
         return None
 
     def about(self, name: str) -> str:
-        """The spec's one line about itself."""
+        """Returns the line `about` of a spec."""
         about = self._resolve(name, (), None).mapping().get("about")
         return about.text() if about else ""
 
     def resolved(self, name: str) -> Yaml:
-        """The spec of that name, with what it inherits."""
+        """Returns the spec of that name, with the parts that it inherits."""
         return self._resolve(name, (), None)
 
     def read(self, name: str, spec: Yaml) -> Format:
-        """The format that a resolved spec describes; raises all mistakes in it."""
+        """Returns the format that a resolved spec describes; raises all mistakes in it."""
         return read_format(name, spec, self._type_table)
 
     def inline(self, spec: Yaml) -> Yaml:
-        """A spec that is written inside a source, with what it inherits."""
+        """Returns a spec that is written inside a source, with the parts that it inherits."""
         return self._inherit(spec, (), [])
 
     def _resolve(
         self, name: str, below: tuple[Path, ...], asked_by: Yaml | None, read: list[Path] | None = None
     ) -> Yaml:
-        """The spec of that name, with what it inherits. `below` are the specs that extend it, one the other; `read` is
-        all that was read for the first of them.
+        """Returns the spec of that name, with the parts that it inherits. `below` are the specs that extend it, each
+        extending the next; `read` are all files read for the first of them.
         """
         path = _first(self.folders, name, below)
         read = [] if read is None else read
@@ -90,7 +92,7 @@ class FormatFolders:
         return merge(out, spec) if out else spec
 
     def _type_table(self, asked_by: Yaml, below: tuple[Path, ...] = ()) -> TypeTable:
-        """The table of that name: its own types, and those of the table that it extends."""
+        """Returns the table of types of that name: its own types, and those of the table that it extends."""
         name = asked_by.text()
         path = _first((f / "types" for f in self.folders), name, below)
         if path is None or len(below) > MOST_PARENTS:
@@ -106,12 +108,12 @@ class FormatFolders:
 
 
 def _first(folders: Iterable[Path], name: str, but: Collection[Path]) -> Path | None:
-    """The first file of that name in the folders. No path is made of the name, which may be anything."""
+    """Returns the first file of that name in the folders. The name may be anything, so no path is made of it."""
     return next((p for f in folders for p in f.glob("*.yml") if p.stem == name and p not in but), None)
 
 
 def merge(parent: Yaml, child: Yaml) -> Yaml:
-    """The parent's spec, changed by the child's: members of the keys in MERGED are merged, all other keys replaced."""
+    """Returns the parent's spec, changed by the child's: keys in MERGED are merged by member, all others replaced."""
     inherited = {(*child.steps, *steps): where for steps, where in parent.places.items()}
     return Yaml(_merged(parent.value, child.value, ()), {**inherited, **child.places}, child.steps)
 
@@ -124,8 +126,8 @@ def _merged(parent: object, child: object, steps: Steps) -> object:
 
 
 def read_type_table(name: str, yaml: Yaml) -> TypeTable:
-    """The table in a file such as `integer: [int, bigint]`. An entry may be {name, as} if the type decides how its
-    values are written: by one reader, or by the first of several that fits.
+    """Returns the table of types in a file such as `integer: [int, bigint]`. An entry may be {name, as} if the type
+    decides how its values are written: by one reader, or by the first of several that fits.
     """
     problems = Problems()
     classes: dict[str, str] = {}

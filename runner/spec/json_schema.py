@@ -40,7 +40,7 @@ NOTHING: Schema = {"enum": ["none", None]}
 
 
 def spec_schema() -> Schema:
-    """A JSON Schema (draft 2020-12) of `formats/*.yml`, after YAML has read them with its own types."""
+    """Returns a JSON Schema (draft 2020-12) of `formats/*.yml`, after YAML has read them with its own types."""
     columns = {**{name: _ref("value") for name in TEXT_COLUMNS}, **{name: _ref("time") for name in TIME_COLUMNS}}
     properties = _properties()
     assert set(properties) == set(KEYS)
@@ -66,7 +66,7 @@ def spec_schema() -> Schema:
 
 
 def _properties() -> Schema:
-    """Key of a spec -> its schema, without the columns."""
+    """Returns the schema of each key of a spec, without the columns."""
     key = {**dict.fromkeys(KEY_WORDS, TEXTS), "text": {"enum": [*KEY_TEXTS, *IMAGE_TEXTS]}}
     readers = _one_or_list({"enum": list(VALUE_READERS)})
     not_sent = [_object({"placeholder": TEXT}), _object({"types": TEXTS, "texts": TEXTS})]

@@ -1,4 +1,4 @@
-"""The keys `message` and `records` of a spec: how messages are encoded, and how values that are records become text."""
+"""The keys `message` and `records` of a spec: the encoding of messages, and the text of values that are records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_SKIP_BYTES = 1024
 
 
 def read_message(yaml: Yaml | None) -> Message:
-    """How messages are encoded. Paths of schema files are relative to the spec that names them."""
+    """Returns how messages are encoded. Paths of schema files are relative to the spec that names them."""
     if not given(yaml):
         return Message()
     yaml.only(MESSAGE_KEYS)
@@ -62,7 +62,7 @@ def read_message(yaml: Yaml | None) -> Message:
 
 
 def read_schemas(yaml: Yaml | None) -> tuple[str, ...]:
-    """The texts of the schema files that are named, with paths relative to the YAML that names them."""
+    """Returns the texts of the schema files that a YAML names, with paths relative to that YAML."""
     problems = Problems()
     out: list[str] = []
     for one in yaml.as_list() if given(yaml) else ():
@@ -73,8 +73,8 @@ def read_schemas(yaml: Yaml | None) -> tuple[str, ...]:
 
 
 def read_schema(path: Path, where: Where | None) -> str:
-    """The text of a file that is a schema; raises `schema-file` or `schema-unusable`."""
-    # Not `path.is_file()`, which fails for a name that is too long.
+    """Returns the text of a file that is a schema; raises `schema-file` or `schema-unusable`."""
+    # `path.is_file()` would fail for a name that is too long.
     if os.path.isdir(path):
         raise RunnerError("schema-file", f'"{from_here(path)}" is a folder', where)
     if not os.path.isfile(path):
@@ -100,7 +100,7 @@ def _number_bytes(yaml: Yaml | None) -> int:
 
 
 def _frames(yaml: Yaml | None) -> Frames | None:
-    """How key and value are divided into frames; None if they are not."""
+    """Returns how key and value are divided into frames; None if they are not divided."""
     if not given(yaml):
         return None
     yaml.only(FRAMES_KEYS)
@@ -161,7 +161,7 @@ def check_encoding(spec: Format, yaml: Yaml) -> None:
 
 
 def _key_with(yaml: Yaml, word: str) -> Yaml:
-    """The key of the spec that contains a word; the spec itself if the word is deeper in it."""
+    """Returns the key of the spec that contains a word; the spec itself if the word is deeper in it."""
     return next(
         (
             one
@@ -176,7 +176,7 @@ def _key_with(yaml: Yaml, word: str) -> Yaml:
 
 
 def read_records(yaml: Yaml | None) -> dict[str, RecordText]:
-    """Name of a record or enum -> how its values become text."""
+    """Returns, for each name of a record or enum, how its values become text."""
     problems = Problems()
     out: dict[str, RecordText] = {}
     for name, entry in _members(yaml):
@@ -236,7 +236,7 @@ def _classes(yaml: Yaml) -> dict[str, str]:
 
 
 def _codec(yaml: Yaml) -> str:
-    """A codec of Python for texts, or `binary` for bytes that are not text."""
+    """Returns a codec of Python for texts, or `binary` for bytes that are not text."""
     name = yaml.text()
     try:
         b" ".decode("ascii" if name == "binary" else name)

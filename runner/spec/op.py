@@ -1,4 +1,4 @@
-"""The key `op` of a spec: which messages are what."""
+"""The key `op` of a spec: rules that say what a message is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE_KEYS = ("if", "before", "after", "half", "tells")
 
 
 def read_op(yaml: Yaml) -> Op:
-    """The key `op` of a spec, all its mistakes at once; raises `spec-missing` if there is no `op.by`."""
+    """Returns the key `op` of a spec; raises all its mistakes at once, and `spec-missing` if there is no `op.by`."""
     op = yaml.get("op")
     if not given(op) or not op.mapping().get("by"):
         raise (op or yaml).error("spec-missing", 'a format needs "op.by": the field that names the operation')
@@ -83,7 +83,7 @@ def _ddl_op(yaml: Yaml) -> str | None:
 
 
 def read_columns(yaml: Yaml) -> dict[str, Value]:
-    """Name -> value of the contract's plain columns that a spec, or one line of it, fills."""
+    """Returns the values of the contract's plain columns that a spec, or one line of it, fills, by name."""
     problems = Problems()
     out: dict[str, Value] = {}
     for name, readers in [*((n, ()) for n in TEXT_COLUMNS), *((n, TIME_READERS) for n in TIME_COLUMNS)]:
@@ -95,7 +95,9 @@ def read_columns(yaml: Yaml) -> dict[str, Value]:
 
 
 def with_images(op: Op, before: Image | None, after: Image | None) -> Op:
-    """The lines, each with the images of the spec where it has none, and with a label that makes its verdict unique."""
+    """Returns the lines of `op`. A line without images gets those of the spec, and each line a label that makes its
+    verdict unique.
+    """
     labels: dict[tuple[object, ...], str] = {}
 
     def complete(lines: tuple[Line, ...]) -> tuple[Line, ...]:
@@ -124,7 +126,7 @@ def _with_default_images(line: Line, before: Image | None, after: Image | None) 
 
 
 def _labelled(line: Line, labels: dict[tuple[object, ...], str]) -> Line:
-    """The line with a number as its label, if an earlier one has the same words and does something else."""
+    """Returns the line with a number as its label, if an earlier line has the same words and does something else."""
     words = (line.kind, line.op, line.half)
     effect = (line.before, line.after, repr(line.ddl), repr(line.columns))
     same_words = sum(key[:3] == words for key in labels)
@@ -133,7 +135,7 @@ def _labelled(line: Line, labels: dict[tuple[object, ...], str]) -> Line:
 
 def check_images(spec: Format, yaml: Yaml) -> None:
     """Raises `spec-image` for each line of a row change that has no image to take its rows from, and for each condition
-    on the columns of an image that is none.
+    on the columns of an image at a path that is not the image of a single row.
     """
     problems = Problems()
     images = _images_of_one_row(spec)
@@ -151,7 +153,7 @@ def check_images(spec: Format, yaml: Yaml) -> None:
 
 
 def _images_of_one_row(spec: Format) -> set[FieldPath]:
-    """The paths of the images in messages in JSON that have one row each."""
+    """Returns the paths of the images in messages in JSON that have one row each."""
     if spec.each or spec.message.encoding != "json":
         return set()
     images = (image for line in spec.op.lines() for image in (line.before, line.after))
@@ -159,7 +161,7 @@ def _images_of_one_row(spec: Format) -> set[FieldPath]:
 
 
 def _written_lines(spec: Format, op: Yaml) -> Iterator[tuple[Yaml | None, tuple[Line, ...]]]:
-    """The lines of a spec, with the keys under which they are written."""
+    """Returns the lines of a spec, with the keys under which they are written."""
     yield op.get("first"), spec.op.first
     yield op.get("missing"), spec.op.missing
     yield op.get("else"), spec.op.otherwise

@@ -1,4 +1,4 @@
-"""A resolved spec -> Format, with every word checked; all mistakes are raised at once."""
+"""The reader of specs: a resolved spec becomes a Format, and all its mistakes are raised at once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TableOf = Callable[[Yaml], TypeTable]
 
 
 def read_format(name: str, yaml: Yaml, type_table: TableOf) -> Format:
-    """The format that a resolved spec describes; raises all its mistakes at once."""
+    """Returns the format that a resolved spec describes; raises all its mistakes at once."""
     parts = _parts(yaml, _readers(yaml, type_table))
     default_before, default_after = parts.pop("before"), parts.pop("after")
     op = with_images(parts.pop("op"), default_before, default_after)
@@ -133,7 +133,7 @@ def _key(yaml: Yaml) -> Key:
 
 
 def _check_key_words(yaml: Yaml) -> None:
-    """Raises `spec-missing` for words of a key that need others."""
+    """Raises `spec-missing` for words of a key that need other words."""
     has = {word: given(yaml.get(word)) for word in KEY_WORDS}
     if has["names"] + has["columns"] + has["members"] != 1:
         raise yaml.error(
@@ -171,7 +171,7 @@ def _check_key_words(yaml: Yaml) -> None:
 
 
 def _members_of_texts(yaml: Yaml | None) -> tuple[FieldPath, ...]:
-    """Paths whose last part is a member of the document in the text at the rest of the path; raises `spec-path`."""
+    """Returns paths whose last part is a member of the document in the text before it; raises `spec-path`."""
     problems = Problems()
     for one in yaml.as_list() if given(yaml) else ():
         with problems.gathered():
@@ -222,7 +222,7 @@ def _types(yaml: Yaml | None, type_table: TableOf, is_avro: bool) -> Types | Non
 
 
 def _flags(yaml: Yaml | None) -> tuple[str | None, tuple[tuple[int, str], ...]]:
-    """The member with a number, and the words for its bits."""
+    """Returns the member with a number, and the words for its bits."""
     if not given(yaml):
         return None, ()
     yaml.only(["at", "words"])
@@ -234,7 +234,7 @@ def _flags(yaml: Yaml | None) -> tuple[str | None, tuple[tuple[int, str], ...]]:
 
 
 def _bit(value: str, word: Yaml) -> int:
-    """Which bit a power of two is, from 0."""
+    """Returns the position of the one bit of a power of two, from 0."""
     number = whole_number(value)
     if number is None or number.bit_count() != 1:
         raise word.error("spec-word", f'"{value}" is not the value of one bit', "1, 2, 4, 8 and so on")

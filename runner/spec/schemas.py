@@ -25,7 +25,9 @@ USUAL_NUMBER_BYTES = 4
 
 @dataclass(frozen=True)
 class Schemas:
-    """What is given for messages: the `texts` of schemas, those that are `known` by number, and where others are."""
+    """The schemas that are given for messages: the `texts` of schemas, those that are `known` by number, and the
+    `registry` with the others.
+    """
 
     texts: tuple[str, ...] = ()
     known: Mapping[int, str] = field(default_factory=dict)
@@ -40,15 +42,15 @@ class Schemas:
 
 
 class Fills(Protocol):
-    """Fills in what a value of project.yml leaves to variables."""
+    """Replaces variables in values of project.yml with their values."""
 
     def text(self, yaml: Yaml) -> str: ...
     def setting(self, name: str, yaml: Yaml) -> str:
-        """The same for a setting, which is a secret if its name says so."""
+        """Returns a setting with its variables replaced; the setting is a secret if its name says so."""
 
 
 def schemas_at(places: list[tuple[Path, Where | None]]) -> Schemas:
-    """The schemas in files and folders; raises `schema-file` and `schema-unusable`."""
+    """Returns the schemas in files and folders; raises `schema-file` and `schema-unusable`."""
     texts: list[str] = []
     known: dict[int, str] = {}
     for path, where in places:
@@ -60,7 +62,7 @@ def schemas_at(places: list[tuple[Path, Where | None]]) -> Schemas:
 
 
 def _numbered(folder: Path, where: Where | None) -> dict[int, str]:
-    """The number in the name of each file of a folder -> the schema in it."""
+    """Returns the schemas in the files of a folder, by the number in the name of each file."""
     names = {path: NUMBERED.fullmatch(path.name) for path in sorted(folder.glob("*.avsc"))}
     other = next((path for path, match in names.items() if not match), None)
     if other or not names:
@@ -75,7 +77,7 @@ def _numbered(folder: Path, where: Where | None) -> dict[int, str]:
 
 
 def read_registry(yaml: Yaml, root: Path, filler: Fills) -> Registry:
-    """The registry that a source names; raises `registry-setting` and `registry-file`."""
+    """Returns the registry that a source names; raises `registry-setting` and `registry-file`."""
     yaml.only(REGISTRY_KEYS)
     if not yaml.get("url"):
         raise yaml.error("registry-setting", 'a registry needs "url"', "url: https://registry.example:8081")
@@ -144,8 +146,8 @@ def _pem(yaml: Yaml | None, root: Path, filler: Fills) -> str:
 
 
 def with_schemas(spec: Format, given: Schemas, word: str, where: Where | None) -> Format:
-    """The format with the given schemas, if any, in place of its own. Raises `schema-missing` if it needs schemas and
-    has none, or if it takes none.
+    """Returns the format with the given schemas, if any, in place of its own. Raises `schema-missing` if the format
+    needs schemas and has none, or if it takes none.
     """
     message = spec.message
     if message.encoding != "avro":

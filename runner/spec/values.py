@@ -1,4 +1,4 @@
-"""The parts of a spec that say where something comes from: paths, values, conditions, images."""
+"""The parts of a spec that say where a value comes from: paths, values, conditions, images."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def given(yaml: Yaml | None) -> TypeGuard[Yaml]:
-    """Whether a key has a value: not absent, null or `none`."""
+    """Returns True if a key has a value: the key is not absent, null or `none`."""
     return yaml is not None and yaml.value not in (None, "none")
 
 
 def optional_text(yaml: Yaml | None) -> str | None:
-    """The text of a key; None if it has no value."""
+    """Returns the text of a key; None if it has no value."""
     return yaml.text() if given(yaml) else None
 
 
 def texts(yaml: Yaml | None) -> tuple[str, ...]:
-    """The texts of a key that holds one text or a list of them."""
+    """Returns the texts of a key that holds one text or a list of them."""
     return tuple(one.text() for one in yaml.as_list()) if given(yaml) else ()
 
 
 def one_of(yaml: Yaml, known: tuple[str, ...], code: str, what: str) -> str:
-    """The text, which must be one of the known words; otherwise an error of that code, which names `what` it is."""
+    """Returns the text, which must be one of the known words. Otherwise raises an error with `code`, in which `what`
+    names the kind of word.
+    """
     text = yaml.text()
     if text not in known:
         raise yaml.error(code, f'unknown {what} "{text}"', nearest_or_all(text, known))
@@ -45,7 +47,7 @@ def one_of(yaml: Yaml, known: tuple[str, ...], code: str, what: str) -> str:
 
 
 def read_not_sent(yaml: Yaml | None) -> dict[str, tuple[str, ...]]:
-    """Type of a column -> the texts in it that mean "not sent"; the empty type is any type.
+    """Returns the texts that mean "not sent", by the type of their column; the empty type is any type.
 
     >>> read_not_sent(Yaml(["?", {"types": ["json"], "texts": ["SET(*"]}], {}))
     {'': ('?',), 'json': ('SET(*',)}
@@ -72,9 +74,9 @@ def read_not_sent(yaml: Yaml | None) -> dict[str, tuple[str, ...]]:
 
 
 def placeholders(text: str) -> tuple[str, ...]:
-    """The forms of a text that a tool writes in place of a value, in the JSON that the type of the column asks for: the
-    text; its bytes in base64, in hexadecimal and as a list of numbers; a list of one of these, or of one UUID, which is
-    made of the bytes by MD5; an object of one member.
+    """Returns the forms of a text that a tool writes in place of a value, in the JSON that the type of the column asks
+    for: the text; its bytes in base64, in hexadecimal and as a list of numbers; a list of one of these, or of one UUID,
+    which is made of the bytes by MD5; an object of one member.
 
     >>> placeholders("?")  # doctest: +NORMALIZE_WHITESPACE
     ('?', 'Pw==', '["?"]', '3f', '{"?":"?"}', '[63]', '["Pw=="]', '["3f"]', '["d1457b72-c3fb-323a-a671-125aef3eab5d"]')
@@ -92,12 +94,12 @@ def placeholders(text: str) -> tuple[str, ...]:
 
 
 def read_path(yaml: Yaml) -> FieldPath:
-    """The parts of a path such as `a.b."c.d"`."""
+    """Returns the parts of a path such as `a.b."c.d"`."""
     return split_path(yaml.text(), yaml)
 
 
 def split_path(text: str, yaml: Yaml) -> FieldPath:
-    """The parts of a path in the text of `yaml`, which is its place; raises `spec-path`."""
+    """Returns the parts of a path that is written in the text of `yaml`; raises `spec-path` at its place."""
     if text == WHOLE:
         return FieldPath((WHOLE,), yaml.where())
     parts, position = [], 0
@@ -117,7 +119,7 @@ def split_path(text: str, yaml: Yaml) -> FieldPath:
 
 
 def paths(yaml: Yaml | None) -> tuple[FieldPath, ...]:
-    """The paths of a key that holds one path or a list of them."""
+    """Returns the paths of a key that holds one path or a list of them."""
     return tuple(read_path(p) for p in yaml.as_list()) if given(yaml) else ()
 
 
@@ -125,8 +127,8 @@ def paths(yaml: Yaml | None) -> tuple[FieldPath, ...]:
 
 
 def read_value(yaml: Yaml, readers: tuple[str, ...] = (), column: str = "") -> Value:
-    """The places a value may come from. `readers` are the readers that it may name; `column` is the placeholder whose
-    part of the text its patterns take.
+    """Returns the places a value may come from. `readers` are the readers that a spec may name here; `column` is the
+    placeholder whose part of the text its patterns take.
     """
     if not given(yaml):
         return ()
@@ -188,8 +190,8 @@ def _shift(yaml: Yaml | None, reader: str) -> int:
 
 
 def read_pattern(yaml: Yaml, column: str) -> tuple[str, FieldPath | None, bool]:
-    """The regular expression of a pattern, with a group for the column it is for, the field whose text comes before
-    what it matches, and whether this text may be missing. Raises `spec-pattern`.
+    """Returns the regular expression of a pattern, with a group for the column that it is for; the field whose text
+    comes before the part that the pattern matches; and True if this text may be missing. Raises `spec-pattern`.
 
     >>> read_pattern(Yaml("[{tenant}.]{db_name}", {}), "db_name")
     ('^(?s)(?:.*?\\\\.)?(.*)$', None, False)
@@ -231,7 +233,7 @@ def _pattern_parts(text: str, column: str) -> list[str]:
 
 
 def read_conditions(yaml: Yaml | None) -> tuple[Condition, ...]:
-    """The conditions of an `if`, all of which must hold."""
+    """Returns the conditions of an `if`, all of which must hold."""
     if yaml is None:
         return ()
     yaml.only(["is", "is_not", "has", "lacks", "holds"])
@@ -248,7 +250,7 @@ def read_conditions(yaml: Yaml | None) -> tuple[Condition, ...]:
 
 
 def read_image(yaml: Yaml | None) -> Image | None:
-    """Where an image is; None if the key has no value. Raises `spec-missing` and `spec-word`."""
+    """Returns the place and form of an image; None if the key has no value. Raises `spec-missing` and `spec-word`."""
     if not given(yaml):
         return None
     if not isinstance(yaml.value, dict):
@@ -265,7 +267,7 @@ def read_image(yaml: Yaml | None) -> Image | None:
 
 
 def _check_image_words(yaml: Yaml) -> None:
-    """Raises `spec-missing` and `spec-word` for words of an image that need others, or contradict each other."""
+    """Raises `spec-missing` and `spec-word` for words of an image that need other words, or contradict each other."""
     has = {key: given(yaml.get(key)) for key in IMAGE_KEYS}
     if has["type"] and not has["names"]:
         raise yaml.error(
@@ -286,7 +288,7 @@ def _check_image_words(yaml: Yaml) -> None:
 
 
 def _image_words(yaml: Yaml) -> tuple[str | None, str]:
-    """The language of an image, None if it is not a text, and how complete it is."""
+    """Returns the language of an image, None if the image is not a text, and its completeness."""
     problems = Problems()
     text, completeness = None, "full"
     with problems.gathered():

@@ -63,7 +63,9 @@ MERGED = {(), ("message",), ("op",), ("op", "cases"), ("values",), ("records",),
 
 
 class Frames(NamedTuple):
-    """What key and value begin with, in hexadecimal, and the bytes of the length before each of their frames."""
+    """The frames of key and value. `key_starts` and `value_starts` are the bytes that key and value begin with, in
+    hexadecimal. `length_bytes` is the number of bytes of the length before each frame.
+    """
 
     key_starts: str
     value_starts: str
@@ -72,12 +74,12 @@ class Frames(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordText:
-    """How a value that is a record becomes text. All paths start at the record.
+    """The way in which a value that is a record becomes text. All paths start at the record.
 
-    `classes`: name of the value's type -> class, `else` for all others. The text is at `text`, or decoded from the
-    bytes at `bytes`, or made of `parts`. Bytes are in the charset named at `charset`, whose codec is in `charsets`, or
-    follow the number at `srid`. `labels` and `length` are what enums and bits need. `is_null` and `not_sent` are the
-    symbols of an enum that stand for null and for no value at all.
+    `classes` maps the name of the value's type to its class; `else` stands for all other types. The text is at `text`,
+    or decoded from the bytes at `bytes`, or made of `parts`. Bytes are in the charset named at `charset`, whose codec
+    is in `charsets`, or follow the number at `srid`. `labels` and `length` are what enums and bits need. `is_null` and
+    `not_sent` are the symbols of an enum that stand for null and for no value at all.
     """
 
     classes: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What a format says, as data: the types into which the specs `formats/*.yml` are read."""
+"""The data of a format: the types into which the specs `formats/*.yml` are read."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Result = TypeVar("Result")
 class FieldPath(tuple[str, ...]):
     """The names that lead to a field of a message, and the place in the spec where they are written.
 
-    It compares, hashes, prints and pickles as a plain tuple: the place has no influence on compiled SQL, and executors,
-    which do not have this class, can read what holds a path.
+    A path compares, hashes, prints and pickles as a plain tuple. Its place has no influence on compiled SQL. Executors
+    do not have this class, and can still read data that holds a path.
 
     >>> FieldPath(["a", "b"]), FieldPath(["a", "b"]).parent, FieldPath(["a"]).child("b") == ("a", "b")
     (('a', 'b'), ('a',), True)
@@ -40,16 +40,17 @@ class FieldPath(tuple[str, ...]):
         return FieldPath(self[:-1], self.where)
 
     def child(self, name: str) -> FieldPath:
-        """The path with one more name."""
+        """Returns the path with one more name."""
         return FieldPath((*self, name), self.where)
 
 
 @dataclass(frozen=True)
 class Field:
     """A field that a value may come from. `unknown` are the texts that stand for "not known". `pattern` is a regular
-    expression with one group, which is the value, for what follows the text of the field `behind`; a text that lacks it
-    is the value if it `may_lack_it`. `dot` stands for a dot in the value; `numbers` and `last_numbers` take `count`;
-    `shift` of a number's lowest bits do not count.
+    expression with one group, which is the value, for the text that follows the text of the field `behind`; with
+    `may_lack_it`, a text without that prefix is the value itself. `dot` stands for a dot in the value. `count` is how
+    many numbers the readers `numbers` and `last_numbers` take. `shift` is how many of a number's lowest bits do not
+    count.
     """
 
     path: FieldPath
@@ -75,7 +76,7 @@ class Switch:
     otherwise: Value
 
     def groups(self) -> list[tuple[list[str], Value]]:
-        """The values with their texts, in order; texts that follow each other and have the same value are together."""
+        """Returns the values with their texts, in order; neighbouring texts with the same value are together."""
         return _together(self.cases)
 
 
@@ -84,7 +85,9 @@ Value = tuple["Field | Switch", ...]
 
 
 def _together(cases: Mapping[str, Result]) -> list[tuple[list[str], Result]]:
-    """
+    """Returns the results of cases, each with its texts; texts that follow each other and have equal results are
+    together.
+
     >>> _together({"A": 1, "B": 1, "C": 2, "D": 1})
     [(['A', 'B'], 1), (['C'], 2), (['D'], 1)]
     """
@@ -98,7 +101,7 @@ def _together(cases: Mapping[str, Result]) -> list[tuple[list[str], Result]]:
 
 
 def fields_of(value: Value) -> Iterator[Field]:
-    """All fields that a value may read."""
+    """Returns all fields that a value may read."""
     for choice in value:
         if isinstance(choice, Field):
             yield choice
@@ -109,8 +112,8 @@ def fields_of(value: Value) -> Iterator[Field]:
 
 @dataclass(frozen=True)
 class Condition:
-    """`test` is one of is, is_not, has, lacks, and holds, which is true of an image that has a column; `texts` are what
-    is and is_not compare with.
+    """A condition. `test` is one of `is`, `is_not`, `has`, `lacks`, and `holds`, which is true of an image that has a
+    column. `texts` are the texts that `is` and `is_not` compare with.
     """
 
     test: str
@@ -120,13 +123,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class Image:
-    """Where a row image is: the first of `at` that holds a row. If `over` is set, the columns missing in it come from
-    the image at that path. `text` is the language of an image that is a text itself. `completeness` is the most that
-    the vendor puts into it. For values by position, `names` is the list of their columns, `value` and `type` are the
-    members of a record that hold a value and the name of its type. With `name`, the image is a list of objects, which
-    hold a column in `name` and its value in `value`; a text is only the value of the column `name`. With `value` alone,
-    it is an object of objects, each with the value of its column. With `prefix`, only members whose names begin so are
-    columns of it, and they are called what follows. `removed` is the list of the columns that a patch removes.
+    """The place of a row image: the first of `at` that holds a row. If `over` is set, the columns missing in the image
+    come from the image at that path. `text` is the language of an image that is a text itself. `completeness` is the
+    most columns that the vendor puts into the image. For values by position, `names` is the list of their columns,
+    `value` and `type` are the members of a record that hold a value and the name of its type. With `name`, the image is
+    a list of objects, which hold a column in `name` and its value in `value`; a text is only the value of the column
+    `name`. With `value` alone, the image is an object of objects, each with the value of its column. With `prefix`,
+    only members whose names begin so are columns of the image, and the rest of the name names the column. `removed` is
+    the list of the columns that a patch removes.
     """
 
     at: tuple[FieldPath, ...]
@@ -147,23 +151,23 @@ class Image:
 
 @dataclass(frozen=True)
 class DdlSwitch:
-    """The op of a DDL chosen by a value; None takes it from the statement."""
+    """The op of a DDL, chosen by a value; a case of None takes the op from the statement."""
 
     by: Value
     cases: Mapping[str, str | None]
     otherwise: str | None
 
     def groups(self) -> list[tuple[list[str], str | None]]:
-        """The ops with their texts, in order; texts that follow each other and have the same op are together."""
+        """Returns the ops with their texts, in order; neighbouring texts with the same op are together."""
         return _together(self.cases)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One rule for what a message is. `op` is None where the statement or `ddl` decides, and the reason for a dead
+    """A rule that says what a message is. `op` is None where the statement or `ddl` decides, and the reason for a dead
     letter. Images are set for row changes only. `half` is the side that this message brings of an update that comes as
-    two messages. `columns` are values that hold for this line only. `label` tells lines apart that have the same kind,
-    op and half. `tells` are the fields that the detail of a dead letter has beside those of its conditions.
+    two messages. `columns` are values that hold for this line only. `label` separates lines that have the same kind, op
+    and half. `tells` are the fields that the detail of a dead letter has beside those of its conditions.
     """
 
     kind: str
@@ -184,7 +188,7 @@ class Line:
 
     @property
     def own_side(self) -> str:
-        """The side whose image decides how many rows there are: the one after the change, if there is one."""
+        """The side whose image decides how many rows there are: the side after the change, if the change has one."""
         return "before" if self.op == "delete" or self.half == "before" else "after"
 
     @property
@@ -193,18 +197,19 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """The line in words, as compiled SQL carries it: kind, op, half and label."""
+        """The kind, op, half and label of the line in words, as compiled SQL carries them."""
         return " ".join(word for word in (self.kind, self.op or BY_STATEMENT, self.half, self.label) if word)
 
     def means(self, other: Line) -> bool:
-        """Whether both lines say the same of the same messages."""
+        """Returns True if both lines say the same of the same messages."""
         return (self.verdict, self.conditions) == (other.verdict, other.conditions)
 
 
 @dataclass(frozen=True)
 class Op:
-    """How the lines for a message are found: `first`, then the case of the text at `by`, `missing` if there is no such
-    text, and `otherwise` if no case fits. `empty` is for a message without a body; one of its lines fits each.
+    """The order of the lines that a message is compared with: `first`, then the case of the text at `by`, `missing` if
+    there is no such text, and `otherwise` if no case fits. `empty` is for a message without a body; one of its lines
+    fits each such message.
     """
 
     by: Value
@@ -215,12 +220,12 @@ class Op:
     empty: tuple[Line, ...]
 
     def lines(self) -> list[Line]:
-        """All lines, each once, in the order in which a message is compared with them."""
+        """Returns all lines, each once, in the order in which a message is compared with them."""
         groups = [self.empty, self.first, *self.cases.values(), self.missing, self.otherwise]
         return list({line.verdict + repr(line.conditions): line for group in groups for line in group}.values())
 
     def groups(self) -> list[tuple[list[str], Line]]:
-        """The lines of the cases with their texts, in order; texts that follow each other and mean the same are
+        """Returns the lines of the cases with their texts, in order; neighbouring texts that mean the same are
         together.
         """
         out: list[tuple[list[str], Line]] = []
@@ -234,21 +239,23 @@ class Op:
 
     @property
     def is_switch(self) -> bool:
-        """Whether each case is one text with one line that has no conditions."""
+        """True if each case is one text with one line that has no conditions."""
         return bool(self.cases) and all(
             not text.endswith("*") and len(lines) == 1 and not lines[0].conditions for text, lines in self.cases.items()
         )
 
     @property
     def misses_as_others(self) -> bool:
-        """Whether a message without a text is what one with an unknown text is."""
+        """True if a message without a text is treated like a message with an unknown text."""
         pairs = zip(self.missing, self.otherwise)
         return len(self.missing) == len(self.otherwise) and all(one.means(other) for one, other in pairs)
 
 
 @dataclass(frozen=True)
 class TypeTable:
-    """`classes`: name of a type, in lower case and without parameters -> class. `readers`: -> its own readers."""
+    """A table of types. `classes` maps the name of a type, in lower case and without parameters, to its class.
+    `readers` maps a name to the readers that belong to this type alone.
+    """
 
     name: str
     classes: Mapping[str, str]
@@ -257,8 +264,8 @@ class TypeTable:
 
 @dataclass(frozen=True)
 class TypeTables:
-    """The table for a message's type names: the case that the text at `by` matches, in any case of letters, else
-    `otherwise`.
+    """The choice of the table for a message's type names: the case that the text at `by` matches, in any case of
+    letters, else `otherwise`.
     """
 
     by: Value
@@ -271,14 +278,14 @@ class TypeTables:
 
 @dataclass(frozen=True)
 class Types:
-    """Where a message names the types of columns: at `at`, as maps column -> type, or as lists of objects that hold the
-    column in `name`. Where entries are objects, the type is in their members `value`. Without `at`, messages name no
-    types, and the tables are for columns declared at a source. What stands at `params` in an entry follows its type, in
-    brackets, with commas between. With `names`, types are in step with the list of columns there. `flags`: bits, from
-    0, of the number in the member `flag`, with words that follow the type if set. `default`: the column's default.
-    `items`: the member with the type of an array's elements, written as that of a column. With `schema`, `at` are
-    images, and the types are what the first of these attributes says in the schema of their columns; the attributes
-    `params` follow.
+    """The places where a message names the types of columns. `at` holds maps column -> type, or lists of objects that
+    hold the column in `name`. Where entries are objects, the type is in their members `value`. Without `at`, messages
+    name no types, and the tables are for columns declared at a source. The values at `params` in an entry follow its
+    type, in brackets, with commas between. With `names`, types are in step with the list of columns there. `flags` are
+    bits, from 0, of the number in the member `flag`, with words that follow the type if the bit is set. `default` is
+    the member with the column's default. `items` is the member with the type of an array's elements, written as that of
+    a column. With `schema`, `at` are images, and the types are what the first of these attributes says in the schema of
+    their columns; the attributes `params` follow.
     """
 
     at: tuple[FieldPath, ...]
@@ -299,12 +306,12 @@ class Types:
 
 @dataclass(frozen=True)
 class Key:
-    """Where a message names its key: the columns are at `names`, as a list or as a text in which `split` stands between
-    them, or are `columns`; their values, joined by `split`, are at `values`, or in the members of `image`. With
-    `indexes`, the key is given as positions in the list at `names`. With `text`, the last part of each of `names` is a
-    member of the document in the text before it. With `members`, the key columns are the members of the object there.
-    If there is a list of objects, `member` is what the name is in. Of members that are objects, only those count in
-    which `flag` is true. An image `is_value` if its text is that of the one column alone.
+    """The places where a message names its key. The columns are at `names`, as a list or as a text in which `split`
+    stands between them, or are `columns`; their values, joined by `split`, are at `values`, or in the members of
+    `image`. With `indexes`, the key is given as positions in the list at `names`. With `text`, the last part of each of
+    `names` is a member of the document in the text before it. With `members`, the key columns are the members of the
+    object at that path. If a list of objects is there, `member` holds the name. Of members that are objects, only those
+    count in which `flag` is true. With `is_value`, the text of the image is the value of the only column.
     """
 
     names: tuple[FieldPath, ...] = ()
@@ -322,12 +329,12 @@ class Key:
 
 @dataclass(frozen=True)
 class Message:
-    """How messages are encoded. `schemas` are texts of schemas; the first that a message fits counts. `skip_bytes` is
+    """The encoding of messages. `schemas` are texts of schemas; the first that a message fits counts. `skip_bytes` is
     the number of bytes before each record. `optional` are the fields that schemas may lack. Paths start at the first of
-    the objects at `root`; an empty path is the whole message. A message may be a list, or have one at `batch`, whose
-    elements are messages of their own; or its key and value are `frames`, and each pair of them is a message. Messages
-    that name their schemas do so in `number_bytes` after a zero byte; these schemas are `known`, or in a `registry`,
-    and `schemas` are only what the spec is checked with.
+    the objects at `root`; an empty path is the whole message. A message may be a list, or have a list at `batch`, whose
+    elements are messages of their own; or its key and value are `frames`, and each pair of frames is a message.
+    Messages that name their schemas do so in `number_bytes` after a zero byte; these schemas are `known`, or in a
+    `registry`, and `schemas` are only what the spec is checked with.
     """
 
     encoding: str = "json"
@@ -343,7 +350,7 @@ class Message:
     registry: Registry | None = None
 
     def may_be_lacking(self, path: FieldPath) -> bool:
-        """Whether a schema may lack this field, or one that it is in."""
+        """Returns True if a schema may lack this field, or a field that this field is in."""
         return any(path[: len(one)] == one for one in self.optional)
 
 
@@ -357,10 +364,11 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Format:
-    """A spec, resolved and checked. `columns` are the plain columns of the contract that it fills; `readers`: class ->
-    the readers to try in turn; `each` are the lists whose elements are rows; `loads`: how loaded rows are numbered;
-    `not_sent`: type of a column, empty for any -> texts, where one with a `*` stands for all that begin so; `meant`:
-    what holds in messages that the format is for, where others are written alike.
+    """A spec, resolved and checked. `columns` are the plain columns of the contract that the spec fills. `readers` maps
+    a class to the readers to try in turn. `each` are the lists whose elements are rows. `loads` says how loaded rows
+    are numbered. `not_sent` maps the type of a column, empty for any type, to texts that mean "not sent"; a text with a
+    `*` stands for all that begin so. `meant` are conditions that hold in messages that the format is for, where other
+    messages are written alike.
     """
 
     name: str
@@ -385,5 +393,5 @@ class Format:
 
     @property
     def has_halves(self) -> bool:
-        """Whether updates may come as two messages."""
+        """True if updates may come as two messages."""
         return any(line.half for line in self.op.lines())

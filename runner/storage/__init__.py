@@ -1,1 +1,1 @@
-"""How tables are kept, one class per storage; without a line that imports Spark."""
+"""Storages of tables, one class each; no line here imports Spark."""

@@ -1,4 +1,4 @@
-"""What storages take and return: data only."""
+"""The values that storages take and return: data only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sink:
-    """Where Spark writes a stream: a path, or a table that exists."""
+    """The place where Spark writes a stream: a path, or a table that exists."""
 
     format: str
     path: str | None = None
@@ -21,7 +21,7 @@ class Sink:
 
 @dataclass(frozen=True)
 class Part:
-    """What keeps rows together: the values of a column, or what a transform makes of them, such as `bucket(16, id)`."""
+    """A value that keeps rows together: that of a column, or what a transform makes of it, such as `bucket(16, id)`."""
 
     column: str
     transform: str = ""
@@ -34,8 +34,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table is kept, beside its rows. `comment` is that of the table, None if it is to stay as it is; `comments`
-    are those of all its columns that have one, None if they are to stay as they are.
+    """The partitions, clusters, properties and comments of a table. `comment` is the comment of the table, None if it
+    is to stay as it is; `comments` are those of all its columns that have one, None if they are to stay as they are.
     """
 
     partition_by: tuple[Part, ...] = ()
@@ -46,29 +46,29 @@ class Layout:
 
     @property
     def order(self) -> str:
-        """Which rows it keeps together, in words; a table that exists has this as it was built."""
+        """The partitions and clusters in words; a table that exists has this text as it was when it was built."""
         named = (("partitions", self.partition_by), ("clusters", self.cluster_by))
         return "; ".join(f"{what} by {', '.join(map(str, parts))}" for what, parts in named if parts)
 
     def clauses(self, properties: Mapping[str, str]) -> dict[str, Any]:
-        """What creates such a table with these properties, printed by the macros `clause_<name>`."""
+        """Returns the clauses that create such a table with these properties; the macros `clause_<name>` print them."""
         parts = {"partition_by": self.partition_by, "cluster_by": self.cluster_by}
         others = {"comment": self.comment, "properties": properties or None}
         return {name: value for name, value in {**parts, **others}.items() if value not in ((), None)}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that keep its rows together."""
+        """The columns that keep the rows of the table together."""
         return tuple(part.column for part in (*self.partition_by, *self.cluster_by))
 
 
 @dataclass(frozen=True)
 class Increment:
-    """
-    New rows for a table that exists. `rows` is what SQL reads them from, with a column `times of this key` if there is
-    a key; with a key they replace the rows with the same key, without one all are added. If it `replaces_partitions`,
-    all rows of the partitions that the new rows are in are gone. `had` and `sent` map the columns of the table and of
-    the new rows to their types in SQL; `columns` are those of the table afterwards.
+    """New rows for a table that exists. `rows` is what SQL reads the new rows from, with a column `times of this key`
+    if there is a `key`. With a key, new rows replace the rows with the same key; without a key, all new rows are added.
+    If `replaces_partitions` is True, all old rows of the partitions that the new rows are in are gone. `had` and `sent`
+    map the columns of the table and of the new rows to their types in SQL; `columns` are the columns of the table
+    afterwards.
     """
 
     rows: str
@@ -90,7 +90,9 @@ class Increment:
 
     @property
     def kept(self) -> dict[str, str]:
-        """Where rows that stay have each column, if the table is written whole: the macros `kept_<place>`."""
+        """Each column -> the place from which rows that stay take its value, if the table is written whole: the macros
+        `kept_<place>`.
+        """
         new, newest = ("new", "newest") if self.key else ("nowhere", "own")
         own = {column: newest if column in self.sent else "own" for column in self.had}
         return {column: own.get(column, new) for column in self.columns}
@@ -102,7 +104,7 @@ class Increment:
 
 @dataclass(frozen=True)
 class Cutoff:
-    """The instant some days before `now`: older states of a table need not stay readable."""
+    """The instant that is `days` days before `now`: older states of a table need not stay readable."""
 
     days: int
     now: datetime

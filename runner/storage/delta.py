@@ -30,7 +30,8 @@ KEEPS_ROWS = {
 }
 COMMIT = re.compile(r"[0-9]{20}\.json")
 COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
-# Delta gives this feature to a new table with such columns, but not to one that is there, even if it is replaced.
+# Delta gives this feature to a new table that has columns of the type timestamp_ntz, but not to a table that is there,
+# even if the table is replaced.
 WALL_CLOCKS = {"delta.feature.timestampNtz": "supported"}
 
 
@@ -47,7 +48,7 @@ class Delta(TableFormat):
     maintenance = ("delta_compacted", "delta_vacuumed")
 
     def has_table(self, name: str) -> bool:
-        # A run that dies while it creates a table leaves a log without commits. To list a long one takes time.
+        # A run that dies while it creates a table leaves a log without commits. Listing a long log takes time.
         log = f"{self.target.at(name)}/_delta_log"
         if self.files.exists(f"{log}/_last_checkpoint"):
             return True
@@ -98,8 +99,8 @@ class Delta(TableFormat):
 
 
 def _not_undone(commits: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The commits that made a table what it is, of its history, the newest first: `restore` undoes those after the
-    version that it names, and, if it names a time, perhaps all.
+    """Yields the commits that made a table what it is, given its history, the newest first. A `restore` undoes the
+    commits after the version that it names; if it names a time, perhaps all commits before it are undone.
     """
     newest = math.inf
     for commit in commits:
@@ -111,8 +112,8 @@ def _not_undone(commits: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, A
 
 
 def needs_mapping(columns: Mapping[str, str]) -> bool:
-    """
-    Whether the name of a column, or of a field in its type, is one that Delta allows only with column mapping.
+    """Returns True if the name of a column, or of a field in its type, is one that Delta allows only with column
+    mapping.
 
     >>> needs_mapping({"a.b": "int"}), needs_mapping({"a": "struct<`b`:array<struct<`c d`:int>>>"})
     (False, True)

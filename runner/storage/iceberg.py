@@ -49,7 +49,7 @@ class Iceberg(TableFormat):
         return self.session.table_exists(self.table(name))
 
     def check_changelog(self, name: str) -> None:
-        """Does nothing: its files are listed where its catalog says."""
+        """Does nothing: the files of a changelog are listed where its catalog says."""
 
     def view(self, name: str, sql: str) -> None:
         super().view(name, sql)

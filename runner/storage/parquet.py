@@ -34,7 +34,7 @@ class Parquet(Storage):
 
     @classmethod
     def table_of(cls, target: Place, macro: Macro, name: str) -> str:
-        # Spark takes the folder for a pattern.
+        # Spark reads the path of the folder as a pattern.
         return macro("folder_table", cls.name, escaped(target.at(name))).strip()
 
     # --- what exists
@@ -59,8 +59,8 @@ class Parquet(Storage):
             raise Damaged(f"{log}/{entry}", "missing")
 
     def _place(self, name: str) -> str | None:
-        """The name of the folder that a table is in. It is not the table's if a run died after it had moved the old
-        table away and before it moved the new one there.
+        """Returns the name of the folder that a table is in. The folder has another name than the table if a run died
+        after it had moved the old table away and before it moved the new one there.
         """
         return next(
             (place for place in (name, f"{name}{BUILDING}") if self.files.exists(f"{self.target.at(place)}/_SUCCESS")),
@@ -70,32 +70,35 @@ class Parquet(Storage):
     # --- views
 
     def changelog_view(self, name: str) -> None:
-        # Only the root: with a pattern or a sub-folder Spark would not look into the log of committed files.
+        # The view is of the root only: with a pattern or a sub-folder Spark would not look into the log of committed
+        # files.
         self.session.parquet_view(name, self.target.at(name), COLUMNS)
 
     def table_view(self, name: str) -> None:
         place = self._place(name) or name
         if shape := self._shape(place):
-            # Of columns that folders are for, Spark guesses types.
+            # Spark guesses the types of columns that are folders, so the types are given.
             self.session.parquet_view(name, escaped(self.target.at(place)), shape["columns"])
         else:
             self.view(name, self.macro("all_rows", self.table(place)))
 
     def _shape(self, place: str) -> Mapping[str, Any] | None:
-        """The columns of a table with partitions, and what names its write; None if it has none."""
+        """Returns the columns of a table with partitions, and the name of the write that made it; None if it has no
+        partitions.
+        """
         path = f"{self.target.at(place)}/{SHAPE}"
         return from_json(self.files.read(path), path) if self.files.exists(path) else None
 
     # --- tables of models
 
     def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> None:
-        """At every moment the old table or the new one is complete."""
+        """Replaces a table. At every moment the old table or the new one is complete."""
         root = self.target.at(name)
         self.recover(name)
         self.files.remove(root + BUILDING)
         partitions = [part.column for part in layout.partition_by]
         if partitions:
-            # Before the rows: a table is complete when Spark has written _SUCCESS.
+            # The shape is written before the rows: a table is complete when Spark has written _SUCCESS.
             self.session.view(f"{name}__rows", sql)
             shape = {"columns": self.session.column_types(quoted(f"{name}__rows"), {}), "write": new_identity()}
             self.files.write(f"{root}{BUILDING}/{SHAPE}", json.dumps(shape))
@@ -115,10 +118,12 @@ class Parquet(Storage):
         self.replace(name, self.macro(macro, quoted(name), new.rows, new.kept, new.columns, new.taken, *key), layout)
 
     def refresh(self, name: str, layout: Layout) -> None:
-        """Does nothing: such a table has neither properties nor comments."""
+        """Does nothing: a table in Parquet files has neither properties nor comments."""
 
     def writes(self, name: str) -> list[str]:
-        """What no other write gives: the names of the table's files, or that of the write if it has partitions."""
+        """Returns names that no other write gives: those of the table's files, or that of the write if it has
+        partitions.
+        """
         place = self._place(name)
         if place and (shape := self._shape(place)):
             return [shape["write"]]
@@ -170,7 +175,7 @@ class Parquet(Storage):
         root = self.target.at(name)
         if not any(entry.startswith("kind=") for entry in self.files.names(root)):
             return self.macro("no_rows", COLUMNS)
-        # Where Spark finds its log of committed files, the folder is no pattern.
+        # Spark does not read the path as a pattern if the folder has a log of committed files.
         return self.macro("changelog_rows", self.macro("folder_table", self.name, root).strip())
 
     # --- maintenance
@@ -189,8 +194,8 @@ class Parquet(Storage):
 
 
 def uncommitted_files(files: FileSystem, root: str) -> list[str]:
-    """The files of a Parquet folder that no committed batch has written, with their checksum files. Only valid while
-    nothing writes there.
+    """Returns the files of a Parquet folder that no committed batch has written, with their checksum files. Only valid
+    while nothing writes there.
     """
     committed = {
         name
@@ -213,5 +218,5 @@ def uncommitted_files(files: FileSystem, root: str) -> list[str]:
 
 
 def _names_in(files: FileSystem, entry: str) -> list[str]:
-    """The names of the files in one entry of Spark's log of a folder, whose first line is a version."""
+    """Returns the names of the files in one entry of Spark's log of a folder, whose first line is a version."""
     return [written["path"].rsplit("/", 1)[1] for written in json_lines(files.read(entry), entry)]

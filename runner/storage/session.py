@@ -1,4 +1,4 @@
-"""What a storage works with: a Spark session, a file system, the place of its target. Interfaces only."""
+"""The interfaces that a storage works with: a Spark session, a file system, the place of its target."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ class Session(Protocol):
     def table_exists(self, table: str) -> bool: ...
 
     def rows(self, sql: str) -> tuple[list[str], list[dict[str, Any]]]:
-        """The columns and the rows of a query."""
+        """Returns the columns and the rows of a query."""
 
     def is_empty(self, table: str) -> bool: ...
 
     def column_types(self, table: str, instead: Mapping[str, str]) -> dict[str, str]:
-        """The columns of a table or view with their types in SQL, where `instead` maps types to others."""
+        """Returns the columns of a table or view with their types in SQL; `instead` maps types to those that replace
+        them.
+        """
 
     def write_parquet(self, sql: str, folder: str, partitions: Sequence[str] = ()) -> None:
         """Writes the rows of a query to a folder that has no table yet, with folders in it for these columns."""
@@ -39,16 +41,16 @@ class Session(Protocol):
         """Writes the rows of a query to a table, in place of all rows of the partitions that they are in."""
 
     def setting(self, key: str, value: str) -> AbstractContextManager[None]:
-        """A setting of the session, until the block ends."""
+        """Sets a setting of the session until the block ends."""
 
 
 class FileSystem(Protocol):
-    """Paths are texts as the target gives them: absolute ones on this machine, or URIs."""
+    """A file system. Paths are texts as the target gives them: absolute ones on this machine, or URIs."""
 
     def exists(self, path: str) -> bool: ...
 
     def names(self, folder: str) -> list[str]:
-        """What is in a folder; nothing if there is no such folder."""
+        """Returns the names in a folder; nothing if there is no such folder."""
 
     def read(self, path: str) -> str: ...
 
@@ -73,13 +75,13 @@ class CatalogSchema(Protocol):
 
 
 class Place(Protocol):
-    """Where a target keeps its tables, and the schema of a catalog where people find them by name."""
+    """The place where a target keeps its tables, and the schema of a catalog where people find them by name."""
 
     @property
     def catalog(self) -> CatalogSchema | None: ...
 
     def at(self, name: str) -> str:
-        """The path of the table or folder with this name."""
+        """Returns the path of the table or folder with this name."""
 
 
 class Publisher(Protocol):

@@ -15,7 +15,7 @@ NO_LAYOUT = Layout()
 
 
 def new_identity() -> str:
-    """What tells a changelog from all others, also from one that is created later under its name."""
+    """Returns an identity that tells a changelog from all others, even from one created later under its name."""
     return uuid.uuid4().hex
 
 
@@ -43,13 +43,13 @@ class Storage(ABC):
     """Types in SQL that it does not have -> the types that columns get instead."""
 
     changes_rows: ClassVar[bool] = False
-    """Whether rows of a table can be changed and removed, without writing all of it."""
+    """True if rows of a table can be changed and removed without writing all of it."""
 
     lacks: ClassVar[Mapping[str, str]] = {}
     """Settings of tables that it does not have -> what to do instead."""
 
     keeps_comments: ClassVar[bool] = False
-    """Whether tables have comments themselves, and not only the views of them that are in a catalog."""
+    """True if tables have comments themselves, and not only the views of them that are in a catalog."""
 
     transforms: ClassVar[tuple[str, ...]] = ()
     """The functions of columns that its tables can be partitioned and clustered by."""
@@ -64,12 +64,12 @@ class Storage(ABC):
     # --- what exists
 
     def table(self, name: str) -> str:
-        """What SQL calls a table."""
+        """Returns the name of a table in SQL."""
         return self.table_of(self.target, self.macro, name)
 
     @classmethod
     def table_of(cls, target: Place, macro: Macro, name: str) -> str:
-        """What SQL calls a table of a target."""
+        """Returns the name of a target's table in SQL."""
         return macro("folder_table", cls.name, target.at(name)).strip()
 
     @abstractmethod
@@ -79,13 +79,13 @@ class Storage(ABC):
         return self.has_table(name)
 
     def has_rows(self, name: str) -> bool:
-        """Whether a changelog exists and holds rows."""
+        """Returns True if a changelog exists and holds rows."""
         return self.has_changelog(name) and not self.session.is_empty(self.table(name))
 
     @abstractmethod
     def check_changelog(self, name: str) -> None:
-        """Raises Damaged, or the error of the system, for a file in a changelog's folder that lists its files and
-        cannot be read: Spark's own errors do not name it.
+        """Raises Damaged, or the error of the system, for a file that lists the files of a changelog and cannot be
+        read: Spark's own errors do not name it.
         """
 
     # --- views, for a run
@@ -110,24 +110,24 @@ class Storage(ABC):
 
     @abstractmethod
     def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> None:
-        """Writes the rows of a query to a table and replaces the one that was there. Of a table whose rows are changed
-        often, changes are cheap and reading costs more.
+        """Writes the rows of a query to a table and replaces the table that was there. If `is_changed_often` is True,
+        later changes of rows are cheap and reading costs more.
         """
 
     @abstractmethod
     def apply_increment(self, name: str, increment: Increment, layout: Layout = NO_LAYOUT) -> None:
-        """Adds new rows to a table that exists, with this layout. If their query fails, the table keeps the rows that
-        it had.
+        """Adds new rows to a table that exists, with this layout. If the query of the new rows fails, the table keeps
+        the rows that it had.
         """
 
     @abstractmethod
     def refresh(self, name: str, layout: Layout) -> None:
-        """Gives a table that exists the properties and comments of its layout, where they are others."""
+        """Gives a table that exists the properties and comments of its layout, where they differ."""
 
     @abstractmethod
     def writes(self, name: str) -> list[str]:
-        """What names the writes that made a table what it is, without those that only keep its rows in another way; old
-        ones may be missing. A write that was committed has added at least one name.
+        """Returns names of the writes that made a table what it is, without writes that only keep its rows in another
+        way; the names of old writes may be missing. A write that was committed has added at least one name.
         """
 
     # --- changelogs
@@ -138,15 +138,15 @@ class Storage(ABC):
 
     @abstractmethod
     def identity(self, name: str) -> str | None:
-        """The identity that a changelog was created with; None if it does not exist or bears none."""
+        """Returns the identity that a changelog was created with; None if it does not exist or bears none."""
 
     @abstractmethod
     def newest_batch(self, name: str) -> int | None:
-        """The number of the newest batch that a changelog has rows of; None if it has no rows."""
+        """Returns the number of the newest batch that a changelog has rows of; None if it has no rows."""
 
     @abstractmethod
     def sink(self, name: str) -> Sink:
-        """Where a stream writes a changelog."""
+        """Returns the place where a stream writes a changelog."""
 
     def drop_changelog(self, name: str) -> None:
         """Removes a changelog with all its rows, if it exists."""

@@ -1,4 +1,4 @@
-"""What table formats have in common: each change of a table is a transaction."""
+"""The common part of table formats: each change of a table is a transaction."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class TableFormat(Storage):
     # --- tables of models
 
     def recover(self, name: str) -> None:
-        """Does nothing: what a run that died did not commit is not in the table."""
+        """Does nothing: what a run did not commit before it died is not in the table."""
 
     def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> None:
         self.create_schema()
         view = f"{name}__rows"
-        # Of the query as it is, so that what Spark refuses is found in it.
+        # The view is of the query as it is, so that a place that Spark refuses is found in the query.
         self.session.view(view, sql)
         columns = self.session.column_types(quoted(view), {})
         if layout.comments is not None:
@@ -54,7 +54,7 @@ class TableFormat(Storage):
         self.session.do(self.macro("table_replaced", self.table(name), self.name, rows, clauses))
 
     def properties(self, columns: Mapping[str, str]) -> Mapping[str, str]:
-        """The properties that a table with these columns and types needs."""
+        """Returns the properties that a table with these columns and types needs."""
         return {}
 
     def refresh(self, name: str, layout: Layout) -> None:
@@ -75,7 +75,7 @@ class TableFormat(Storage):
             self.session.do(self.macro("columns_commented", table, changed))
 
     def _comments(self, table: str) -> tuple[str, dict[str, str]]:
-        """The comments of a table and of its columns, empty for those that have none."""
+        """Returns the comments of a table and of its columns, empty for those that have none."""
         columns = self.session.column_types(table, {})
         told = self.session.rows(self.macro("table_described", table))[1]
         # Rows of the columns come first, and a column may have any name.
@@ -85,7 +85,7 @@ class TableFormat(Storage):
     def apply_increment(self, name: str, increment: Increment, layout: Layout = NO_LAYOUT) -> None:
         self.add_columns(name, increment.added)
         self._write(self.table(name), increment)
-        # Last: a dropped column takes its values with it.
+        # Columns are dropped last: a dropped column takes its values with it.
         self.drop_columns(name, increment.dropped)
 
     def _write(self, table: str, new: Increment) -> None:

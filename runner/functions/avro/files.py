@@ -1,4 +1,4 @@
-"""The bytes of a file -> the messages in it. A file is a container of Avro records, lines of base64, or one message."""
+"""The messages in the bytes of a file: a container of Avro records, lines of base64, or one message."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ MAX_CONTAINER_BYTES = 1 << 30
 MAX_CONTAINER_TIMES = 100
 MIN_RECORD_BYTES = 100
 MAX_HEADER_BYTES = 1 << 26
-# This much of a damaged piece of a file is kept with the dead letter; the file itself is still there.
+# The number of bytes of a damaged piece of a file that are kept with the dead letter; the file itself stays.
 MAX_PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class TopicRecord:
-    """What a record of a topic has beside its value."""
+    """The parts of a record of a topic beside its value."""
 
     key: str | None
     topic: str | None
@@ -43,10 +43,10 @@ class TopicRecord:
 
 @dataclass(frozen=True)
 class FileMessage:
-    """`block` is the position in the file where the block or line of the message begins, `number` counts within it from
-    0. `schema` is the text of the file's own schema, if it has one. `damage` is set if the bytes are not a message but
-    a piece of a damaged file, and says why. `record` is set if the file tells of records of a topic: then no bytes are
-    no value.
+    """A message of a file. `block` is the position in the file where the block or line of the message begins, `number`
+    counts within the block from 0. `schema` is the text of the file's own schema, if the file has one. `damage` is set
+    if the bytes are not a message but a piece of a damaged file, and says why. `record` is set if the file holds
+    records of a topic: then no bytes mean no value.
     """
 
     block: int
@@ -58,7 +58,7 @@ class FileMessage:
 
 
 def plain_path(address: str) -> str:
-    """The path at an address, as Spark writes it: for a local file without file:.
+    """Returns the path at an address, as Spark writes it: for a local file without file:.
 
     >>> plain_path("file:///a/b%20c;d"), plain_path("file:/a/b"), plain_path("s3a://lake/b%20c")
     ('/a/b c;d', '/a/b', 's3a://lake/b c')
@@ -68,8 +68,8 @@ def plain_path(address: str) -> str:
 
 @contextmanager
 def content_of(path: str, content: bytes | None) -> Iterator[Content]:
-    """The bytes of a file: `content` if given, else those of the local file at an address such as file:/a/b. Only the
-    parts of a local file that are read come into memory.
+    """Returns the bytes of a file: `content` if given, else those of the local file at an address such as file:/a/b.
+    Only the parts of a local file that are read come into memory.
     """
     if content is not None:
         yield content
@@ -83,7 +83,7 @@ def content_of(path: str, content: bytes | None) -> Iterator[Content]:
 
 
 def messages_of_file(name: str, content: Content) -> Iterator[FileMessage]:
-    """All messages of a file, in order. A part that cannot be split into messages is one piece, with its damage."""
+    """Returns all messages of a file, in order. A part that cannot be split is one piece, with its damage."""
     name, data, damage = without_gzip(name, content)
     if damage:
         yield _piece(0, 0, content, f"a file that cannot be unpacked: {damage}")
@@ -96,7 +96,7 @@ def messages_of_file(name: str, content: Content) -> Iterator[FileMessage]:
 
 
 def count_messages(name: str, content: Content) -> int:
-    """How many messages a file has. In a container, the numbers that its blocks claim count: no record is read."""
+    """Returns the number of messages in a file. In a container, its blocks claim their numbers: no record is read."""
     name, data, damage = without_gzip(name, content)
     if damage:
         return 1
@@ -109,7 +109,7 @@ def count_messages(name: str, content: Content) -> int:
 
 
 def without_gzip(name: str, content: Content) -> tuple[str, Content, str | None]:
-    """The name without .gz and the unpacked bytes, if the name ends in .gz; or why they cannot be unpacked."""
+    """Returns the name without .gz and the unpacked bytes, if the name ends in .gz; or why unpacking fails."""
     if not name.endswith(ZIPPED):
         return name, content, None
     found = unpacked(gzipped, content[:])
@@ -117,7 +117,7 @@ def without_gzip(name: str, content: Content) -> tuple[str, Content, str | None]
 
 
 def _piece(block: int, number: int, content: Content, why: str) -> FileMessage:
-    """Bytes that are no message, with their damage, cut to the size that is kept."""
+    """Returns bytes that are not a message, with their damage, cut to the size that is kept."""
     kept = "" if len(content) <= MAX_PIECE_BYTES else f"; the first {MAX_PIECE_BYTES} bytes are kept here"
     return FileMessage(block, number, content[:MAX_PIECE_BYTES], damage=why + kept)
 
@@ -129,8 +129,8 @@ def _message(block: int, number: int, raw: Content, schema: str | None = None) -
 
 
 def _lines(content: Content) -> Iterator[tuple[int, bytes]]:
-    """The position where each line begins, and the line without blanks around it; of a line that is too long for a
-    message only as much as shows that.
+    """Returns the position where each line begins, and the line without blanks around it. A line that is too long for a
+    message is cut; its length still shows that it is too long.
     """
     start = 0
     while start < len(content):
@@ -153,7 +153,9 @@ def _messages_of_lines(content: Content) -> Iterator[FileMessage]:
 
 
 class _Container(NamedTuple):
-    """`room` is the number of bytes that the blocks may unpack to, where a record counts for `weight` at least."""
+    """The header of a container of records, and what is needed to read its blocks. `room` is the number of bytes that
+    the blocks may unpack to, where a record counts for `weight` at least.
+    """
 
     schema: str
     skip: Skip
@@ -166,7 +168,9 @@ class _Container(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """The unpacked bytes of `records` records. A damaged block keeps its bytes as sent, and counts as one message."""
+    """A block of a container: the unpacked bytes of `records` records. A damaged block keeps its bytes as sent, and
+    counts as one message.
+    """
 
     start: int
     records: int
@@ -204,8 +208,8 @@ def _messages_of_container(content: Content) -> Iterator[FileMessage]:
 
 
 def _blocks(content: Content, container: _Container) -> Iterator[_Block]:
-    """The blocks that are not empty. After a block whose end cannot be found, and after one for which there is no room,
-    no other block can be found.
+    """Returns the blocks that are not empty. No block can be found after a block whose end cannot be found, or after
+    one for which there is no room.
     """
     position, room = container.first_block, container.room
     while position < len(content):
@@ -235,7 +239,7 @@ def _rest(content: Content, start: int, what: str, why: str) -> _Block:
 
 
 def _block_data(container: _Container, packed: bytes, count: int) -> Unpacked:
-    """The unpacked bytes of a block that claims `count` records; or why they cannot be that."""
+    """Returns the unpacked bytes of a block that claims `count` records; or why the bytes cannot be so many records."""
     found = unpacked(container.unpack, packed)
     if not found.damage and (count * container.min_size > found.size or (found.size and not count)):
         return Unpacked(b"", found.size, f"{count} records in {found.size} bytes")
@@ -243,7 +247,7 @@ def _block_data(container: _Container, packed: bytes, count: int) -> Unpacked:
 
 
 def _records(block: _Block, container: _Container) -> Iterator[FileMessage]:
-    """The records of a block, each with its bytes. After a record that cannot be read, no other can be found."""
+    """Returns the records of a block, each with its bytes. After an unreadable record, no other can be found."""
     position = 0
     for number in range(block.records):
         try:
@@ -258,7 +262,7 @@ def _records(block: _Block, container: _Container) -> Iterator[FileMessage]:
 
 
 def _lost(block: _Block, position: int, first: int, why: str) -> Iterator[FileMessage]:
-    """The records of a block from the first one on that cannot be read: one piece for each record, because
+    """Returns a piece for each record of a block from the first that cannot be read. No record is left out, because
     `count_messages` counts all of them.
     """
     raw = block.data[position:]
@@ -269,7 +273,7 @@ def _lost(block: _Block, position: int, first: int, why: str) -> Iterator[FileMe
 
 
 def _header(content: Content) -> tuple[Mapping[str, bytes], int, bytes]:
-    """The entries in the header of a container, where its blocks begin, and the mark between them."""
+    """Returns the entries in the header of a container, where its blocks begin, and the mark between them."""
     meta, position = read_entries(read_bytes)(content[:MAX_HEADER_BYTES], len(MAGIC))
     sync = content[position : position + SYNC]
     if len(sync) < SYNC:
@@ -278,7 +282,7 @@ def _header(content: Content) -> tuple[Mapping[str, bytes], int, bytes]:
 
 
 def _block(content: Content, position: int, sync: bytes) -> tuple[int, bytes, int]:
-    """How many records a block claims, its packed bytes, and where the next block begins."""
+    """Returns how many records a block claims, its packed bytes, and where the next block begins."""
     # A mapped file is read by index and slice, like bytes.
     data = cast("bytes", content)
     count, start = read_long(data, position)

@@ -1,4 +1,4 @@
-"""What was read of the values of a row -> its image: texts, and the columns that are marked."""
+"""The images of rows, made from the values that were read: texts, and the columns that are marked."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ PLAIN_TYPES = frozenset({str, type(None)})
 
 class Image(NamedTuple):
     """The texts of a row, column -> text, with the names of columns: those that were not sent, those whose values did
-    not fit their class, those that are settled, and those whose wall clock came twice in its zone. Or a list of texts,
-    with positions in place of names, and with a flag for each text whether it is `missing`, none if all were sent.
+    not fit their class, those that are settled, and those whose wall clock came twice in its zone. An image may also be
+    a list of texts, with positions in place of names; `missing` then has a flag for each text, and is empty if all were
+    sent.
     """
 
     texts: Any
@@ -26,7 +27,7 @@ class Image(NamedTuple):
 
 
 def row_image(values: dict[str, Any]) -> Image:
-    """The image of a map, column -> what was read of its value."""
+    """Returns the image of a map, column -> value that was read."""
     if PLAIN_TYPES.issuperset(map(type, values.values())):
         return Image(values)
     image = _marked(list(values), list(values.values()))
@@ -35,7 +36,7 @@ def row_image(values: dict[str, Any]) -> Image:
 
 
 def positional_image(values: list[Any]) -> Image:
-    """The image of a list of what was read of values."""
+    """Returns the image of a list of values that were read."""
     if PLAIN_TYPES.issuperset(map(type, values)):
         return Image(values)
     image = _marked(range(len(values)), values)
@@ -43,7 +44,7 @@ def positional_image(values: list[Any]) -> Image:
 
 
 def _marked(columns: Sequence[Any], values: list[Any]) -> Image:
-    """The image of these columns; the text of a column that was not sent is None."""
+    """Returns the image of these columns; the text of a column that was not sent is None."""
     values = written_out(values)
 
     def of(kind: type) -> list[Any]:
@@ -55,5 +56,5 @@ def _marked(columns: Sequence[Any], values: list[Any]) -> Image:
 
 
 def row_images(rows: list[Image | None]) -> Image:
-    """Lists with an entry for each row."""
+    """Returns one image whose members are lists with an entry for each row."""
     return Image(*([row and row[member] for row in rows] for member in range(len(Image._fields))))

@@ -1,4 +1,4 @@
-"""What a format reads from its messages in Avro, as data."""
+"""The layout of a format's messages in Avro: the parts that the format reads, as data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SlotTree = Mapping[str, Union[int, "SlotTree"]]
 
 
 class RecordEntry(TypedDict):
-    """How the values of a named record or enum become text: the members of `records` in a spec."""
+    """The way in which the values of a named record or enum become text: the members of `records` in a spec."""
 
     classes: Mapping[str, str]
     text: Names
@@ -55,8 +55,9 @@ class Slot:
     - positional: a list of values. If the values are members of records, `value` is the name of the member, and `type`
       the name of the member that says which type the value has
 
-    Where columns have types that say how a text is to be read (`by_type`), an image names the columns that are no
-    texts: these are settled. Where the schema names these types (`names`), only what the schema says all of is settled.
+    Where columns have types that say how a text is to be read (`by_type`), an image names the columns whose values were
+    not sent as text: these are settled. Where the schema names these types (`names`), only columns that the schema
+    describes completely are settled.
     """
 
     path: Names
@@ -71,9 +72,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class Numbers:
-    """How messages name their schemas: before each record are a byte that is zero and a number of so many `bytes`. The
-    texts of schemas are `known`, by number; others are in the `registry`. Each must have what is `required`: paths, and
-    the kind of the slot that each is for.
+    """The way in which messages name their schemas: before each record are a byte that is zero and a number of so many
+    `bytes`. The texts of schemas are `known`, by number; others are in the `registry`. Each schema must have what is
+    `required`: paths, and the kind of the slot that each path is for.
     """
 
     bytes: int
@@ -84,10 +85,10 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Layout:
-    """What is read from messages. `schemas` are the schemas that a message may be written with; the first that fits
-    counts. `skip_bytes` is the number of bytes before each record, except in files that bring their own schema. Of the
-    paths `needed`, such a schema must have at least one. With `numbers`, messages name their schemas, and those in
-    `schemas` are none of them.
+    """The parts of messages that are read: `slots`. `schemas` are the schemas that a message may be written with; the
+    first that fits counts. `skip_bytes` is the number of bytes before each record, except in files that bring their own
+    schema. Of the paths `needed`, such a schema must have at least one. With `numbers`, messages name their schemas,
+    and those in `schemas` are not used.
     """
 
     schemas: tuple[str, ...]
@@ -100,8 +101,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class AvroFunction:
-    """The SQL function that reads a source's messages. `sql_type` is what it returns: a struct of reason, detail, and
-    one struct for each of `fields` and `images` that is not empty.
+    """The SQL function that reads a source's messages. `sql_type` is the type that it returns: a struct of reason,
+    detail, and one struct for each of `fields` and `images` that is not empty.
     """
 
     name: str
@@ -116,9 +117,9 @@ USUAL_PATH = "schemas/ids/{number}"
 
 @dataclass(frozen=True)
 class Registry:
-    """Where schemas are, and how to get there. `path` is that of a schema, with `{number}` in it. `login` is a name, a
-    colon and a password. `authorities` are certificates that are trusted in place of the system's; `certificate` is
-    that of the caller, with its key; both as PEM.
+    """The addresses of a registry of schemas, and the access to it. `path` is that of a schema, with `{number}` in it.
+    `login` is a name, a colon and a password. `authorities` are certificates that are trusted in place of the system's;
+    `certificate` is that of the caller, with its key; both as PEM.
     """
 
     urls: tuple[str, ...]
@@ -129,12 +130,12 @@ class Registry:
 
 
 def tls_context(registry: Registry) -> ssl.SSLContext:
-    """What is trusted and shown in connections to a registry; raises ssl.SSLError for what cannot be used."""
+    """Returns the certificates that connections to a registry trust and show; raises ssl.SSLError for unusable ones."""
     import ssl
 
     context = ssl.create_default_context(cadata=registry.authorities or None)
     if registry.certificate:
-        # Python reads a certificate with its key from a file only; nobody else can read this one.
+        # Python reads a certificate with its key only from a file. No other user can read this file.
         handle, path = tempfile.mkstemp()
         try:
             with os.fdopen(handle, "w") as file:

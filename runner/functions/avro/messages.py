@@ -1,4 +1,4 @@
-"""Messages in Avro -> one row of values each, one value for each slot of a layout."""
+"""The reader of messages in Avro: each becomes one row of values, one value for each slot of a layout."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ ITEM_KINDS = {"texts": "text", "names": "text", "numbers": "number"}
 
 
 class Found(NamedTuple):
-    """The values of a message, one for each slot, None where it has none. `reason` and `detail` say why the message
-    cannot be read; the values are then those that could be.
+    """The values of a message, one for each slot, None where the message has none. `reason` and `detail` say why the
+    message cannot be read; the values are then those that could be read.
     """
 
     values: Sequence[Any]
@@ -64,7 +64,7 @@ Decode = Callable[[bytes], Found]
 
 
 def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
-    """The function that reads a message: with the schema given with it, else with those of the layout."""
+    """Returns the function that reads a message with the schema given with it, else with those of the layout."""
     usual = [record_decoder(parse_schema(text), layout) for text in layout.schemas]
     own = lru_cache(REMEMBERED)(lambda schema: own_decoder(schema, layout))
 
@@ -75,7 +75,7 @@ def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
 
 
 def own_decoder(schema: str, layout: Layout) -> Decode:
-    """The function that reads a message of a file that has this schema in it."""
+    """Returns the function that reads a message of a file that has this schema in it."""
     try:
         record = parse_record(schema)
         if layout.needed and not any(find(record, path) for path in layout.needed):
@@ -87,8 +87,8 @@ def own_decoder(schema: str, layout: Layout) -> Decode:
 
 
 def first_fitting(decoders: Sequence[Decode], message: bytes) -> Found:
-    """What the first schema finds that fits the whole message. If none fits: what the first finds that leaves only
-    bytes at the end, else what the first of all finds.
+    """Returns the result of the first schema that fits the whole message. If none fits, returns the first result that
+    leaves only bytes at the end, else the result of the first schema.
     """
     first: Found | None = None
     for decode in decoders:
@@ -102,7 +102,7 @@ def first_fitting(decoders: Sequence[Decode], message: bytes) -> Found:
 
 
 def record_decoder(schema: Record, layout: Layout) -> Decode:
-    """The function that reads a record of that schema; raises SchemaError if the layout cannot be read from it."""
+    """Returns the function that reads a record; raises SchemaError if the layout cannot be read from its schema."""
     nothing = [None] * len(layout.slots)
     steps = [
         (name, _field_step(name, one, skip, layout))
@@ -139,7 +139,7 @@ Step = Callable[[bytes, int, "list[Any]"], int]
 
 
 def _field_step(name: str, schema: Schema, skip: Skip, layout: Layout) -> Step:
-    """Reads a field into the slots whose paths begin with it."""
+    """Returns a step that reads a field into the slots whose paths begin with it."""
     reads = [
         (number, field_reader(schema, slot, layout.records))
         for number, slot in enumerate(layout.slots)
@@ -163,7 +163,7 @@ def _one(number: int, read: Read) -> Step:
 
 
 def _several(reads: Sequence[tuple[int, Read]]) -> Step:
-    """The same bytes are read once for each slot."""
+    """Returns a step that reads the same bytes once for each slot."""
 
     def step(data: bytes, position: int, values: list[Any]) -> int:
         end = position
@@ -175,8 +175,8 @@ def _several(reads: Sequence[tuple[int, Read]]) -> Step:
 
 
 def _repeats(schema: Schema) -> bool:
-    """Whether a field holds more than one value, such as the columns of a table or its key: it is then likely to be the
-    same in many messages.
+    """Returns True if a field holds more than one value, such as the columns of a table or its key. Such a field is
+    likely to be the same in many messages.
     """
     return any(
         isinstance(branch, (Record, Array, Map))
@@ -185,8 +185,8 @@ def _repeats(schema: Schema) -> bool:
 
 
 def _remembered(reads: Sequence[tuple[int, Read]]) -> Step:
-    """A step that keeps the values of the last encodings. The same bytes always mean the same values: no encoding of a
-    value is the beginning of another.
+    """Returns a step that keeps the values of the last encodings. The same bytes always mean the same values: no
+    encoding of a value is the beginning of another.
     """
     known: list[tuple[bytes, list[Any]]] = []
     step = _several(reads)
@@ -209,7 +209,7 @@ def _remembered(reads: Sequence[tuple[int, Read]]) -> Step:
 
 
 def field_reader(schema: Schema, slot: Slot, records: Records) -> Read:
-    """Reads what a slot wants of a field of a message."""
+    """Returns a reader of the value that a slot needs from a field of a message."""
     read = reach(schema, slot.path[1:], slot, records)
     if slot.kind in (*IMAGE_KINDS, "types") or not any(_is_decimal(one) for one in (schema, *inside(schema))):
         return read
@@ -221,7 +221,7 @@ def _is_decimal(schema: Schema) -> bool:
 
 
 def _written_out(value: Any) -> Any:
-    """The text, the texts, or the map of texts, of a field that is no image."""
+    """Returns the text, the texts, or the map of texts, of a field that is not an image, with numbers written out."""
     match value:
         case list():
             return written_out(value)
@@ -231,7 +231,7 @@ def _written_out(value: Any) -> Any:
 
 
 def reach(schema: Schema, path: Sequence[str], slot: Slot, records: Records) -> Read:
-    """Reads a whole value, and returns what the slot wants of what is at a path in it."""
+    """Returns a reader of a whole value; the reader returns what the slot needs from the value at a path in it."""
     match schema:
         case OneOf():
             return read_union([reach(branch, path, slot, records) for branch in schema.branches])
@@ -251,7 +251,9 @@ def reach(schema: Schema, path: Sequence[str], slot: Slot, records: Records) -> 
 
 
 def _reach_member(schema: Record, path: Sequence[str], slot: Slot, records: Records) -> Read:
-    """Reads a record, and returns what the slot wants of a member; made once for all places where the record stands."""
+    """Returns a reader of a record that returns what the slot needs from a member. One reader is made for all places
+    where the record stands.
+    """
     place = (tuple(path), slot)
     if place not in schema.made:
         inner = reach(schema.fields[path[0]], path[1:], slot, records)
@@ -322,7 +324,7 @@ def _row_reader(schema: Map | Record, slot: Slot, records: Records) -> Read:
 
 
 def _rows_reader(schema: Map | Record | Array, slot: Slot, records: Records) -> Read:
-    """Reads a list of rows, with None for an item that is neither a map nor a record."""
+    """Returns a reader of a list of rows, with None for an item that is neither a map nor a record."""
     if not isinstance(schema, Array):
         return then(_row_reader(schema, slot, records), lambda row: row_images([row]))
     return then(read_list(reach(schema.items, (), replace(slot, kind="row"), records)), row_images)
@@ -335,7 +337,7 @@ def _value_reader(schema: Schema, slot: Slot, records: Records) -> Read:
 
 
 def _item(schema: Schema, slot: Slot, records: Records) -> Read:
-    """Reads a value by position, which may be in a record together with the name of its type."""
+    """Returns a reader of a value by position, which may be in a record together with the name of its type."""
     if slot.value is None:
         return _value_reader(schema, slot, records)
     if not isinstance(schema, Record) or slot.value not in schema.fields:
@@ -353,7 +355,7 @@ def _item(schema: Schema, slot: Slot, records: Records) -> Read:
 
 
 def _typed_member(schema: Record, members: tuple[str, str], special: dict[str, Read], usual: Read) -> Read:
-    """Reads a member of a record, with a reader chosen by an enum before it: `members` are the enum and the value."""
+    """Returns a reader of a member of a record, chosen by an enum before it: `members` are the enum and the value."""
     names = list(schema.fields)
     type_at, value_at = (names.index(name) for name in members)
     if type_at > value_at:
@@ -377,8 +379,8 @@ def _typed_member(schema: Record, members: tuple[str, str], special: dict[str, R
 
 
 def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) -> Read:
-    """Reads a record of nothing but an enum and a union whose readers the enum chooses. Most values of a stream are
-    such records, so this saves as many calls as it can.
+    """Returns a reader of a record of nothing but an enum and a union whose readers the enum chooses. Most values of a
+    stream are such records, so the reader makes few calls.
     """
     branches = {name: [text_reader(branch, records, name) for branch in value.branches] for name in names}
     usual = [text_reader(branch, records) for branch in value.branches]

@@ -1,4 +1,4 @@
-"""Messages that begin with the number of the schema that they are written with -> one row of values each."""
+"""The reader of messages that begin with the number of their schema: each becomes one row of values."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from runner.functions.avro.messages import REMEMBERED, Decode, Found, own_decode
 from runner.functions.avro.registry import AVRO, RegistrySchemas, Written
 from runner.functions.avro.schema import Record, SchemaError, find, not_of_kind, parse_record, parse_schema
 
-# The readers of so many schemas are kept, and for so long that there is no schema of a number.
+# The most readers of schemas that are kept, and the seconds for which an unknown number stays unknown.
 MOST_SCHEMAS = 1000
 UNKNOWN_SECONDS = 60.0
 
 
 def numbered_decoder(layout: Layout, numbers: Numbers, folder: str) -> Callable[[bytes, str | None], Found]:
-    """The function that reads a message: with the schema given with it, else with that of its number. What a registry
-    answers is kept in `folder`. It raises RegistryFailed if the registry does not answer.
+    """Returns the function that reads a message: with the schema given with the message, else with that of its number.
+    Answers of a registry are kept in `folder`. The function raises RegistryFailed if the registry does not answer.
     """
     schemas = NumberedSchemas(layout, numbers, folder)
     own = lru_cache(REMEMBERED)(lambda schema: own_decoder(schema, layout))
@@ -40,17 +40,17 @@ def numbered_decoder(layout: Layout, numbers: Numbers, folder: str) -> Callable[
 
 
 class NumberedSchemas:
-    """How messages are read, by the numbers of their schemas, each looked up when a message first has it."""
+    """Makes readers of messages by the numbers of their schemas, each looked up when a message first has it."""
 
     def __init__(self, layout: Layout, numbers: Numbers, folder: str) -> None:
         self.layout, self.numbers = replace(layout, skip_bytes=1 + numbers.bytes), numbers
         self.registry = RegistrySchemas(numbers.registry, folder) if numbers.registry else None
         self.decoders: dict[int, Decode] = {}
-        # Number -> when it was last looked up and not there.
+        # Number -> the time at which it was last looked up and not found.
         self.unknown: dict[int, float] = {}
 
     def decoder(self, number: int) -> Decode:
-        """The function that reads messages with this number; raises RegistryFailed."""
+        """Returns the function that reads messages with this number; raises RegistryFailed."""
         known = self.decoders.get(number)
         if known is None or (number in self.unknown and time.monotonic() > self.unknown[number] + UNKNOWN_SECONDS):
             known = self._made(number)
@@ -80,7 +80,7 @@ class NumberedSchemas:
         return _record(found) if found else None
 
     def _complete(self, schema: Record) -> Record:
-        """The schema; raises SchemaError if it lacks what is required."""
+        """Returns the schema; raises SchemaError if it lacks a field that is required."""
         for path, kind in self.numbers.required:
             found = find(schema, path)
             if not found:

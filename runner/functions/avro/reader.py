@@ -1,10 +1,11 @@
-"""Bytes of Avro -> values, or steps over them. Damaged bytes never make a value larger than its message.
+"""Readers of Avro: functions that turn bytes into values, or step over them. Damaged bytes never make a value larger
+than its message.
 
-A schema becomes functions from (bytes, position) to (value, position after it). They raise Malformed for bytes that are
-not such a value, and IndexError for bytes that end too early: callers must treat both as damage.
+A schema becomes functions from (bytes, position) to (value, position after it). The functions raise Malformed for bytes
+that are not such a value, and IndexError for bytes that end too early: callers must treat both as damage.
 
-It is our own because it keeps bounds, the digits of numbers and the position of damage. fastavro makes 3,000,000 items
-of five bytes, and accepts bytes that follow the value.
+The reader is our own because it keeps bounds, the digits of numbers and the position of damage. fastavro makes
+3,000,000 items of five bytes, and accepts bytes that follow the value.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MAX_EMPTY_ITEMS = 100
 
 
 class Malformed(Exception):
-    """The bytes are not such a value: where, and why."""
+    """Raised for bytes that are not the value that a schema expects; it says where, and why."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(position, why)
@@ -57,7 +58,7 @@ def skip_long(data: bytes, position: int) -> int:
 
 
 def span(data: bytes, position: int) -> tuple[int, int]:
-    """Where the bytes of a text begin and end; `position` is where their length is."""
+    """Returns where the bytes of a text begin and end; `position` is where their length is."""
     length, start = read_long(data, position)
     if not 0 <= length <= len(data) - start:
         raise Malformed(position, f"a length of {length}, with {len(data) - start} bytes left")
@@ -112,7 +113,9 @@ def read_fixed(size: int) -> Read:
 
 
 def by_first_byte(choices: Sequence[Choice]) -> list[Choice | None]:
-    """For each value of a byte, the choice whose number it encodes; None if it encodes none, or only begins one."""
+    """Returns 256 entries: for a byte, the choice whose number it encodes; None if it encodes none, or only begins
+    one.
+    """
     out: list[Choice | None] = [None] * 256
     for number, choice in enumerate(choices[:64]):
         out[2 * number] = choice
@@ -150,7 +153,9 @@ def read_union(branches: Sequence[Read]) -> Read:
 
 
 def read_block(data: bytes, position: int) -> tuple[int, int]:
-    """How many items follow, 0 at the end. More items than bytes are left can only be damage, or items of no bytes."""
+    """Returns how many items follow, 0 at the end, and the position after that number. A number larger than the bytes
+    that are left can only be damage, or items of no bytes.
+    """
     count, start = read_long(data, position)
     if count < 0:
         count, start = -count, span(data, start)[0]
@@ -177,7 +182,7 @@ def read_list(item: Read) -> Read:
 
 
 def read_entries(value: Read) -> Read:
-    """Reads a map; of equal keys the last counts."""
+    """Returns a reader of the entries of a map; of equal keys the last counts."""
 
     def entry(data: bytes, position: int) -> tuple[tuple[str, Any], int]:
         key, position = read_string(data, position)
@@ -194,7 +199,7 @@ def read_entries(value: Read) -> Read:
 
 
 def then(read: Read, make: Callable[[Any], Any]) -> Read:
-    """Reads a value, and returns what `make` makes of it."""
+    """Returns a reader that reads a value, and returns what `make` makes of it."""
 
     def read_and_make(data: bytes, position: int) -> tuple[Any, int]:
         value, position = read(data, position)
@@ -207,7 +212,7 @@ def then(read: Read, make: Callable[[Any], Any]) -> Read:
 
 
 def skipper(schema: Schema) -> Skip:
-    """Steps over a value; texts in it are not decoded."""
+    """Returns a function that steps over a value; texts in the value are not decoded."""
     match schema:
         case Primitive("int" | "long"):
             return skip_long
@@ -241,7 +246,9 @@ def _record_skipper(schema: Record) -> Skip:
 
 
 def field_skippers(schema: Record) -> list[Skip]:
-    """Steps over each field of a record. Fields of the same type have the same one: a record may have many."""
+    """Returns a function that steps over each field of a record. Fields of the same type share one function: a record
+    may have many fields.
+    """
     if "skips" not in schema.made:
         made = {one: skipper(one) for one in dict.fromkeys(schema.fields.values())}
         schema.made["skips"] = [made[one] for one in schema.fields.values()]
@@ -273,7 +280,7 @@ PRIMITIVES: Mapping[str, Read] = {
 
 
 def plain(schema: Schema) -> Read:
-    """Reads a value as Python has it: records and maps are dicts."""
+    """Returns a reader of a value as Python has it: records and maps are dicts."""
     match schema:
         case Primitive():
             return PRIMITIVES[schema.name]
@@ -292,7 +299,7 @@ def plain(schema: Schema) -> Read:
 
 
 def read_record(fields: Sequence[tuple[str, Read]]) -> Read:
-    """Reads a record, name -> value, with the reader of each field."""
+    """Returns a reader of a record, name -> value, from the readers of its fields."""
 
     def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
         out = {}

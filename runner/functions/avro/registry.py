@@ -1,5 +1,5 @@
-"""Schemas by their numbers, from a registry over HTTP. What it answers is kept in files: a number never means another
-schema later.
+"""Schemas by their numbers, from a registry over HTTP. Answers of the registry are kept in files: a number never means
+another schema later.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ if TYPE_CHECKING:
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json;q=0.9, */*;q=0.5"
 TIMEOUT_SECONDS = 10.0
-# Each address is asked so often, with a pause in between, before a message fails with the whole batch.
+# The number of times that each address is asked, and the pause between, before a message fails with its batch.
 ATTEMPTS = 3
 PAUSE_SECONDS = 0.5
 MAX_ANSWER_BYTES = 1 << 25
 MAX_REFERENCES = 1000
 AVRO = "AVRO"
-# Says the language of a schema where the answer is the schema itself.
+# The header that names the language of a schema where the answer is the schema itself.
 KIND_HEADER = "X-Registry-ArtifactType"
 
 
 class RegistryFailed(Exception):
-    """The registry does not say whether it has a schema; the message says why. What waits for it can be tried again."""
+    """Raised if the registry does not say whether it has a schema; the message says why. Work that needs the schema can
+    be tried again.
+    """
 
 
 @dataclass(frozen=True)
 class Written:
-    """What is written under a number: the text of a schema after `references`, the texts of those that it uses, each
-    after those that it uses itself. `kind` is the language of the schema.
+    """The answer of a registry for a number. `schema` is the text of a schema. `references` are the texts of the
+    schemas that it uses, each after those that it uses itself. `kind` is the language of the schema.
     """
 
     schema: str
@@ -50,8 +52,8 @@ class Written:
 
 
 class RegistrySchemas:
-    """The schemas of a registry. What it has is kept in `folder`, or in one of this machine's if that is empty. Without
-    a folder that can be written, it is asked again by whoever makes another of these.
+    """The schemas of a registry. Answers are kept in `folder`, or in a folder of this machine if that is empty. Without
+    a folder that can be written, each new object of this class asks the registry again.
     """
 
     def __init__(self, registry: Registry, folder: str) -> None:
@@ -62,7 +64,7 @@ class RegistrySchemas:
         self.context: ssl.SSLContext | None = None
 
     def get(self, number: int) -> Written | None:
-        """What is written under a number; None if there is no such number. Raises RegistryFailed."""
+        """Returns the schema that has a number; None if there is no such number. Raises RegistryFailed."""
         path = self.folder and os.path.join(self.folder, f"{number}.json")
         kept = _kept(path) if path else None
         if kept:
@@ -83,7 +85,7 @@ class RegistrySchemas:
         return Written(answer["schema"], references, kind)
 
     def _references(self, answer: dict[str, Any], seen: set[tuple[str, str]]) -> Iterator[str]:
-        """The texts of the schemas that a schema uses, each once, after those that it uses itself."""
+        """Returns the texts of the schemas that a schema uses, each once, after those that it uses itself."""
         references = answer.get("references") or []
         if not isinstance(references, list):
             raise RegistryFailed("the schema registry does not say which schemas another uses")
@@ -106,7 +108,9 @@ class RegistrySchemas:
             yield inner["schema"]
 
     def _answer(self, path: str, what: str) -> Any:
-        """The JSON at a path; None if the registry says that there is nothing. Each address is tried several times."""
+        """Returns the JSON at a path; None if the registry says that it has nothing. Each address is tried several
+        times.
+        """
         failures: list[str] = []
         for attempt in range(ATTEMPTS):
             if attempt:
@@ -150,7 +154,7 @@ class RegistrySchemas:
         request = Request(address, headers={"Accept": ACCEPT})
         if self.registry.login:
             login = base64.b64encode(self.registry.login.encode()).decode()
-            # Not sent to another place that the answer may lead to.
+            # The login is not sent on to another address, if the answer redirects.
             request.add_unredirected_header("Authorization", f"Basic {login}")
         return request
 
@@ -163,17 +167,17 @@ class RegistrySchemas:
 
 
 class _Refused(Exception):
-    """An answer that will be the same the next time."""
+    """Raised for an answer that will be the same the next time."""
 
 
 def _is_wrapped(answer: Any) -> bool:
-    """Whether an answer has the text of a schema beside what is said of it; other registries answer with the schema."""
+    """Returns True if an answer is an object that contains a schema's text; other registries answer with the schema."""
     return isinstance(answer, dict) and isinstance(answer.get("schema"), str)
 
 
 def _without_schema(status: int, content: bytes) -> None:
-    """Returns if an answer says that there is no such schema. Raises what else it means: _Refused, or OSError for what
-    may be better soon.
+    """Returns if an answer says that there is no such schema. Raises _Refused for any other refusal, and OSError for a
+    failure that may pass.
     """
     try:
         said = json.loads(content)
@@ -181,7 +185,7 @@ def _without_schema(status: int, content: bytes) -> None:
         said = None
     said = said if isinstance(said, dict) else {}
     if status == 404:
-        # A place that is not its API is answered with 404 too, but not with the code or the name of this.
+        # An address outside of the API answers 404 too. Only an unknown schema has such a code or name in its answer.
         code, name = said.get("error_code"), said.get("name")
         if (isinstance(code, int) and code // 100 == 404) or str(name).endswith("NotFoundException"):
             return
@@ -201,7 +205,7 @@ def _words(error: Exception) -> str:
 
 
 def _own_folder() -> str:
-    """A folder of this machine that only this user can write to; empty if there is none."""
+    """Returns a folder of this machine that only this user can write to; empty if there is none."""
     path = os.path.join(tempfile.gettempdir(), f"runner-schemas-{os.getuid()}")
     with suppress(OSError):
         os.makedirs(path, mode=0o700, exist_ok=True)
@@ -212,7 +216,7 @@ def _own_folder() -> str:
 
 
 def _kept(path: str) -> Written | None:
-    """What was kept in a file; None if there is none that can be read."""
+    """Returns the answer that was kept in a file; None if there is no file that can be read."""
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
@@ -222,7 +226,7 @@ def _kept(path: str) -> Written | None:
 
 
 def _keep(path: str, written: Written) -> None:
-    """Writes a file, whole or not at all. Without it, the registry is asked again."""
+    """Writes a file, whole or not at all. If the file cannot be written, the registry is asked again."""
     with suppress(OSError):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         handle, part = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".part-")

@@ -1,4 +1,4 @@
-"""The JSON text of an Avro schema -> its types. Defaults and documentation are not read: they do not change how a
+"""Types of Avro, read from the JSON text of a schema. Defaults and documentation are not read: they do not change how a
 record is written.
 """
 
@@ -14,11 +14,11 @@ MAX_SCHEMA_CHARACTERS = 1 << 24
 # A value may hold this many parts that take no bytes. Of types inside types, a short schema makes any number of them.
 MAX_EMPTY_PARTS = 100
 Attributes = Mapping[str, str]
-"""What a schema says of a type: its members that are texts or numbers, with its `type`."""
+"""The attributes of a type in a schema: its members that are texts or numbers, with its `type`."""
 
 
 class SchemaError(Exception):
-    """The text is not a schema that can be used; the message says why, about "it"."""
+    """Raised for a text that is not a usable schema. The message says why; "it" in the message is the schema."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,9 @@ class Enum:
     attributes: Attributes = field(default_factory=dict, repr=False, compare=False)
 
     def __hash__(self) -> int:
-        """That of the name: the symbols may be many, and a type is looked up once for each column that has it."""
+        """Returns the hash of the name: symbols may be many, and a type is looked up once for each column that has
+        it.
+        """
         return hash(self.name)
 
 
@@ -63,15 +65,15 @@ class Map:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A union."""
+    """A union: a value has one of the types `branches`."""
 
     branches: tuple[Schema, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """`fields` are in the order in which they are written. A record may contain itself. `made` holds the readers that
-    were made of it: each is made once, in however many places the record stands.
+    """A record type. `fields` are in the order in which they are written. A record may contain itself. `made` holds the
+    readers that were made of the record: each is made once, in however many places the record stands.
     """
 
     name: str
@@ -86,8 +88,8 @@ PLAIN = {name: Primitive(name, attributes={"type": name}) for name in PRIMITIVES
 
 
 def parse_schema(text: str, before: Sequence[str] = ()) -> Record:
-    """The record of a message. In a list of named types it is the one that no other type uses. It may use the types in
-    the texts `before`. Raises SchemaError.
+    """Returns the record of a message. In a list of named types, the record is the one that no other type uses. The
+    schema may use the types in the texts `before`. Raises SchemaError.
 
     >>> parse_schema('{"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"}]}').fields
     {'id': Primitive(name='long', logical=None, scale=0)}
@@ -116,7 +118,7 @@ def _json(text: str) -> Any:
 
 
 def _types(written: Any, names: dict[str, Schema]) -> list[Schema]:
-    """The types of a schema; `names` has those that were defined before, and gets those that it defines."""
+    """Returns the types of a schema. `names` has the types defined before, and gets those that the schema defines."""
     try:
         json.dumps(written, ensure_ascii=False).encode()
         types = [_read(one, "", names) for one in (written if isinstance(written, list) else [written])]
@@ -129,14 +131,14 @@ def _types(written: Any, names: dict[str, Schema]) -> list[Schema]:
 
 
 def parse_record(text: str, before: Sequence[str] = ()) -> Record:
-    """The same for a schema that comes with messages, where a list can only be a union."""
+    """Returns the record of a schema that comes with messages, where a list can only be a union; raises SchemaError."""
     if text.lstrip().startswith("["):
         raise SchemaError("it does not describe a record")
     return parse_schema(text, before)
 
 
 def min_size(schema: Schema, known: dict[int, int] | None = None) -> int:
-    """The number of bytes that a value takes at least. A record inside itself counts as 0.
+    """Returns the least number of bytes that a value takes. A record inside itself counts as 0.
 
     >>> min_size(OneOf((Primitive("double"), Primitive("long")))), min_size(Primitive("double"))
     (2, 8)
@@ -158,8 +160,8 @@ def min_size(schema: Schema, known: dict[int, int] | None = None) -> int:
 
 
 def empty_parts(schema: Schema, known: dict[int, int] | None = None) -> int:
-    """How many parts of no bytes a value may hold beside its other parts; behind the number of a branch or of items,
-    other values begin. A record inside itself counts as 0.
+    """Returns how many parts of no bytes a value may hold beside its other parts. Parts behind the number of a branch
+    or of items do not count. A record inside itself counts as 0.
 
     >>> empty_parts(Record("r", {"a": Primitive("null"), "b": Record("empty"), "c": OneOf((Primitive("null"),))}))
     2
@@ -184,7 +186,7 @@ def _check_empty_parts(types: Iterable[Schema]) -> None:
 
 
 def find(schema: Schema, path: Sequence[str]) -> list[Schema]:
-    """The types that may be at a path, through unions, lists and maps, each once; empty if there is no such field."""
+    """Returns the types that may be at a path, through unions, lists and maps, each once; empty if there is none."""
     found = [schema]
     for part in path:
         found = list(dict.fromkeys(inner for one in found for inner in _members(one, part)))
@@ -192,7 +194,7 @@ def find(schema: Schema, path: Sequence[str]) -> list[Schema]:
 
 
 def alternatives(schema: Schema, through_arrays: bool = True) -> list[Schema]:
-    """The types that a value of this type may have: the branches of a union, and the items of a list."""
+    """Returns the types that a value of this type may have: the branches of a union, and the items of a list."""
     match schema:
         case OneOf():
             return [one for branch in schema.branches for one in alternatives(branch, through_arrays)]
@@ -201,7 +203,7 @@ def alternatives(schema: Schema, through_arrays: bool = True) -> list[Schema]:
     return [schema]
 
 
-# Kind of a slot -> what a schema must have at its path.
+# Kind of a slot -> the types that a schema must have at its path.
 NEEDED_TYPES: Mapping[str, tuple[type, ...]] = {
     "positional": (Array,),
     "rows": (Array, Map, Record),
@@ -216,7 +218,7 @@ NULL = Primitive("null")
 
 
 def not_of_kind(found: Iterable[Schema], path: Sequence[str], kind: str) -> str | None:
-    """What the types at a path are not, if nothing can be read of them for a slot of this kind."""
+    """Returns the kind of type that a slot needs and no type at its path has; None if the slot can be read."""
     needed = NEEDED_TYPES.get(kind)
     through_list = kind in ("texts", "names", "numbers") and len(path) > 1
     if not needed or through_list:
@@ -245,9 +247,9 @@ def _unused(types: list[Schema]) -> Record:
 
 
 def type_name(schema: Schema, words: Sequence[str], params: Sequence[str]) -> str | None:
-    """What a schema calls the type of a value: the first of the attributes `words` that it has, of a union that of its
-    first branch that is not null. An array that has none but its `type` is called after its items. The attributes
-    `params` follow in brackets.
+    """Returns the name that a schema gives to the type of a value: the first of the attributes `words` that it has; for
+    a union, that of the first branch that is not null. An array that has none but its `type` is named after its items.
+    The attributes `params` follow in brackets.
 
     >>> names, params = ("connect.name", "type"), ("precision", "scale")
     >>> decimal = Primitive("bytes", attributes={"type": "bytes", "connect.name": "Decimal", "scale": "2"})
@@ -260,7 +262,7 @@ def type_name(schema: Schema, words: Sequence[str], params: Sequence[str]) -> st
 
 
 def _called(schema: Schema, words: Sequence[str]) -> tuple[str | None, Sent]:
-    """The name of a type, and the type that it is the name of."""
+    """Returns the name of a type, and the type that has this name."""
     one = next((branch for branch in alternatives(schema, through_arrays=False) if branch != NULL), NULL)
     assert not isinstance(one, OneOf)
     name = next((one.attributes[word] for word in words if word in one.attributes), None)
@@ -271,7 +273,7 @@ def _called(schema: Schema, words: Sequence[str]) -> tuple[str | None, Sent]:
 
 
 def children(schema: Schema) -> list[Schema]:
-    """The types that a type is made of."""
+    """Returns the types that a type is made of."""
     match schema:
         case Array():
             return [schema.items]
@@ -285,7 +287,7 @@ def children(schema: Schema) -> list[Schema]:
 
 
 def inside(schema: Schema) -> Iterator[Schema]:
-    """All types inside a type, each once."""
+    """Returns all types inside a type, each once."""
     seen: set[int] = set()
     edge = children(schema)
     while edge:
@@ -297,7 +299,7 @@ def inside(schema: Schema) -> Iterator[Schema]:
 
 
 def _read(written: Any, space: str, names: dict[str, Schema]) -> Schema:
-    """`space` is the namespace of names without a dot."""
+    """Returns a type from its JSON; `space` is the namespace of names without a dot."""
     match written:
         case str():
             return PLAIN[written] if written in PRIMITIVES else _named(written, space, names)

@@ -1,4 +1,4 @@
-"""Values in Avro -> their canonical text. What the format says about its records and enums is followed."""
+"""Readers of values in Avro that return canonical text. The format's entries for records and enums decide how."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from runner.functions.avro.values import (
 
 SMALL_NUMBERS = [str((byte >> 1) ^ -(byte & 1)) for byte in range(128)]
 
-# What conversions raise on values that do not fit their class.
+# The errors that conversions raise for values that do not fit their class.
 UNFIT = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
@@ -59,8 +59,8 @@ class NotSent:
 
 
 def text_reader(schema: Schema, records: Records, type_name: str | None = None) -> Read:
-    """Reads the canonical text of a value, or a number that is still to be written out; JSON for lists, maps and other
-    records. `type_name` chooses the class of a record that may have several.
+    """Returns a reader of the canonical text of a value, or of a number that is still to be written out; JSON for
+    lists, maps and other records. `type_name` chooses the class of a record that may have several.
     """
     match schema:
         case Primitive("null" | "string", None):
@@ -81,8 +81,9 @@ def text_reader(schema: Schema, records: Records, type_name: str | None = None) 
 
 
 def typed_text_reader(schema: Schema, records: Records, names: Names = ()) -> Read:
-    """The same for a value whose column has a type: it is settled unless it is a text or a plain number. Of a type
-    that the schema names with one of the attributes `names`, only decimals and what the format has an entry for are.
+    """Returns a reader like `text_reader` for a value whose column has a type. The value is settled unless it is a text
+    or a plain number. If the schema names the type with one of the attributes `names`, only decimals and types that the
+    format has an entry for are settled.
     """
     if isinstance(schema, OneOf):
         return read_union([typed_text_reader(branch, records, names) for branch in schema.branches])
@@ -96,14 +97,14 @@ def typed_text_reader(schema: Schema, records: Records, names: Names = ()) -> Re
 
 
 def types_reader(schema: Record, names: Names, params: Names) -> Read:
-    """Passes over a row, and returns what its schema calls the types of its columns."""
+    """Returns a reader that passes over a row, and returns the types that its schema names for the columns."""
     types = [(column, type_name(one, names, params)) for column, one in schema.fields.items()]
     skip = skipper(schema)
     return lambda data, position: (types, skip(data, position))
 
 
 def _is_open(schema: Schema, records: Records, are_named: bool) -> bool:
-    """Whether the type of a column decides how its value is read."""
+    """Returns True if the type of a column decides how its value is read."""
     match schema:
         case Primitive():
             return schema.logical is None and (are_named or schema.name not in ("bytes", "boolean"))
@@ -138,7 +139,7 @@ def _scalar_text(schema: Primitive | Fixed) -> Read:
     usual = SCALAR_TEXTS[schema.name] if isinstance(schema, Primitive) else bytes_text
     is_bytes = isinstance(schema, Fixed) or schema.name == "bytes"
     logical = logical_text(schema.logical, schema.scale)
-    # Logical types count only on what they are made of: decimals on bytes, all others on whole numbers.
+    # A logical type counts only on its own primitive type: decimals on bytes, all others on whole numbers.
     if logical is None or is_bytes != (schema.logical == "decimal") or not (is_bytes or schema.name in ("int", "long")):
         return then(plain(schema), usual)
 
@@ -161,7 +162,7 @@ def _symbols(schema: Enum, entry: RecordEntry) -> Callable[[str], Any]:
 
 
 def _written_record(schema: Record, entry: RecordEntry, type_name: str | None) -> Read:
-    """Reads the text of a value that the vendor writes as a record, as the format's entry for the record says."""
+    """Returns a reader of a value that the vendor writes as a record, as the format's entry for the record says."""
     _check_kinds(schema, entry)
     paths, convert = _conversion(entry, entry["classes"].get(type_name or "else", entry["classes"].get("else")))
     used = list(dict.fromkeys(path[0] for path in paths))
@@ -208,7 +209,7 @@ def _check_kinds(schema: Record, entry: RecordEntry) -> None:
 
 
 def fields_reader(schema: Record, wanted: Sequence[str]) -> Read:
-    """Reads the values of some fields of a record, in the order of `wanted`."""
+    """Returns a reader of the values of some fields of a record, in the order of `wanted`."""
     steps = [
         (plain(one) if name in wanted else None, skip)
         for (name, one), skip in zip(schema.fields.items(), field_skippers(schema))
@@ -240,7 +241,7 @@ def _as_sent(sent: Any) -> str:
 
 
 def _conversion(entry: RecordEntry, class_name: str | None) -> tuple[list[Names], Callable[..., str | Longer | None]]:
-    """The fields that the text is made from, and the function that makes it from their values."""
+    """Returns the fields that the text is made from, and the function that makes it from their values."""
     if entry["parts"]:
         names = list(entry["parts"])
         make = instant_text if class_name in ("timestamp", "zoned") else shown_text
@@ -259,7 +260,7 @@ def _conversion(entry: RecordEntry, class_name: str | None) -> tuple[list[Names]
 
 
 def _of_text(convert: Callable[..., str | None]) -> Callable[..., str | None]:
-    """The conversion of a text, also for a whole number; bytes and all else are no writing of such a value."""
+    """Returns a conversion of a text that also takes a whole number. Bytes and all other values give None."""
 
     def make(value: Any, *others: Any) -> str | None:
         if isinstance(value, str):

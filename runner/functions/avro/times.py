@@ -1,4 +1,4 @@
-"""Times as numbers or as parts -> their canonical text; None for what is not such a time."""
+"""Canonical texts of times that come as numbers or as parts; None for values that are not such a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799  # of the years 1 to 9999
 # Part of a time, its digits, and how many of them make a second.
 FRACTIONS = (("nano", 9, 10**9), ("micro", 6, 10**6), ("milli", 3, 10**3))
-# As the macro `zoned_of` has it.
+# The macro `zoned_of` has the same pattern.
 ZONE_NAME = re.compile(r"UTC|GMT|UCT|PRC|ROC|ROK|[CEMW]ET|(?![A-Z]{3}\Z)[A-Za-z_][A-Za-z0-9_+:-]*(?:/[A-Za-z0-9_+-]+)*")
 OFFSET = re.compile(r"([+-])(0[0-9]|1[0-8]):?([0-5][0-9])(?::([0-5][0-9]))?")
 
@@ -21,10 +21,10 @@ Parts = Mapping[str, Any]
 
 
 class Ambiguous(str):
-    """The text of the first of two instants at which a zone's clocks showed the same."""
+    """The text of the first of two instants at which a zone's clocks showed the same time."""
 
 
-# What any month and any day has, and months and days of zero, which some databases keep.
+# Dates that exist in every month, and dates with a month or day of zero, which some databases keep.
 SHOWN = re.compile(
     r"(?:[0-9]{4}-(?!1[3-9])[01][0-9]-(?:[01][0-9]|2[0-8])(?: (?:[01][0-9]|2[0-3])(?=:)|\Z)|-?[0-9]+(?=:))"
     r"(?::[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?)?\Z|[0-9]{1,4}\Z"
@@ -32,7 +32,7 @@ SHOWN = re.compile(
 
 
 def is_shown(text: str) -> bool:
-    """Whether a calendar and a clock show this date, time of day or year. Hours alone may pass 24.
+    """Returns True if a calendar and a clock show this date, time of day or year. Hours alone may pass 24.
 
     >>> [is_shown(text) for text in ("2024-02-29", "0000-00-00 00:00:00", "-838:59:59.5", "2024")]
     [True, True, True, True]
@@ -51,7 +51,7 @@ def is_shown(text: str) -> bool:
 
 
 def clock_text(parts: Parts) -> str | None:
-    """A date, a time, both, or only a year, depending on which parts are there.
+    """Returns a date, a time, both, or only a year, depending on which parts are there.
 
     >>> clock_text({"hour": 838, "minute": 59, "second": 5, "nano": 500000000, "negative": True})
     '-838:59:05.5'
@@ -113,7 +113,7 @@ def _time(hour: int, minute: int, second: int, fraction: str, negative: bool | N
 
 
 def _fraction(parts: Parts) -> str | None:
-    """The fraction of a second with its dot, without zeros at its end; None if it is not less than a second."""
+    """Returns the fraction of a second with its dot, without zeros at its end; None for a whole second or more."""
     for name, digits, whole in FRACTIONS:
         number = parts.get(name)
         if number:
@@ -122,7 +122,7 @@ def _fraction(parts: Parts) -> str | None:
 
 
 def instant_text(parts: Parts) -> str | None:
-    """An instant from seconds since 1970, or from a clock in a zone; with the zone if that has a name.
+    """Returns an instant from seconds since 1970, or from a clock in a zone; the zone follows if it has a name.
 
     >>> instant_text({"epoch_s": 0, "nano": 120000000, "zone": None})
     '1970-01-01T00:00:00.12Z'
@@ -143,13 +143,15 @@ def instant_text(parts: Parts) -> str | None:
 
 
 def _came_twice(seconds: int, zone: ZoneInfo) -> bool:
-    """Whether a zone's clocks came to show a second time what they show at this instant."""
+    """Returns True if a zone's clocks show the same time at a second instant after this one."""
     clock = (EPOCH + timedelta(seconds=seconds)).astimezone(zone)
     return clock.utcoffset() != clock.replace(fold=1).utcoffset()
 
 
 def _seconds(parts: Parts, zone: str | None) -> int | None:
-    """Seconds since 1970 for a clock in a zone: the earlier if the clock showed this twice, None if it never did."""
+    """Returns the seconds since 1970 for a clock in a zone: the earlier instant if the clock showed this time twice,
+    None if it never did.
+    """
     try:
         clock = datetime(*(parts[name] for name in ("year", "month", "day", "hour", "minute", "second")))
     except (ValueError, TypeError, OverflowError):
@@ -175,8 +177,8 @@ def _whole(clock: datetime) -> int:
 
 
 def known_zone(name: str) -> ZoneInfo | None:
-    """The zone of that name; None if there is none. Names of three letters are mostly abbreviations that stand for
-    several zones, such as CST.
+    """Returns the zone of that name; None if there is none. Names of three letters are refused: most are abbreviations
+    that stand for several zones, such as CST.
     """
     if not ZONE_NAME.fullmatch(name):
         return None
@@ -190,13 +192,13 @@ def known_zone(name: str) -> ZoneInfo | None:
 
 
 def days_text(days: int) -> str | None:
-    """The date `days` days after 1970-01-01."""
+    """Returns the date `days` days after 1970-01-01."""
     seconds = days * 86400
     return (EPOCH + timedelta(days=days)).date().isoformat() if FIRST_SECOND <= seconds <= LAST_SECOND else None
 
 
 def time_of_day_text(value: int, digits: int) -> str | None:
-    """The time of day so long after midnight; None if that is not in one day.
+    """Returns the time of day that is `value` after midnight; None if that is not in one day.
 
     >>> time_of_day_text(3_600_500, 3), time_of_day_text(-1, 3)
     ('01:00:00.5', None)
@@ -209,7 +211,8 @@ def time_of_day_text(value: int, digits: int) -> str | None:
 
 
 def epoch_text(value: int, digits: int, between: str, zone: str) -> str | None:
-    """The instant so long after the beginning of 1970. `between` is the text between date and time, `zone` the end.
+    """Returns the instant that is `value` after the beginning of 1970. `between` is the text between date and time,
+    `zone` the end.
 
     >>> epoch_text(-1, 3, "T", "Z")
     '1969-12-31T23:59:59.999Z'

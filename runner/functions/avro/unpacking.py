@@ -1,4 +1,4 @@
-"""Packed bytes -> the bytes in them, up to a limit."""
+"""The unpacking of compressed bytes, up to a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pyarrow
 
-# So many bytes may come out of a block of a container, or of a file in gzip. Blocks usually have some 64 KB.
+# The most bytes that a block of a container, or a file in gzip, may unpack to. Blocks usually have some 64 KB.
 MAX_UNPACKED_BYTES = 1 << 28
 PART_BYTES = 1 << 22
 # The memory that the header of an xz block may ask for, however small the block is.
@@ -24,7 +24,9 @@ Unpack = Callable[[bytes], Iterator[bytes]]
 
 
 class Unpacked(NamedTuple):
-    """What came out: `data`, or why it cannot be used; `size` bytes came out in any case."""
+    """The result of unpacking. `data` are the unpacked bytes, or `damage` says why they cannot be used; `size` bytes
+    were unpacked in any case.
+    """
 
     data: bytes
     size: int
@@ -32,7 +34,7 @@ class Unpacked(NamedTuple):
 
 
 def unpacked(unpack: Unpack, packed: bytes) -> Unpacked:
-    """What comes out of packed bytes, if it is not more than may."""
+    """Returns the bytes that packed bytes unpack to, if these are not more than the limit."""
     parts, size = [], 0
     try:
         for part in unpack(packed):
@@ -59,7 +61,7 @@ def _deflated(packed: bytes) -> Iterator[bytes]:
     while rest:
         yield unpacking.decompress(rest, PART_BYTES)
         rest = unpacking.unconsumed_tail
-    # What came in may be used up before all of it has come out.
+    # All packed bytes may be read before all unpacked bytes are returned.
     yield unpacking.flush()
     if not unpacking.eof:
         raise EOFError("it ends too early")
@@ -78,7 +80,7 @@ def _by(decompressor: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor])
 
 
 def _snappy(packed: bytes) -> Iterator[bytes]:
-    """The last four bytes of a packed block are a checksum of the unpacked ones."""
+    """Returns the unpacked bytes of a packed block, whose last four bytes are a checksum of the unpacked ones."""
     body, size, shift = packed[:-4], 0, 0
     for byte in body[:5]:
         size |= (byte & 127) << shift
@@ -98,7 +100,7 @@ def _zstandard(packed: bytes) -> Iterator[bytes]:
     yield from iter(partial(stream.read, PART_BYTES), b"")
 
 
-# Name in a container -> what unpacks its blocks.
+# Name of a codec in a container -> the function that unpacks its blocks.
 CODECS: Mapping[str, Unpack] = {
     "null": _as_it_is,
     "deflate": _deflated,

@@ -1,4 +1,4 @@
-"""Values of records -> their canonical text; None for what does not fit its class, and stays as it was sent."""
+"""Canonical texts of values of records; None for a value that does not fit its class, and stays as it was sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXPONENT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?[eE]([+-]?[0-9]{1,5})")
 MAX_EXPONENT = 10_000
 # The numbers of one image, when they are written out, may together get this many characters longer.
 MAX_LONGER = 100_000
-# This many zeros before a number, which its scale asks for, do not count: usual numbers are written at once.
+# Zeros before a number that its scale asks for do not count up to this many, so usual numbers are written at once.
 USUAL_ZEROS = 38
 MAX_NUMBER_BYTES = 1_000  # Python refuses to write numbers of more than 4,300 digits
 
@@ -26,11 +26,11 @@ class AsSent(str):
 
 
 class Settled(str):
-    """The text of a value that is no text: no type says that it stands for something else."""
+    """The text of a value that was not sent as text: no type says that the value stands for something else."""
 
 
 class Longer(NamedTuple):
-    """A number that gets longer when it is written out: how it was sent, its `digits`, and the place of their dot."""
+    """A number that gets longer when it is written out: its text as sent, its `digits`, and the place of their dot."""
 
     sent: str
     sign: str
@@ -47,12 +47,12 @@ class Longer(NamedTuple):
         return self.sign + re.sub("^0+(?=[0-9])", "", whole)
 
     def growth(self) -> int:
-        """How many characters longer it gets."""
+        """Returns how many characters longer the number gets."""
         return max(len(self.text()) - len(self.sent), 0)
 
 
 def written_out(values: Collection[Any]) -> list[Any]:
-    """The values of an image with their numbers written out; if these get too long together, all of them as sent."""
+    """Returns the values of an image with numbers written out; all stay as sent if they get too long together."""
     room = MAX_LONGER
     for value in values:
         if value.__class__ is Longer and (room := room - value.growth()) < 0:
@@ -61,12 +61,12 @@ def written_out(values: Collection[Any]) -> list[Any]:
 
 
 def bytes_text(value: bytes) -> str:
-    """The bytes in base64."""
+    """Returns the bytes in base64."""
     return base64.b64encode(value).decode("ascii")
 
 
 def double_text(value: float) -> str:
-    """The shortest text that reads back to the same number.
+    """Returns the shortest text that reads back to the same number.
 
     >>> [double_text(x) for x in (0.1, 5.0, 1e20, float("-inf"), -0.0)]
     ['0.1', '5', '1e+20', '-Infinity', '-0']
@@ -78,7 +78,7 @@ def double_text(value: float) -> str:
 
 
 def float_text(value: float) -> str:
-    """The shortest text that reads back to the same number of 32 bits.
+    """Returns the shortest text that reads back to the same number of 32 bits.
 
     >>> float_text(struct.unpack("<f", struct.pack("<f", 3.14))[0])
     '3.14'
@@ -95,7 +95,7 @@ def float_text(value: float) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Compact JSON, with bytes in base64, and what is no number in quotes.
+    """Returns compact JSON, with bytes in base64, and in quotes the floating-point values that are not numbers.
 
     >>> json_text([5, "\U0001f600", b"A", float("nan")])
     '[5,"\U0001f600","QQ==","NaN"]'
@@ -118,7 +118,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def number_text(value: Any) -> str | Longer | None:
-    """A number without exponent, or one that has to be written out; None for what is no number.
+    """Returns a number without exponent, or one that has to be written out; None for a value that is not a number.
 
     >>> [number_text(value) for value in ("1.50", 7, 0.5, "x", b"1", True)]
     ['1.50', '7', '0.5', None, None, None]
@@ -139,12 +139,12 @@ def number_text(value: Any) -> str | Longer | None:
 
 
 def digits_text(value: float) -> str:
-    """The text of a number of Python."""
+    """Returns the text of a number of Python."""
     return double_text(value) if isinstance(value, float) else str(value)
 
 
 def shown_text(parts: Parts) -> str | None:
-    """A date, a time or both; as sent, if no calendar and no clock shows it.
+    """Returns a date, a time or both; as sent, if no calendar and no clock shows it.
 
     >>> shown_text({"year": 2024, "month": 2, "day": 30}), type(shown_text({"year": 2024, "month": 2, "day": 30}))
     ('2024-02-30', <class 'runner.functions.avro.values.AsSent'>)
@@ -154,8 +154,8 @@ def shown_text(parts: Parts) -> str | None:
 
 
 def bit_text(text: str, length: int | None = None) -> str | None:
-    """A bit string as a number without sign. A text of `length` zeros and ones is read as binary digits, and a shorter
-    one if it is no decimal number of so many bits.
+    """Returns a bit string as a number without sign. A text of `length` zeros and ones is read as binary digits; so is
+    a shorter text that is not a decimal number of so many bits.
 
     >>> [bit_text(*one) for one in (("0101", 4), ("11", 8), ("101", 5), ("011", 8), ("5", 4), ("x", 1))]
     ['5', '11', '5', '3', '5', None]
@@ -167,7 +167,7 @@ def bit_text(text: str, length: int | None = None) -> str | None:
 
 
 def enum_text(text: str, labels: Sequence[str] | None) -> str | None:
-    """A label of an enum, given as a label or by its number, which counts from 1.
+    """Returns a label of an enum, given as a label or by its number, which counts from 1.
 
     >>> [enum_text(t, ["a", "b"]) for t in ("b", "2", "0", "3")]
     ['b', 'b', '', None]
@@ -179,7 +179,7 @@ def enum_text(text: str, labels: Sequence[str] | None) -> str | None:
 
 
 def set_text(text: str, labels: Sequence[str] | None) -> str | None:
-    """The labels of a set, given as labels or as a number with a bit for each.
+    """Returns the labels of a set, given as labels or as a number with a bit for each.
 
     >>> [set_text(t, ["a", "b", "c"]) for t in ("a,c", "5", "0", "8")]
     ['a,c', 'a,c', '', None]
@@ -194,7 +194,7 @@ def set_text(text: str, labels: Sequence[str] | None) -> str | None:
 
 
 def logical_text(logical: str | None, scale: int) -> Callable[[Any], str | Longer | None] | None:
-    """The function that makes text of a value of a logical type; None for types whose values stay as they are."""
+    """Returns the function that makes text of a logical type's values; None if values stay as they are."""
     units = {"millis": 3, "micros": 6, "nanos": 9}
     kind, _, unit = (logical or "").rpartition("-")
     match kind, logical:
@@ -212,7 +212,7 @@ def logical_text(logical: str | None, scale: int) -> Callable[[Any], str | Longe
 
 
 def scaled_text(value: bytes, scale: int) -> str | Longer | None:
-    """A whole number in two's complement, with a dot before its last `scale` digits.
+    """Returns a whole number in two's complement, with a dot before its last `scale` digits.
 
     >>> scaled_text((-200).to_bytes(2, "big", signed=True), 2), scaled_text(b"5", 3), scaled_text(b"", 0)
     ('-2.00', '0.053', '0')
