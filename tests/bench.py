@@ -163,9 +163,9 @@ def run_of(folder: Path, nodes: Iterable[str], target: str | None = None, full_r
 
 def _bare(run: Run, source: Source) -> str:
     """A query that only parses: with one schema, of all that the compiled SQL reads of a message."""
-    from runner.compile.json import json_reading
+    from runner.compile.json import JsonReading
 
-    fields = json_reading(source.format).fields
+    fields = JsonReading(source.format).fields
     schema = run.macro("field_type", fields, 0)
     return f"select from_json(raw, '{schema}') as m from {source.name}_messages"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from runner.compile.compiled import Columns
 from runner.compile.images import Side
@@ -16,26 +17,15 @@ from runner.render import name as quoted
 from runner.spec.words import FieldPath, Format, Types, TypeTable, TypeTables, Value
 
 
-@dataclass(frozen=True)
-class TypesPlace:
+class TypesPlace(NamedTuple):
     """A place of column types. `form` is `map` (column -> type), `objects` (column -> object with the type), `list` (of
     objects with name and type), `chosen` (such a list in an element of another), `lists` (one of names beside some of
-    types), `beside` (one of types in step with one of `names`) or `text` (JSON of a map or of objects). `name` is the
-    member with the column's name, `members` are those that may hold its type, `params` are the paths of what follows
-    the type in brackets. `flags` are bits of the number in the member `flag`, with words for the type; `items` is the
-    member with the type of an array's elements.
+    types), `beside` (one of types in step with one of names) or `text` (JSON of a map or of objects).
     """
 
     path: FieldPath
     form: str
-    name: str | None
-    members: tuple[str, ...]
-    params: tuple[FieldPath, ...]
-    names: FieldPath | None
     chosen: ChosenList | None
-    flag: str | None
-    flags: tuple[tuple[int, str], ...]
-    items: str | None
 
 
 @dataclass(frozen=True)
@@ -71,9 +61,7 @@ def types_places(spec: Format) -> Iterator[TypesPlace]:
         assert types
         chosen = chosen_list(path)
         form = "chosen" if chosen else _form(spec, types, path[:-1] in images)
-        yield TypesPlace(
-            path, form, types.name, types.value, types.params, types.names, chosen, types.flag, types.flags, types.items
-        )
+        yield TypesPlace(path, form, chosen)
 
 
 def _form(spec: Format, types: Types, is_in_image: bool) -> str:
@@ -133,6 +121,7 @@ class ColumnTypes:
         self.sql, self.header, self.rows, self.keys = rows.sql, rows.header, rows, keys
         self.spec = rows.spec
         self.places = tuple(types_places(self.spec))
+        self.written = self.spec.types or Types((), None, (), None)
 
     def types(self) -> str:
         """Prints the types of the columns of a message's table. In a list, the types of members that are not columns
@@ -157,17 +146,17 @@ class ColumnTypes:
         sent = self.header.field(place.path)
         match place.form:
             case "objects":
-                return self.sql("types_of_objects", sent, self._type(place))
+                return self.sql("types_of_objects", sent, self._type())
             case "list" | "chosen":
                 return self._in_list(place)
             case "beside":
-                return self.sql("types_beside_names", self.header.field(place.names or ()), sent)
+                return self.sql("types_beside_names", self.header.field(self.written.names or ()), sent)
             case "lists":
-                names = self.sql("member_of", sent, quoted(place.name or ""))
-                members = (self.sql("member_of", sent, quoted(one)) for one in place.members)
+                names = self.sql("member_of", sent, quoted(self.written.name or ""))
+                members = (self.sql("member_of", sent, quoted(one)) for one in self.written.value)
                 return self.header.first(self.sql("map_if_even", names, types) for types in members)
-            case "text" if place.members:
-                return self.sql("types_in_objects_of_text", sent, place.members, self._type(place))
+            case "text" if self.written.value:
+                return self.sql("types_in_objects_of_text", sent, self.written.value, self._type())
             case "text":
                 return self.sql("types_in_text", sent)
         return sent
@@ -180,36 +169,39 @@ class ColumnTypes:
         return self.sql("chosen_list", found, quoted(chosen.member), chosen.value, quoted(chosen.below))
 
     def _in_list(self, place: TypesPlace) -> str:
-        column = self.sql("member_of", "t", quoted(place.name or ""))
+        column = self.sql("member_of", "t", quoted(self.written.name or ""))
         tests = [self.sql("is_not_hidden", column)] if self.spec.drop else []
         tests.append(self.sql("is_there", column))
-        return self.sql("types_in_list", self._list(place), self.sql("all_of", tests), column, self._type(place))
+        return self.sql("types_in_list", self._list(place), self.sql("all_of", tests), column, self._type())
 
-    def _type(self, place: TypesPlace) -> str:
+    def _type(self) -> str:
         """Prints the type in an object `t`, with its parameters."""
-        kind = self._first_member(place, "t")
-        items = self.sql("member_of", "t", quoted(place.items)) if place.items else ""
+        kind = self._first_member("t")
+        items = self.sql("member_of", "t", quoted(self.written.items)) if self.written.items else ""
         if items:
-            kind = self.sql("type_of_array", self._first_member(place, items), kind)
-        if place.params:
-            return self.sql("type_with_params", kind, [self._param(path, items) for path in place.params])
-        if place.flags:
-            return self.sql("type_with_flags", kind, self.sql("member_of", "t", quoted(place.flag or "")), place.flags)
+            kind = self.sql("type_of_array", self._first_member(items), kind)
+        if self.written.params:
+            return self.sql("type_with_params", kind, [self._param(path, items) for path in self.written.params])
+        if self.written.flags:
+            return self.sql(
+                "type_with_flags", kind, self.sql("member_of", "t", quoted(self.written.flag or "")), self.written.flags
+            )
         return kind
 
     def _param(self, path: FieldPath, items: str) -> str:
         own = self.sql("at_path", "t", path)
         return self.header.first([self.sql("at_path", items, path), own]) if items else own
 
-    def _first_member(self, place: TypesPlace, of: str) -> str:
-        return self.header.first(self.sql("member_of", of, quoted(one)) for one in place.members)
+    def _first_member(self, of: str) -> str:
+        return self.header.first(self.sql("member_of", of, quoted(one)) for one in self.written.value)
 
     def defaults(self) -> Columns:
         """Prints the defaults that a message names for its columns: column -> default as sent."""
-        types = self.spec.types
-        if not types or not types.default:
+        if not self.written.default:
             return {}
-        names, defaults = (self.sql("member_of", "t", quoted(one or "")) for one in (types.name, types.default))
+        names, defaults = (
+            self.sql("member_of", "t", quoted(one or "")) for one in (self.written.name, self.written.default)
+        )
         return {
             "defaults": self.sql("defaults_in_list", self.header.first(map(self._list, self.places)), names, defaults)
         }

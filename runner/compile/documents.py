@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from runner.compile.compiled import Columns, Step, kept
-from runner.compile.json import ADDED, json_reading, placing
+from runner.compile.json import ADDED, JsonReading, Placing
 from runner.compile.keys import Keys
 from runner.compile.paths import MAP, MAPS, TEXT, TEXTS, Tree
 from runner.compile.rows import Cases, Rows
@@ -26,7 +26,7 @@ class Documents:
         self.sql, self.header, self.rows, self.images = rows.sql, rows.header, rows, rows.images
         self.spec, self.message = rows.spec, rows.spec.message
         self.view, self.prefix = quoted(f"{source}_messages"), prefix
-        self.json, self.placing = json_reading(self.spec), placing(self.spec)
+        self.json, self.placing = JsonReading(self.spec), Placing(self.spec)
 
     @property
     def has_parts(self) -> bool:

@@ -52,16 +52,6 @@ class NamedImage:
 
 
 @dataclass(frozen=True)
-class Removed:
-    """The columns that a patch removes: those in the list at `path`, or those that the function of a text put into
-    `column`.
-    """
-
-    path: FieldPath | None
-    column: str | None
-
-
-@dataclass(frozen=True)
 class SentImage:
     """An image at `path` of a record in Avro, and `column`, its map in compiled SQL. `names` is the path of the names
     of its columns, None if the image itself is a map.
@@ -92,14 +82,6 @@ class RowChange:
     verdict: str
     own: RowImage
     before: RowImage | None
-
-
-@dataclass(frozen=True)
-class OtherImage:
-    """An image that changes with these `verdicts` do not have, unless they have no other image."""
-
-    image: RowImage
-    verdicts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -139,7 +121,8 @@ class Images:
     of values without names; `listed` are lists of rows in Avro, whose values `may_be_ambiguous` if they may be wall
     clocks with a zone. An image that `may_lack_columns` says which; `name_columns` is True if a message names columns
     that it did not send. `patches` are the verdicts whose image after the change is a patch, `removed` maps a verdict
-    to the columns that its patch removes. `others` are the images that inserted and deleted rows do not have.
+    to its patch, if that is a text. `others` are the images that inserted and deleted rows do not have, each with the
+    verdicts that may have it.
     """
 
     in_lists: bool
@@ -156,8 +139,8 @@ class Images:
     name_columns: bool
     may_be_ambiguous: bool
     patches: tuple[str, ...]
-    removed: Mapping[str, Removed]
-    others: tuple[OtherImage, ...]
+    removed: Mapping[str, Image]
+    others: tuple[tuple[RowImage, list[str]], ...]
     before: Side
     after: Side
 
@@ -214,7 +197,7 @@ def make_images(spec: Format) -> Images:
         name_columns=may_lack_columns or "" in spec.not_sent,
         may_be_ambiguous=is_avro and any({"zone", "year"} <= entry.parts.keys() for entry in spec.records.values()),
         patches=patches,
-        removed={verdict: _removed(lines[verdict]) for verdict in after.texts if verdict in patches},
+        removed={verdict: image for verdict in after.texts if verdict in patches and (image := lines[verdict].after)},
         others=tuple(_other_images(tuple(lines.values()), find)),
         before=before,
         after=after,
@@ -225,14 +208,14 @@ def row_image(image: Image, is_avro: bool, in_lists: bool = False, named: tuple[
     """Returns the places of an image, with the columns that compiled SQL reads the image from. Lists of rows in Avro
     have their texts in a member.
     """
-    text_column = _text_column(image) if image.text else None
+    column = text_column(image) if image.text else None
     if is_avro and in_lists:
-        return RowImage(tuple(path.child("texts") for path in image.at), (), text_column)
+        return RowImage(tuple(path.child("texts") for path in image.at), (), column)
     columns = tuple(_sent_column(path) for path in image.at) if is_avro else ()
-    if named and not text_column:
+    if named and not column:
         of_path = {one.path: one.column for one in named if (one.form == "prefixed") == bool(image.prefix)}
         columns = tuple(of_path[path] for path in image.at)
-    return RowImage(image.at, columns, text_column)
+    return RowImage(image.at, columns, column)
 
 
 def _named_images(spec: Format) -> Iterator[NamedImage]:
@@ -261,12 +244,6 @@ def _named_images(spec: Format) -> Iterator[NamedImage]:
 def _bare(image: Image) -> Image:
     """Returns how an image is written, without its place and its purpose."""
     return Image((), names=image.names, name=image.name, value=image.value)
-
-
-def _removed(line: Line) -> Removed:
-    image = line.after
-    assert image
-    return Removed(image.removed, None if image.removed else _text_column(image))
 
 
 def _change(line: Line, own: Image, find: Callable[[Image], RowImage]) -> RowChange:
@@ -308,15 +285,14 @@ def _claim(line: Line, image: Image) -> str:
     return "partial" if image.over and not _has_both(line) and image.completeness == "full" else image.completeness
 
 
-def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> Iterator[OtherImage]:
+def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> list[tuple[RowImage, list[str]]]:
     # The key of a record stands beside every message. A line whose own image is the key has no other image.
     lines = [line for line in lines if not (line.own and KEY_ROW in line.own.at)]
     images = [image for line in lines for image in (line.before, line.after) if image and not image.text]
     places = {path: find(replace(image, at=(path,))) for image in images for path in image.at}
     own = {line.verdict: line.own for line in lines if line.op != "update" and line.own and not line.own.text}
     found = [(place, verdict) for verdict, one in own.items() for path, place in places.items() if path != one.at[0]]
-    for image, verdicts in grouped(found):
-        yield OtherImage(image, tuple(verdicts))
+    return grouped(found)
 
 
 def _in_json(change: RowChange) -> tuple[tuple[FieldPath, ...], ...]:
@@ -332,7 +308,7 @@ def _text_images(lines: Mapping[str, Line], spec: Format) -> Iterator[TextImage]
     for line in lines.values():
         for image in texts_of(line, spec):
             value_of = values.get(image) or image.name
-            text = TextImage(image.at[0], _text_function(image), _text_column(image), (), image.removed, value_of)
+            text = TextImage(image.at[0], _text_function(image), text_column(image), (), image.removed, value_of)
             verdicts.setdefault(text, []).append(line.verdict)
     for text, found in verdicts.items():
         yield replace(text, verdicts=tuple(dict.fromkeys(found)))
@@ -343,8 +319,8 @@ def _text_function(image: Image) -> str:
     return patch if image.completeness == "patch" else document
 
 
-def _text_column(image: Image) -> str:
-    """Prints the column for the result of an image's function: each way to read the text at a path has its own."""
+def text_column(image: Image) -> str:
+    """Returns the column for the result of an image's function: each way to read the text at a path has its own."""
     ways = [*([image.name] if image.name else []), *(["patch"] if image.removed else [])]
     return "_".join([_text_function(image), *image.at[0], *ways])
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from runner.compile.compiled import Columns, Print
 from runner.compile.header import Header
-from runner.compile.images import Images, NamedImage, RowImage, SentImage, Side, TextImage
+from runner.compile.images import Images, NamedImage, RowImage, SentImage, Side, TextImage, text_column
 from runner.render import name as quoted
 from runner.render import sql_text
-from runner.spec.words import FieldPath, Format
+from runner.spec.words import FieldPath, Format, Image
 
 Cases = list[tuple[str, str]]
 """Conditions, each with the result where it is the first that is true."""
@@ -70,7 +70,7 @@ class Rows:
         ]
         out = {"rows": own, "rows_before": self.sql("cases", updates) if updates else self.sql("no_list_of_rows")}
         if self.images.others:
-            places = [(self._is(one.verdicts), self.header.field(one.image.paths[0])) for one in self.images.others]
+            places = [(self._is(verdicts), self.header.field(one.paths[0])) for one, verdicts in self.images.others]
             out["other_rows"] = self.sql("cases", places)
         return out
 
@@ -141,16 +141,15 @@ class Rows:
         """Prints the images of each row change."""
         found = {**self.hidden_members(), **self.placeholders()}
         if self.images.removed:
-            columns = [
-                (sql_text(verdict), self.header.field(one.path) if one.path else self._removed(one.column))
-                for verdict, one in self.images.removed.items()
-            ]
+            columns = [(sql_text(verdict), self._removed(patch)) for verdict, patch in self.images.removed.items()]
             found["removed"] = self.sql("simple_cases", "verdict", columns)
         sides = (self.images.before, self.images.after)
         return {**found, **{f"found_{side.name}": self._found(side) for side in sides}}
 
-    def _removed(self, column: str | None) -> str:
-        return self.sql("member_of", quoted(column or ""), "removed")
+    def _removed(self, patch: Image) -> str:
+        """The columns that a patch removes: those in a list of the message, or that the function of its text found."""
+        found = quoted(text_column(patch))
+        return self.header.field(patch.removed) if patch.removed else self.sql("member_of", found, "removed")
 
     def _found(self, side: Side) -> str:
         """Prints the image on one side, for the verdicts that have an image there."""
@@ -371,10 +370,10 @@ class Rows:
         own = self.header.first(["found_before", "found_after"])
         pairs = [
             (
-                self.sql("is_usable_with", one.verdicts),
-                self.sql("called", "other_image", [self._first_image(one.image), own, self.hidden]),
+                self.sql("is_usable_with", verdicts),
+                self.sql("called", "other_image", [self._first_image(one), own, self.hidden]),
             )
-            for one in self.images.others
+            for one, verdicts in self.images.others
         ]
         return {"other_image": self.sql("cases", pairs)}
 
