@@ -1,4 +1,4 @@
-"""What is read of messages in JSON, and how deep their lists and objects lie in each other."""
+"""The fields that are read of messages in JSON, and how deep their lists and objects lie in each other."""
 
 from __future__ import annotations
 
