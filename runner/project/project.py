@@ -44,9 +44,7 @@ def read_project(
     target_path: Path | None,
     secrets: Secrets,
 ) -> Project:
-    """Returns the project as written, for the chosen target; raises all its mistakes at once. Secrets that are read are
-    added to `secrets`.
-    """
+    """Returns the project for the chosen target, and adds what it reads to `secrets`; raises all mistakes at once."""
     root = (project_dir or find_project(Path.cwd())).absolute()
     if not (root / "project.yml").is_file():
         raise RunnerError("project-missing", f'no project.yml in "{root}"', hint="start one with: runner init NAME")
