@@ -32,8 +32,10 @@ class Models:
     """Builds models, parents first."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self.spark, self.compiled, self.tables = run, run.spark, run.compiled, run.tables
-        self.views, self.landing = run.views, run.landing
+        # All of them here, in one thread: models are built in several.
+        self.spark, self.compiled, self.tables, self.publisher = run.spark, run.compiled, run.tables, run.publisher
+        self.views, self.landing, self.increments = run.views, run.landing, run.increments
+        self.mirrors, self.seeds = run.mirrors, run.seeds
 
     def build(self, node: Node, model: Model) -> Result:
         """Builds a model and publishes it in the catalog, between its hooks; raises QueryFailed."""
@@ -62,7 +64,7 @@ class Models:
         catalog too.
         """
         try:
-            return self.run.publisher.publish(name)
+            return self.publisher.publish(name)
         except SparkGone:
             raise
         except QueryFailed as failure:
@@ -93,11 +95,11 @@ class Models:
                 self.tables.view(relation, self.tables.promised(relation, sql, model.contract))
                 return {}, ()
             case Model(query=MirrorQuery() as query):
-                rows, notes = self.run.mirrors.build(query)
+                rows, notes = self.mirrors.build(query)
             case Model(query=SeedFile() as file):
-                rows, notes = self.run.seeds.build(node, file)
+                rows, notes = self.seeds.build(node, file)
             case Model(materialized="incremental"):
-                rows, notes = self.run.increments.build(node, model)
+                rows, notes = self.increments.build(node, model)
             case _:
                 promised = self.tables.promised(relation, sql, model.contract)
                 rows, notes = self.tables.replace(relation, promised, model.layout), ()
