@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from runner.functions.frames import Document
 
 OWN = {"key", "value", "topic", "headers"}
-# The record in a line of kcat. Beside it are the kind of its time, its partition's leader, and what read its Avro.
-KCAT = {"topic", "partition", "offset", "ts", "headers", "key", "payload"}
 MOST = {"partition": 2**31, "offset": 2**63, "ts": 2**63}
 # A line that the console prints for a record. The SQL for a source with `dump: console` has the same pattern.
 CONSOLE = re.compile(
