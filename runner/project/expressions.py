@@ -13,7 +13,15 @@ DIALECT = "databricks"
 EXAMPLES = {"": "amount > 0", "interval": "1 day", "failures": "> 10"}
 
 # Comparisons, which most expressions are: they need no parser, and this takes as long to load as all else of `ls`.
-NAME = r"(?!(?:and|as|between|case|else|from|like|not|or|select|then|when|where)\b)[a-z_]\w*(?:\.[a-z_]\w*)?"
+# Names that the parser may take for something else are left to it.
+WORDS = (
+    "alter and any as between call case connect_by_root create cross distinct drop else except execute explain fetch "
+    "for from glob grant having if ilike inner insert intersect into join lateral like match_recognize minus not "
+    "notnull on optimize or outer partitioned_by prepare qualify regexp rename returning revoke rlike rollback select "
+    "serdeproperties show tablesample then uncache union using vacuum values when where with xor"
+)
+WORD = rf"(?!(?:{WORDS.replace(' ', '|')})\b)[a-z_]\w*"
+NAME = rf"{WORD}(?:\.{WORD})?"
 VALUE = rf"(?:{NAME}|-?\d+(?:\.\d+)?|'[^'\\]*')"
 COMPARISON = rf"{NAME} (?:is (?:not )?null|(?:=|!=|<>|[<>]=?) {VALUE})"
 COMPARISONS = re.compile(rf" *{COMPARISON}(?: (?:and|or) {COMPARISON})*", re.IGNORECASE | re.ASCII)
@@ -43,8 +51,11 @@ def is_expression(sql: str) -> bool:
     >>> [is_expression(sql) for sql in ("id > 1 and b is not null or c = 'it'", "id > 1 and", "id > 1 select 2")]
     [True, False, False]
     """
-    if COMPARISONS.fullmatch(sql):
-        return True
+    return bool(COMPARISONS.fullmatch(sql)) or _is_parsed(sql)
+
+
+def _is_parsed(sql: str) -> bool:
+    """Returns True if the parser reads a text as one expression."""
     from sqlglot import TokenType, exp
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.errors import SqlglotError
