@@ -46,40 +46,35 @@ def sql_inner(text: str) -> str:
 LINE = 132
 
 
-def in_lines(parts: Iterable[str], indent: int, between: str = ", ") -> str:
-    r"""Joins parts with commas or blanks between them, in lines that begin at a column.
+def in_lines(parts: Iterable[str], indent: int, between: str = ", ", longest: int = LINE) -> str:
+    r"""Returns parts with commas or blanks between them, in lines that begin at a column. Parts of several lines, and
+    those of more than `longest` characters, stand alone.
 
     >>> print(in_lines(["a" * 100, "b" * 40, "c"], 2).replace("a" * 100, "aa"))
     aa,
       bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, c
     """
     lines: list[str] = []
+    was_short = False
     for part in parts:
-        if lines and len(lines[-1]) + len(part) + len(between) + indent <= LINE and "\n" not in lines[-1] + part:
+        is_short = len(part) <= longest and "\n" not in part
+        if is_short and was_short and len(lines[-1]) + len(part) + len(between) + indent <= LINE:
             lines[-1] += between + part
         else:
             lines.append(part)
+        was_short = is_short
     return f"{between.rstrip()}\n{' ' * indent}".join(lines)
 
 
 def in_columns(columns: Mapping[str, str], indent: int) -> str:
-    r"""Joins columns of a select, each with its expression or kept as it is: short ones share lines.
+    r"""Returns the columns of a select, each with its expression or kept as it is: short ones share lines.
 
     >>> print(in_columns({"a": "a", "b": "f(a)", "c": "f(" + "x" * 70 + ")"}, 2).replace("x" * 70, "xx"))
     a, f(a) as b,
       f(xx) as c
     """
-    lines: list[str] = []
-    was_short = False
-    for column, expression in columns.items():
-        text = column if column == expression else f"{expression} as {column}"
-        is_short = len(text) <= LINE // 2 and "\n" not in text
-        if is_short and was_short and len(lines[-1]) + len(text) + indent < LINE:
-            lines[-1] += f", {text}"
-        else:
-            lines.append(text)
-        was_short = is_short
-    return f",\n{' ' * indent}".join(lines)
+    parts = (column if column == text else f"{text} as {column}" for column, text in columns.items())
+    return in_lines(parts, indent, longest=LINE // 2)
 
 
 # Macros that a project may replace by a macro of the same name, in addition to all data tests (`test_*`): the one that

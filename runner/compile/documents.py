@@ -192,7 +192,7 @@ class Documents:
         """Prints the function that reads a message field by field, unless all fields have the usual shape."""
         json = self.json
         found: Columns = {
-            **{quoted(_texts(path)): self._texts_at(path, names) for path, names in json.texts.items()},
+            **{quoted(_texts(path)): self.sql("texts_at", path, names) for path, names in json.texts.items()},
             **{quoted("_".join(path)): self._other_at(path, kind) for path, kind in json.others},
             "misfits": self._misfits(),
         }
@@ -202,9 +202,6 @@ class Documents:
             *([] if json.is_flat else [self.sql("is_usual", self._holds_no_nested())]),
         ]
         return [self.sql("document_function", f"{self.prefix}_message", json.sealed_fields, usual, found, document)]
-
-    def _texts_at(self, path: Sequence[str], names: Sequence[str]) -> str:
-        return self.sql("texts_at", path, names)
 
     def _other_at(self, path: Sequence[str], kind: str) -> str:
         """Prints the value at a path: a bare object is a list of one row, a bare text a list of one name."""

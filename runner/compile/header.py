@@ -32,7 +32,7 @@ class Header:
     """Prints the SQL that reads the header of a format's messages. The column `m` has the fields of a message."""
 
     def __init__(self, sql: Print, spec: Format, zone: Zone | None) -> None:
-        self.sql, self.spec, self.zone = sql, spec, zone
+        self.sql, self.spec, self.zone, self.lines = sql, spec, zone, spec.op.lines()
 
     # --- values
 
@@ -103,7 +103,7 @@ class Header:
         """Prints a plain column of the contract; for some verdicts it has a value of their own."""
         printed = self.time if name in TIME_COLUMNS else self.given
         value = printed(self.spec.columns.get(name, ()))
-        own = ((line.columns[name], line.verdict) for line in self._lines if name in line.columns)
+        own = ((line.columns[name], line.verdict) for line in self.lines if name in line.columns)
         cases = [(verdicts, printed(of_line)) for of_line, verdicts in grouped(own)]
         return self.sql("by_verdict", cases, value) if cases else value
 
@@ -113,19 +113,15 @@ class Header:
 
     def pair_id(self) -> str:
         """Prints the text that two halves of an update share."""
-        halves = list(dict.fromkeys(line.verdict for line in self._lines if line.kind == "row" and line.half))
+        halves = list(dict.fromkeys(line.verdict for line in self.lines if line.kind == "row" and line.half))
         return self.sql("of_verdicts", halves, self.column("pair_id")) if halves else self.sql("no_text")
-
-    @property
-    def _lines(self) -> list[Line]:
-        return self.spec.op.lines()
 
     # --- times and order numbers
 
     @property
     def has_local_times(self) -> bool:
         """True if a time or an order number of the header is a local time."""
-        values = [*self.spec.columns.values(), *self.spec.seq, *_own_values(self._lines)]
+        values = [*self.spec.columns.values(), *self.spec.seq, *_own_values(self.lines)]
         return any(field.reader == "local" for value in values for field in fields_of(value))
 
     def ambiguous_columns(self) -> list[str]:
@@ -135,7 +131,7 @@ class Header:
         return [name for name in TIME_COLUMNS if self._readers(name) == {"local"}]
 
     def _readers(self, column: str) -> set[str]:
-        own = [line.columns[column] for line in self._lines if column in line.columns]
+        own = [line.columns[column] for line in self.lines if column in line.columns]
         return {field.reader for value in (self.spec.columns.get(column, ()), *own) for field in fields_of(value)}
 
     def time(self, value: Value) -> str:
@@ -223,15 +219,15 @@ class Header:
         it is.
         """
         value = self.spec.columns.get("statement", ())
-        is_plain = len(value) < 2 and not any("statement" in line.columns for line in self._lines)
+        is_plain = len(value) < 2 and not any("statement" in line.columns for line in self.lines)
         by_statement = self.sql(
             "called", "op_of_statement", [self.plain(value) if is_plain else self.column("statement")]
         )
         cases = [
             (self.sql("has_verdict", [verdict]), self._ddl_op(ddl, by_statement))
-            for verdict, ddl in {line.verdict: line.ddl for line in self._lines if line.ddl}.items()
+            for verdict, ddl in {line.verdict: line.ddl for line in self.lines if line.ddl}.items()
         ]
-        if any(line.op is None and not line.ddl for line in self._lines):
+        if any(line.op is None and not line.ddl for line in self.lines):
             cases.append((self.sql("is_by_statement"), by_statement))
         usable = (self.sql("is_missing", "reason"), self.sql("second_word", "verdict"))
         return self.sql("cases", [*cases, usable])
@@ -246,7 +242,7 @@ class Header:
     @property
     def refusing(self) -> list[Line]:
         """The lines that refuse messages."""
-        return [line for line in self._lines if line.kind == "dead_letter"]
+        return [line for line in self.lines if line.kind == "dead_letter"]
 
     def detail(self) -> str:
         """Prints the details of a message that is refused, for each reason."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from runner.compile.images import grouped
@@ -59,29 +60,29 @@ class JsonReading:
         # So deep lists and objects lie in each other if all values are plain.
         self.usual_depth = max((depth(path, kind) for path, kind in self.found), default=0)
 
-    @property
+    @cached_property
     def texts(self) -> dict[tuple[str, ...], list[str]]:
         """The path of each object, with the names of its fields that are texts."""
         return dict(grouped((path[:-1], path[-1]) for path, kind in self.found if kind == TEXT))
 
-    @property
+    @cached_property
     def others(self) -> list[tuple[tuple[str, ...], str]]:
         """All other fields, with their types."""
         return [(path, kind) for path, kind in self.found if kind != TEXT]
 
-    @property
+    @cached_property
     def value_lists(self) -> list[FieldPath]:
         """The paths of the images that are lists of values."""
         return [path for image in self.images for path in image.paths if TEXTS in image.kinds]
 
-    @property
+    @cached_property
     def shallow(self) -> list[tuple[tuple[str, ...], str]]:
         """The paths and types of texts and images that could hold lists and objects without being deeper than usual."""
         rows = {tuple(path) for image in self.images for path in image.paths if MAP in image.kinds}
         plain = [(path, kind) for path, kind in self.found if kind == TEXT or path in rows]
         return [(path, kind) for path, kind in plain if depth(path, kind) < self.usual_depth]
 
-    @property
+    @cached_property
     def shallow_objects(self) -> list[tuple[FieldPath, str, bool]]:
         """The paths of images of objects that could, with the member that holds a value; true for a list of objects."""
         return [

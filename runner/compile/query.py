@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from runner.compile.column_types import ColumnTypes
@@ -200,7 +201,7 @@ class Query:
         columns["op"] = self.header.op()
         if values.readers.all and self.images.marked:
             columns["readers"] = self.sql("readers_of_texts", "readers")
-        for name, members in self._members().items():
+        for name, members in self._members.items():
             columns[quoted(f"meta_{name}")] = self.sql("member_of_row", members)
         columns |= {**self.rows.as_sent(), **self.rows.names(), **values.in_doubt(), **self.rows.other()}
         columns |= self.types.defaults()
@@ -244,7 +245,7 @@ class Query:
         is_laid_over = self.images.before.laid_over or self.images.after.laid_over
         over = "; one of only some columns is laid over the other.  [before.over, after.over]" if is_laid_over else "."
         about = f"Both images in canonical text{over}{'  [not_sent]' if any(self.spec.not_sent) else ''}"
-        columns = {**kept("*"), **self.rows.canonical(), **self.values.as_sent(), **self.values.ambiguous_times()}
+        columns = {**kept("*"), **self.rows.canonical(), **self._told}
         return Step("images", about, "", columns)
 
     # --- the columns of the contract
@@ -278,8 +279,9 @@ class Query:
         }
         return [name if name == one else sql("named", one, name) for name, one in columns.items()]
 
+    @cached_property
     def _members(self) -> dict[str, list[str]]:
-        """Returns the entries of `meta` that come from members of rows alone, each with these members."""
+        """The entries of `meta` that come from members of rows alone, each with these members."""
         lists = image_paths(self.spec) if self.images.in_lists else ()
         out = {}
         for name, value in self.spec.meta.items():
@@ -292,7 +294,7 @@ class Query:
         """Prints the entries of `meta`. An entry `old_NAME` is the value of NAME before a change, only where both
         differ.
         """
-        sql, header, members = self.sql, self.header, self._members()
+        sql, header, members = self.sql, self.header, self._members
         entries = {}
         for name, value in self.spec.meta.items():
             new = self.spec.meta.get(name.removeprefix("old_"), ()) if name.startswith("old_") else ()
@@ -318,7 +320,7 @@ class Query:
         entries["raw_encoding"] = sql(f"encoding_of_{self.reading.form}")
         return sql("known_entries", entries)
 
-    @property
-    def _told(self) -> set[str]:
+    @cached_property
+    def _told(self) -> Columns:
         """The columns of the values that could not be read, and of those that may mean two things, that images have."""
-        return {*self.values.as_sent(), *self.values.ambiguous_times()}
+        return {**self.values.as_sent(), **self.values.ambiguous_times()}

@@ -172,7 +172,7 @@ class Rows:
     def _bad_lists(self) -> Cases:
         images = self.images
         out = [
-            (self._of_verdicts(verdicts, self._is_not_row_list(path), "all_of_verdicts"), NOT_AN_OBJECT)
+            (self._of_verdicts(verdicts, self._is_not_row_list(path), in_brackets=True), NOT_AN_OBJECT)
             for path, verdicts in images.first_paths
         ]
         out += [
@@ -218,11 +218,11 @@ class Rows:
     def _is(self, verdicts: Iterable[str]) -> str:
         return self.sql("has_verdict", list(verdicts))
 
-    def _of_verdicts(self, verdicts: Sequence[str], test: str, form: str = "all_of") -> str:
+    def _of_verdicts(self, verdicts: Sequence[str], test: str, in_brackets: bool = False) -> str:
         """Prints a test for row changes with these verdicts alone; the test as it is if there are no others."""
         if len(verdicts) == len(self.images.changes):
             return test
-        return self.sql("all_of", [self._is(verdicts), self.sql("in_brackets", test) if form != "all_of" else test])
+        return self.sql("all_of", [self._is(verdicts), self.sql("in_brackets", test) if in_brackets else test])
 
     def _is_row(self) -> str:
         """Prints the test that the image of a row change holds a column; an image that is laid over another may be

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from runner.compile.column_types import TypeCase, TypeReaders, type_readers
 from runner.compile.compiled import Columns, Step, kept
@@ -28,21 +29,21 @@ class Readers:
         of_tables = [reader for table in self.typed for reader in table.readers.values()]
         self.all: tuple[Reader, ...] = tuple(dict.fromkeys([*of_types, *of_tables]))
 
-    @property
+    @cached_property
     def ambiguous(self) -> list[Reader]:
         """The readers that may read a wall clock that came twice."""
         return [reader for reader in self.all if reader.ambiguous]
 
-    @property
+    @cached_property
     def of_bytes(self) -> list[Reader]:
         return [reader for reader in self.all if reader.reads_bytes]
 
-    @property
+    @cached_property
     def exponents(self) -> list[str]:
         """The words of the readers that write exponents out."""
         return self._words(EXPONENTS)
 
-    @property
+    @cached_property
     def python(self) -> list[tuple[str, list[str]]]:
         """The functions that read values of whole images, each with the words of the readers that use it."""
         return [(kind, words) for kind in PYTHON_READERS if (words := self._words((kind,)))]
@@ -55,7 +56,7 @@ class Values:
     """Prints how the values of a source become canonical. `prefix` begins the names of its functions."""
 
     def __init__(self, rows: Rows, readers: Readers, reading: Documents | Records, prefix: str) -> None:
-        self.sql, self.header, self.rows, self.images = rows.sql, rows.header, rows, rows.images
+        self.sql, self.header, self.images = rows.sql, rows.header, rows.images
         self.readers, self.prefix = readers, prefix
         self.documents = reading if isinstance(reading, Documents) else None
 
