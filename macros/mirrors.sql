@@ -318,8 +318,12 @@ select {{ rank }} as rank, *, {{ numbered_in(table.ways.log) }} as numbered_in, 
 {%- macro image_alone(image, names) -%} {{ image }} {%- endmacro -%}
 {%- macro image_with_new(image, names) -%} map_concat({{ image }}, map({{ names | each('meta_new') | join(', ') }})) {%- endmacro -%}
 {%- macro image_with_old(image, names) -%} map_concat({{ image }}, map({{ names | each('meta_old') | join(', ') }})) {%- endmacro -%}
-{%- macro meta_new(name) -%} {{ text('meta.' ~ name) }}, meta[{{ text(name) }}] {%- endmacro -%}
-{%- macro meta_old(name) -%} {{ text('meta.' ~ name) }}, coalesce(meta[{{ text('old_' ~ name) }}], meta[{{ text(name) }}]) {%- endmacro -%}
+{%- macro meta_new(name) -%} {{ text('meta.' ~ name) }}, {{ beside_images(name) }} {%- endmacro -%}
+{%- macro meta_old(name) -%} {{ text('meta.' ~ name) }}, coalesce(meta[{{ text('old_' ~ name) }}], {{ beside_images(name) }}) {%- endmacro -%}
+{#- What a change tells beside its images: the name of its table, or a value in `meta`. -#}
+{%- macro beside_images(name) -%}
+{{ {'table': "array_join(" ~ table_of_row() ~ ", '.')"}[name] | default('meta[' ~ text(name) ~ ']') }}
+{%- endmacro -%}
 
 {#- The identity of the row after a change and before it, and whether they differ. -#}
 {%- macro keyed_of(mirror) -%}
@@ -740,60 +744,6 @@ when matched and {{ is_not_older }} then update set {{ query.columns | each('col
 
 when not matched and not new._is_gone then insert ({{ query.columns | map('name') | join(', ') }})
   values ({{ query.columns | each('column_of', 'new') | join(', ') }})
-{%- endmacro -%}
-
-{#- Of some sources and tables; the first parts of a table's name may be missing. -#}
-{%- macro changes_seen(sources, tables) -%}
-true
-{%- for source in sources %} and source = {{ text(source) }}{% endfor %}
-{%- for table in tables %} and table_name = {{ text(table[-1]) }} and slice({{ table_of_row() }}, -{{ table | length }}, {{ table | length }}) = array({{ table | map('sql_text') | join(', ') }}){% endfor %}
-{%- endmacro -%}
-
-{#- The tables of which changes have landed: their keys, and how much changes tell. -#}
-{%- macro tables_seen(changelog, sources, tables) -%}
-select
-  source, {{ table_of_row() }} as names,
-  count(*) as changes,
-  count_if(key is null) as without_key,
-  count_if(meta['rowid'] is null) as without_rowid,
-  count_if(op = 'update' and after_image in ('partial', 'key', 'patch')) as partial,
-  max_by(map_keys(key), struct(batch, seq)) filter (where key is not null) as key_columns
-from {{ name(changelog) }}
-where {{ changes_seen(sources, tables) }}
-group by all
-order by all
-{%- endmacro -%}
-
-{#- The columns in the images of these tables: their types, and how many values do not fit those of SQL. The newest whole row of a message that names types
-    has all columns but those that are told later. -#}
-{%- macro columns_seen(changelog, sources, tables, tried) -%}
-with whole as (
-  select source, {{ table_of_row() }} as names, max(struct(batch, seq)) as newest_whole
-  from {{ name(changelog) }}
-  where types is not null and (after_image = 'full' or op = 'delete' and before_image = 'full') and {{ changes_seen(sources, tables) }}
-  group by all
-)
-select
-  source, names, column,
-  max_by(type, place) filter (where type is not null) as type,
-  {%- for type in tried %}
-  count_if(value is not null and {{ typed('value', type) }} is null) as unfit_{{ type }},
-  {%- endfor %}
-  count_if(value not rlike '^[+-]?[0-9]+([.][0-9]*)?$') as no_numbers,
-  max(length(regexp_extract(value, '^[+-]?0*([0-9]*)', 1))) as integer_digits,
-  max(length(regexp_extract(value, '[.]([0-9]*?)0*$', 1))) as fraction_digits,
-  max_by(nth, place) as nth,
-  coalesce(max(place) < any_value(newest_whole), false) as is_gone
-from (
-  select source, {{ table_of_row() }} as names, struct(batch, seq) as place, types[column] as type, column, value, nth
-  from {{ name(changelog) }}
-  lateral view posexplode(map_entries(coalesce(after, before))) as nth, entry
-  lateral view explode(array(entry.key)) as column
-  lateral view explode(array(entry.value)) as value
-  where {{ changes_seen(sources, tables) }}
-) left join whole using (source, names)
-group by all
-order by source, names, nth
 {%- endmacro -%}
 
 {%- macro table_of_row() -%} array_compact(array(tenant, db_name, schema_name, table_name)) {%- endmacro -%}

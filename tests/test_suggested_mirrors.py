@@ -9,16 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.compile.suggested_mirrors import (
-    TRIED,
-    ColumnSeen,
-    Difference,
-    TableSeen,
-    column_type,
-    free_name,
-    suggested_yaml,
-    with_differences,
-)
+from runner.compile.suggested_mirrors import Difference, free_name, suggested_yaml, with_differences
+from runner.project.tables_seen import TRIED, ColumnSeen, TableSeen, column_type
 from tests.inferred import known
 from tests.landed import Project
 
@@ -47,7 +39,7 @@ def seen(
     name: str, type_name: str | None, unfit: tuple[str, ...] = (), digits: tuple[int, int] | None = (3, 2)
 ) -> ColumnSeen:
     counts = {kind: int(kind in unfit) for kind in TRIED}
-    return ColumnSeen(name, type_name, counts, *(digits or (None, None)))
+    return ColumnSeen(name, type_name, (), counts, *(digits or (None, None)))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +81,8 @@ def test_the_project_reads_what_is_written(tmp_path: Path) -> None:
     settings = "name: odd\nsources:\n  - {name: shop, format: canal, files: in/*}\n"
     project, taken = Project(tmp_path, {"project.yml": settings}), {"shop_to_changelog", "changelog"}
     columns = tuple(seen(name, f"varchar # {name}") for name in ODD)
-    tables = [TableSeen("shop", ("depot", "all"), 1, ("op", "_seq"), 1, 1, columns, ("left", "a: b"))]
+    gone = (ColumnSeen("left", is_gone=True), ColumnSeen("a; b", is_gone=True))
+    tables = [TableSeen("shop", ("depot", "all"), 1, ("op", "_seq"), 1, 1, (*columns, *gone))]
     tables += [TableSeen("shop", ("depot", name), 1, (), 1, 0, columns[:1]) for name in ODD if name and '"' not in name]
     for table in tables:
         name = free_name(table, taken)

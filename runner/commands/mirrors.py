@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from runner.commands.arguments import Call
 from runner.commands.session import session_to_read
 from runner.compile.suggested_mirrors import (
-    TRIED,
-    ColumnSeen,
-    TableSeen,
     differences,
     free_name,
     suggested_yaml,
@@ -23,13 +19,11 @@ from runner.project.inputs import Source
 from runner.project.mirror import HISTORY, Mirror
 from runner.project.mirrors import mirror_nodes
 from runner.project.nodes import Node
+from runner.project.tables_seen import TableSeen, TablesSeen
 from runner.report import Report
 from runner.run.run import Run
 from runner.run.workspace import Workspace
 from runner.yaml_text import yaml_of
-
-if TYPE_CHECKING:
-    from runner.engine.session import Spark
 
 
 def suggest(call: Call, action: str, source: str | None, table: str | None, apply: bool) -> int:
@@ -38,13 +32,9 @@ def suggest(call: Call, action: str, source: str | None, table: str | None, appl
     sources = {one.name: one for one in workspace.project.sources}
     if source is not None and source not in sources:
         raise RunnerError("source-unknown", f'there is no source "{source}"', hint=nearest_or_all(source, sources))
-    from runner.engine.errors import QueryFailed
-
-    try:
-        seen = _seen(workspace, [[source] if source else [], [table.split(".")] if table else []], report)
-    except QueryFailed as failure:
-        report.query_failed(failure.message)
-        return 1
+    of_table = tuple(table.split(".")) if table else ()
+    chosen = [sources[name] for name in sorted(sources) if source in (None, name)]
+    seen = [one for found in _seen(workspace, chosen, of_table, report) for one in found.named(of_table)]
     if not seen:
         hint = "runner run lands messages, and runner show -s freshness_by_table shows the tables"
         raise RunnerError("mirror-nothing", "no change of such a table has landed", hint=hint)
@@ -105,48 +95,20 @@ def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:
     return None
 
 
-def _seen(workspace: Workspace, asked: Sequence[Any], report: Report) -> list[TableSeen]:
-    """Returns the tables whose changes are in the changelog, of the source and with the name that are asked for, if
-    any.
+def _seen(
+    workspace: Workspace, sources: Collection[Source], of_table: tuple[str, ...], report: Report
+) -> Iterator[TablesSeen]:
+    """Yields the tables of sources whose changes have landed, from all changes. Columns have what is known of their
+    values where the name of their table ends with `of_table`.
     """
-    node = workspace.graph.nodes["changelog"]
-    run = Run(workspace, "mirrors", [node])
-    with session_to_read(run, report):
-        with report.during("looking at what has landed"):
-            spark = run.spark
-            for note in run.views.prepare(node.name):
-                report.warn(RunnerWarning("source-unreadable", note))
-            run.views.make(node)
-            macro = workspace.templates.call
-            tables, columns = macro("tables_seen", node.name, *asked), macro("columns_seen", node.name, *asked, TRIED)
-            for sql in (tables, columns):
-                spark.register(run.compiled.nodes[node.name].functions, run.library.called_by(sql))
-            return list(_tables(spark, tables, columns))
+    from runner.engine.errors import QueryFailed
+    from runner.run.tables_seen import looked_at
 
-
-def _tables(spark: Spark, tables: str, columns: str) -> Iterator[TableSeen]:
-    by_table: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in spark.rows(columns)[1]:
-        by_table.setdefault((row["source"], *row["names"]), []).append(row)
-    for row in spark.rows(tables)[1]:
-        source, names = row["source"], tuple(row["names"])
-        key, seen = tuple(row["key_columns"] or ()), by_table.get((source, *names), ())
-        found = tuple(_column(one) for one in seen if not one["is_gone"])
-        gone = tuple(one["column"] for one in seen if one["is_gone"])
-        if names:
-            yield TableSeen(
-                source,
-                names,
-                row["changes"],
-                key,
-                row["without_key"],
-                row["partial"],
-                found,
-                gone,
-                not row["without_rowid"],
-            )
-
-
-def _column(row: dict[str, Any]) -> ColumnSeen:
-    digits = (None, None) if row["no_numbers"] else (row["integer_digits"] or 0, row["fraction_digits"] or 0)
-    return ColumnSeen(row["column"], row["type"], {kind: row[f"unfit_{kind}"] for kind in TRIED}, *digits)
+    run = Run(workspace, "mirrors", [workspace.graph.nodes[source.model] for source in sources])
+    with session_to_read(run, report), report.during("looking at what has landed"):
+        for source, node in zip(sources, run.nodes):
+            try:
+                run.views.make(node)
+                yield looked_at(run.tables, source.model, TablesSeen(source.name), of_table)
+            except QueryFailed as failure:
+                report.warn(RunnerWarning("source-unreadable", f'without any row of "{node.name}": {failure.message}'))

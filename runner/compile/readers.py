@@ -10,7 +10,7 @@ from runner.contract import CLASS_READERS
 from runner.errors import RunnerError, nearest_or_all
 from runner.project.inputs import TableSettings
 from runner.spec.vocabulary import CLASSES
-from runner.spec.words import Format
+from runner.spec.words import Format, bare_type
 from runner.yaml_text import Yaml
 
 # Kinds of reading that need the column's type, for its labels or its scale, and those that are Python functions over
@@ -166,17 +166,6 @@ def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
         case "labels", "enum":
             return Attempt("label", None)
     return Attempt(word, None)
-
-
-def bare_type(type_name: str) -> str:
-    """Returns a type's name in lower case, without the part in brackets and without `unsigned`, `signed` and
-    `zerofill`.
-
-    >>> [bare_type(t) for t in ("INT(11) UNSIGNED", "timestamp(6) with time zone", "enum('a)','b')", "bit  varying(3)")]
-    ['int', 'timestamp with time zone', 'enum', 'bit varying']
-    """
-    words = re.sub(r"\([0-9, *]*\)|\(.*", " ", type_name.lower()).split()
-    return " ".join(word for word in words if word not in ("unsigned", "signed", "zerofill"))
 
 
 def declared_table(table: TableSettings, spec: Format, zone: Zone | None) -> DeclaredTable:

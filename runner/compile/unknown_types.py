@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.compile.header import NAME_COLUMNS
-from runner.compile.readers import bare_type
 from runner.project.inputs import TableSettings
-from runner.spec.words import Format, Types
+from runner.spec.words import Format, Types, bare_type
 
 # The number of columns that a note names; the others are counted.
 SHOWN = 5

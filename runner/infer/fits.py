@@ -10,11 +10,10 @@ from itertools import zip_longest
 from typing import Any
 
 from runner.compile.paths import conditions, header_paths, image_paths
-from runner.compile.readers import bare_type
 from runner.functions.avro.files import TopicRecord
 from runner.infer.understanding import ABSENT, BESIDE, Document, Reading, Understood, parts, text_of, value_at
 from runner.spec.vocabulary import OTHERS, WHOLE
-from runner.spec.words import FieldPath, Format, Line, Value, fields_of
+from runner.spec.words import FieldPath, Format, Line, Value, bare_type, fields_of
 
 # Reader -> the shape of the texts that it reads. Readers without a known shape are left out.
 SHAPES = {

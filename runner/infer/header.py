@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from runner.compile.readers import bare_type
 from runner.infer.fields import Fields, Parts, is_below, listed
 from runner.infer.images import ALWAYS, Images
 from runner.spec.vocabulary import RECORD_TOPIC
-from runner.spec.words import TypeTable
+from runner.spec.words import TypeTable, bare_type
 
 NAME = re.compile(r'["`\[]?[^\W\d][\w$# -]*["`\]]?(\.["`\[]?[^\W\d][\w$# -]*["`\]]?){0,3}')
 HINTS = {

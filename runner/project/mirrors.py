@@ -25,6 +25,7 @@ from runner.project.settings import (
 )
 from runner.project.sources import read_table_name
 from runner.project.table_settings import LAYOUTS, check_storage, layout_of
+from runner.project.tables_seen import MOST_DIGITS
 from runner.spec.values import one_of, texts
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml, whole_number
@@ -46,7 +47,6 @@ TYPES = (
     *("date", "timestamp", "timestamp_ntz", "binary"),
 )
 DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-MOST_DIGITS = 38
 # Columns of the tables beside those of mirrors, and of steps on the way to a mirror.
 STEPS = {
     *("_known_until", "_known_at", "_row_key", "_decision", "_newest", "_place", "_removes", "_is_gone", "_left_out"),
@@ -265,6 +265,15 @@ def _own_columns(shows: str) -> dict[str, str]:
 def taken_columns(with_history: bool) -> set[str]:
     """Returns the names that columns of a mirrored table cannot have in the mirror."""
     return {*_own_columns("state"), *(HISTORY_COLUMNS if with_history else ()), *STEPS}
+
+
+def own_name(column: str, with_history: bool = False) -> str:
+    """Returns the name that a column has in a mirror, which has columns of its own.
+
+    >>> own_name("_seq"), own_name("op"), own_name("op", with_history=True)
+    ('_seq_of_table', 'op', 'op_of_table')
+    """
+    return f"{column}_of_table" if column.lower() in taken_columns(with_history) else column
 
 
 def _choice(yaml: Yaml, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -249,6 +250,17 @@ class Op:
         """True if a message without a text is treated like a message with an unknown text."""
         pairs = zip(self.missing, self.otherwise)
         return len(self.missing) == len(self.otherwise) and all(one.means(other) for one, other in pairs)
+
+
+def bare_type(type_name: str) -> str:
+    """Returns a type's name in lower case, without the part in brackets and without `unsigned`, `signed` and
+    `zerofill`.
+
+    >>> [bare_type(t) for t in ("INT(11) UNSIGNED", "timestamp(6) with time zone", "enum('a)','b')", "bit  varying(3)")]
+    ['int', 'timestamp with time zone', 'enum', 'bit varying']
+    """
+    words = re.sub(r"\([0-9, *]*\)|\(.*", " ", type_name.lower()).split()
+    return " ".join(word for word in words if word not in ("unsigned", "signed", "zerofill"))
 
 
 @dataclass(frozen=True)

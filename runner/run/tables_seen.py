@@ -1,0 +1,76 @@
+"""Looks at what has landed for the tables that a source tells of, and records them for later runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.engine.tables import Tables
+from runner.files import is_uri, write_whole
+from runner.project.inputs import Source
+from runner.project.tables_seen import TRIED, TablesSeen, path_of_seen, with_new
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
+
+
+class SeenByRun:
+    """The tables seen of the sources of a run, each read once."""
+
+    def __init__(self, run: Run) -> None:
+        self.tables, self.target_path = run.tables, run.project.target_path
+        self.known: dict[str, TablesSeen] = {}
+
+    def of(self, source: Source) -> TablesSeen:
+        """Returns the tables seen of a source as they were last recorded; raises Damaged."""
+        if source.name not in self.known:
+            path, files = self._path(source), self.tables.files
+            recorded = TablesSeen.read(files.read(path), path) if files.exists(path) else TablesSeen(source.name)
+            self.known[source.name] = recorded
+        return self.known[source.name]
+
+    def look(self, source: Source) -> TablesSeen:
+        """Looks at what has landed since the record was written, and writes it again."""
+        before = self.of(source)
+        after = self.known[source.name] = looked_at(self.tables, source.model, before)
+        if after != before:
+            self.tables.files.write(self._path(source), after.text())
+            if is_uri(self.tables.target.path):
+                # Commands without Spark read the tables there.
+                write_whole(Path(path_of_seen(self.tables.target, source, self.target_path)), after.text())
+        return after
+
+    def _path(self, source: Source) -> str:
+        return f"{self.tables.target.at('_tables_seen')}/{source.name}.json"
+
+
+def looked_at(tables: Tables, model: str, before: TablesSeen, of_table: tuple[str, ...] = ()) -> TablesSeen:
+    """Returns the tables seen after what has landed since; `model` lands the messages of their source. The values of
+    new columns are looked at where the name of their table ends with `of_table`. Raises QueryFailed.
+    """
+    now = tables.position(model)
+    if now is None or (now.table, now.batch) == (before.table, before.batch):
+        return before
+    if now.table != before.table:
+        # All has landed again. A table of which nothing comes this time is still known.
+        kept = (replace(one, changes=0, without_key=0, partial=0, batch=-1) for one in before.tables)
+        before = TablesSeen(before.source, tables=tuple(kept))
+    batches = (model, before.batch, now.batch)
+    after = with_new(before, tables.spark.rows(tables.macro("tables_landed", *batches))[1], now.table, now.batch)
+    had = {(one.names, column.name) for one in before.tables for column in one.columns}
+    new = {
+        one.names: {column.name for column in one.columns if column.type and (one.names, column.name) not in had}
+        for one in after.tables
+    }
+    looked = [names for names, columns in new.items() if columns and names[len(names) - len(of_table) :] == of_table]
+    if not looked:
+        return after
+    asked = [] if len(looked) == len(after.tables) else looked
+    found: dict[tuple[str, ...], dict[str, dict[str, object]]] = {names: {} for names in looked}
+    for row in tables.spark.rows(tables.macro("values_landed", *batches, TRIED, asked))[1]:
+        names = tuple(row["names"])
+        if row["column"] in new.get(names, ()):
+            found[names][row["column"]] = row
+    with_values = (one.with_values(found.get(one.names, {})) for one in after.tables)
+    return replace(after, tables=tuple(with_values))
