@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runner.commands.arguments import Call
@@ -52,7 +51,7 @@ def _read(workspace: Workspace, report: Report) -> Tables:
         OVER_TIME, "model", Model(SourcesView(OVER_TIME, sources), "view"), tuple(source.model for source in sources)
     )
     graph = workspace.graph
-    workspace.graph = replace(graph, nodes={**graph.nodes, OVER_TIME: over_time})
+    workspace.graph = graph.with_node(over_time)
     try:
         run = Run(workspace, "docs", [graph.nodes["freshness"], over_time])
         with session_to_read(run, report), report.during("reading what has landed"):

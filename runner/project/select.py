@@ -13,8 +13,7 @@ from typing import Any
 
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all, placed
 from runner.project import dbt_hints
-from runner.project.graph import Graph
-from runner.project.nodes import DECLARED, Node
+from runner.project.nodes import DECLARED, Graph, Node
 from runner.project.variables import Filler
 from runner.yaml_text import Yaml, read_yaml, whole_number
 

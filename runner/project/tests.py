@@ -11,11 +11,22 @@ from typing import Any
 
 from runner.csv_text import Csv, csv_of, read_csv
 from runner.errors import Problems, Where, did_you_mean, nearest_or_all
-from runner.project.data_test_config import TEST_SETTINGS, TestConfig, read_boolean, settings_of, test_settings
-from runner.project.expressions import check_expression
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, SqlFile, UnitTest
-from runner.project.properties import UNIT_TEST_KEYS, mappings, needed, optional_text, ref_name, rows
+from runner.project.properties import (
+    TEST_SETTINGS,
+    UNIT_TEST_KEYS,
+    TestConfig,
+    mappings,
+    needed,
+    optional_text,
+    read_boolean,
+    ref_name,
+    rows,
+    settings_of,
+    test_settings,
+)
+from runner.project.sql_analysis import check_expression
 from runner.project.templates import Templates
 from runner.project.variables import texts_of
 from runner.yaml_text import Yaml, read_yaml

@@ -10,8 +10,7 @@ from typing import Any
 
 from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError
-from runner.project.graph import Graph
-from runner.project.nodes import Node, Project
+from runner.project.nodes import Graph, Node, Project
 from runner.project.parse import parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
 from runner.project.select import Lookup, SavedSelectors, read_selectors, select

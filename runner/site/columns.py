@@ -8,11 +8,10 @@ from typing import Any
 from runner.compile.compiled import Compiled
 from runner.contract import COLUMNS
 from runner.csv_text import read_csv
-from runner.project.graph import Graph
 from runner.project.inputs import Source
-from runner.project.lineage import columns_read
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import Model, Node, SeedFile, SourcesView
+from runner.project.nodes import Graph, Model, Node, SeedFile, SourcesView
+from runner.project.sql_analysis import columns_read
 
 # The most characters of SQL that are analysed: longer SQL takes seconds.
 LONGEST = 40_000

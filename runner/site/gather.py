@@ -10,11 +10,9 @@ from typing import Any
 from runner.compile.compiled import Compiled
 from runner.errors import Problems
 from runner.files import read_text
-from runner.project.freshness import Freshness
-from runner.project.graph import Graph
-from runner.project.inputs import ExternalTable, Source
+from runner.project.inputs import ExternalTable, Freshness, Source
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import DataTest, Exposure, Model, Node, Project, SqlFile, UnitTest
+from runner.project.nodes import DataTest, Exposure, Graph, Model, Node, Project, SqlFile, UnitTest
 from runner.project.properties import doc_blocks
 from runner.project.state import RESULTS, read_artifact, unique_id, unreadable
 from runner.site.columns import columns_of_models
