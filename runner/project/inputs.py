@@ -104,7 +104,7 @@ class TableSettings:
     key: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     zone: str | None = None
-    origin: Yaml = field(default_factory=lambda: Yaml({}, {}), repr=False, compare=False)
+    origin: Yaml = field(default=Yaml({}, {}), repr=False, compare=False)
 
 
 # Period -> its seconds.

@@ -79,8 +79,8 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
     for entry in (entry for file in files for entry in entries(file, "mirrors", MIRROR_KEYS, problems)):
         with problems.gathered():
             _add_mirror(nodes, tests, entry)
-    _add_seeds(nodes, templates, tests, described_seeds)
-    _add_models(nodes, templates, tests, described)
+    _add_seeds(nodes, tests, described_seeds)
+    _add_models(nodes, tests, described)
     for node in nodes.by_name.values():
         with problems.gathered():
             check_new_rows(node, nodes.by_name)
@@ -333,20 +333,20 @@ def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
 # --- seeds and models
 
 
-def _add_seeds(nodes: Nodes, templates: Templates, tests: Tests, described: dict[str, Yaml]) -> None:
+def _add_seeds(nodes: Nodes, tests: Tests, described: dict[str, Yaml]) -> None:
     """Adds the seeds of files, and their data tests."""
     files = seed_files(nodes.project)
-    _add_files(nodes, tests, files, described, lambda *of: seed_node(nodes.project, templates, *of))
+    _add_files(nodes, tests, files, described, seed_node)
     seeds = [path.stem for path in files]
     for name, properties in described.items():
         message, hint = f'there is no seed "{name}"', did_you_mean(name, seeds)
         nodes.problems.add(properties["name"].error("seed-unknown", message, hint))
 
 
-def _add_models(nodes: Nodes, templates: Templates, tests: Tests, described: dict[str, Yaml]) -> None:
+def _add_models(nodes: Nodes, tests: Tests, described: dict[str, Yaml]) -> None:
     """Adds the models of files and the data tests of all models; gives generated models their properties."""
     files = _model_files(nodes.project)
-    _add_files(nodes, tests, files, described, lambda *of: model_node(nodes.project, templates, *of))
+    _add_files(nodes, tests, files, described, model_node)
     for name in [name for name in described if name in nodes.by_name]:
         properties = described.pop(name)
         with nodes.problems.gathered():
@@ -363,7 +363,7 @@ def _add_files(
     tests: Tests,
     files: Iterable[Path],
     described: dict[str, Yaml],
-    node_of: Callable[[Path, Yaml | None], Node | None],
+    node_of: Callable[[Project, Templates, Path, Yaml | None], Node | None],
 ) -> None:
     """Adds the node of each file and its data tests, and removes its properties from `described`."""
     for path in files:
@@ -371,7 +371,7 @@ def _add_files(
         # This node takes the place of a model that cannot be read, so that mistakes in its tests are told too.
         node: Node | None = Node(path.stem, "model", Model(SqlFile(path), "view"), path=nodes.project.relative(path))
         with nodes.problems.gathered():
-            if (node := node_of(path, properties)) is None:
+            if (node := node_of(nodes.project, tests.templates, path, properties)) is None:
                 nodes.disabled.add(path.stem)
             else:
                 nodes.add(node)
