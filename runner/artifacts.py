@@ -10,10 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from runner.files import read_text, write_whole
-from runner.project.freshness import ANY_AGE, Freshness
-from runner.project.graph import Graph
-from runner.project.inputs import ExternalTable, Source, Target
-from runner.project.nodes import Case, Exposure, FunctionTest, Node, Project, SqlFile, UnitTest, compiled_path
+from runner.project.inputs import ANY_AGE, ExternalTable, Freshness, Source, Target
+from runner.project.nodes import Case, Exposure, FunctionTest, Graph, Node, Project, SqlFile, UnitTest, compiled_path
 from runner.project.state import MANIFEST, RESULTS, Contents, unique_id
 from runner.project.tests import GIVEN
 from runner.run.results import Result

@@ -12,7 +12,7 @@ from typing import Any
 from runner.commands.infer import type_tables
 from runner.functions.avro.files import FileMessage
 from runner.infer.candidates import fits_of
-from runner.infer.draft import Draft, draft_of
+from runner.infer.draft import draft_of
 from runner.infer.fits import Fit
 from runner.infer.understanding import Reading
 from runner.spec.formats import FormatFolders
@@ -66,15 +66,13 @@ def drafted(documents: Sequence[Any]) -> Format:
 
 
 def text_of_draft(documents: Sequence[Any]) -> str:
-    draft = draft_of(documents, tables(), "x.jsonl", "# head")
-    assert isinstance(draft, Draft), draft
-    return draft.text
+    return draft_of(documents, tables(), "x.jsonl", "# head")
 
 
 def told(spec: Format, document: Any) -> list[Any]:
     """What a format says of the rows of a message, as far as its structure goes."""
     reading = Reading(spec, document)
-    line = reading.understood().line
+    line, _ = reading.understood()
     if line is None:
         return []
     if line.kind != "row":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from runner.compile.library import Library
-from runner.project.table_settings import layout_of
+from runner.project.settings import layout_of
 from runner.run.workspace import ProjectArguments, Workspace
 from tests.spark_fixtures import hadoop_catalog
 

@@ -18,8 +18,6 @@ import pytest
 
 from runner import cli, contract
 from runner.project import (
-    data_test_config,
-    freshness,
     nodes,
     parse,
     project,
@@ -32,7 +30,6 @@ from runner.project import (
     tests,
     topics,
 )
-from runner.project import external_sources as external
 from runner.render import REPLACEABLE
 from runner.spec import messages as spec_messages
 from runner.spec import op as spec_lines
@@ -180,10 +177,10 @@ def test_every_project_key_is_documented() -> None:
         *properties.COLUMN_KEYS,
         *properties.UNIT_TEST_KEYS,
         *properties.EXPOSURE_KEYS,
-        *(key for keys in (external.GROUP_KEYS, external.TABLE_KEYS, external.CONFIG_KEYS) for key in keys),
-        *(key for keys in (external.EXTERNAL_KEYS, freshness.FRESHNESS_KEYS, freshness.AGE_KEYS) for key in keys),
+        *(key for keys in (sources.GROUP_KEYS, sources.GROUP_TABLE_KEYS, sources.SOURCE_CONFIG_KEYS) for key in keys),
+        *(key for keys in (sources.EXTERNAL_KEYS, sources.FRESHNESS_KEYS, sources.AGE_KEYS) for key in keys),
         *settings.SEED_SETTINGS,
-        *data_test_config.TEST_SETTINGS,
+        *properties.TEST_SETTINGS,
         *tests.BESIDE,
         *nodes.MATERIALIZATIONS,
     ]:

@@ -12,8 +12,8 @@ import pytest
 
 from runner import cli
 from runner.errors import RunnerError
-from runner.project import data_test_config, dbt_hints, external_sources, settings
-from runner.project.graph import Graph
+from runner.project import dbt_hints, properties, settings, sources
+from runner.project.nodes import Graph
 from runner.project.select import LOOKED_UP, METHODS, select
 from tests.pages import ROOT
 
@@ -100,8 +100,8 @@ def test_settings(project, runner) -> None:
     known = (
         *settings.SETTINGS,
         *settings.SEED_SETTINGS,
-        *data_test_config.TEST_SETTINGS,
-        *external_sources.CONFIG_KEYS,
+        *properties.TEST_SETTINGS,
+        *sources.SOURCE_CONFIG_KEYS,
     )
     missing = [name for name, (verdict, _) in rows("Settings").items() if verdict != "same"]
     assert {name for name in rows("Settings") if name not in missing} <= set(known)

@@ -17,7 +17,7 @@ import pytest
 
 from runner.functions.avro.files import FileMessage
 from runner.infer.candidates import avro_documents, fits_of
-from runner.infer.draft import Nothing, draft_of
+from runner.infer.draft import NoDraft, draft_of
 from runner.infer.fits import Fit, best
 from runner.infer.understanding import json_documents, spread
 from runner.run.documents import messages_of
@@ -120,14 +120,15 @@ LOGS = [
 @pytest.mark.parametrize("logs", LOGS, ids=lambda logs: json.dumps(logs[0]))
 def test_what_is_no_change_fits_nothing_and_has_no_draft(logs: list[Any]) -> None:
     assert not best(fits_of_json([json.dumps(one).encode() for one in logs]))
-    found = draft_of(logs, tables(), "x", "#")
-    assert isinstance(found, Nothing) and found.why
+    with pytest.raises(NoDraft, match=r"."):
+        draft_of(logs, tables(), "x", "#")
 
 
 def test_text_that_is_no_json_has_no_draft() -> None:
     lines = [b"10.0.0.1 - - [01/May/2024] GET /", b"", b"INSERT INTO t VALUES (1)"]
     assert not best(fits_of_json(lines))
-    assert isinstance(draft_of(json_documents(lines), tables(), "x", "#"), Nothing)
+    with pytest.raises(NoDraft):
+        draft_of(json_documents(lines), tables(), "x", "#")
 
 
 def test_bytes_that_are_no_avro_fit_nothing() -> None:

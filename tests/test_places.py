@@ -133,7 +133,7 @@ def test_macros_whose_text_is_compared_print_no_marks(project) -> None:
             "models/m.sql": "select\n{% if side() == 'left' %}\n  amout\n{% endif %}\nfrom t",
         }
     )
-    templates = read_templates(read_project(root, None, {}, None, Secrets()), [], Problems())
+    templates = read_templates(read_project(root, None, {}, None, Secrets()), [], [], Problems())
     path = root / "models/m.sql"
     trace = templates.trace(path, templates.sql(path))
     assert trace and trace.place(3, 3) == Where(path, 3, 3)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from runner.errors import RunnerError, RunnerErrors
-from runner.project.graph import Graph
+from runner.project.nodes import Graph
 
 #     a -> b -> d -> e
 #     a -> c -> d        f

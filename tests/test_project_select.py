@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import RunnerError
-from runner.project.graph import Graph
-from runner.project.nodes import Model, Node, SqlText
+from runner.project.nodes import Graph, Model, Node, SqlText
 from runner.project.select import select
 
 # Selection asks a node for everything but its subject.

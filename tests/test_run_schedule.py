@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.project.graph import Graph
-from runner.project.nodes import DataTest, Model, Node, SourcesView, SqlText, UnitTest
+from runner.project.nodes import DataTest, Graph, Model, Node, SourcesView, SqlText, UnitTest
 from runner.run.results import Interrupted, Result
 from runner.run.schedule import Order, Schedule, StopSignals
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from runner.cli import main
-from runner.project.lineage import columns_read
+from runner.project.sql_analysis import columns_read
 from runner.site.mapping import mapping_of
 from runner.spec.formats import FormatFolders
 

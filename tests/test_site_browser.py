@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from runner.site.gather import Tables
 from tests.browser import CHROMIUM, LAPTOP, PHONE, Browser, browser
 
 no_browser = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium here: the page was not looked at")
@@ -58,7 +57,7 @@ def generate(folder: Path) -> Path:
         for day in range(9)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("runner.commands.docs._read", lambda *_: Tables([{"source": "shop", **counts}], over_time))
+        patch.setattr("runner.commands.docs._read", lambda *_: ([{"source": "shop", **counts}], over_time, ""))
         assert main(["--project-dir", str(folder), "docs", "generate"]) == 0
     return folder / "target/docs/index.html"
 

@@ -14,9 +14,9 @@ import pytest
 from runner.engine.contracts import columns_after
 from runner.engine.errors import QueryFailed
 from runner.engine.files import LocalFiles
-from runner.project.contracts import Contract
 from runner.project.nodes import SCHEMA_CHANGES
-from runner.project.table_settings import layout_of
+from runner.project.properties import Contract
+from runner.project.settings import layout_of
 from tests.storages import STORAGES, Lake, opened
 
 

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem, ShellComplete
 from runner.commands.arguments import Call
 from runner.errors import RunnerError, RunnerErrors
 from runner.project.nodes import Node
-from runner.project.select import COMPARED
+from runner.project.select import METHODS, compared
 from runner.run.workspace import ProjectArguments, Workspace, folders_of, root_of
 from runner.spec.formats import FormatFolders
 from runner.yaml_text import read_yaml
@@ -130,12 +130,13 @@ def _selectors(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str
     before = match[0] if match else ""
     method, colon, _ = begun[len(before) :].partition(":")
     if colon:
-        values = {value for node in _nodes(project) for value in COMPARED.get(method, _nothing)(node)}
+        nodes = _nodes(project) if method in METHODS else ()
+        values = {value for node in nodes for value in compared(node, method)}
         yield from ((f"{before}{method}:{value}", "") for value in values)
         return
     for node in _nodes(project):
-        yield from ((f"{before}{name}", _kind(node)) for name in COMPARED["name"](node))
-    yield from ((f"{before}{method}:", "") for method in COMPARED if method != "name")
+        yield from ((f"{before}{name}", _kind(node)) for name in compared(node, "name"))
+    yield from ((f"{before}{method}:", "") for method in METHODS if method != "name")
 
 
 NAMES = {"targets": _targets, "formats": _formats, "sources": _sources, "selectors": _selectors}
@@ -146,10 +147,6 @@ def _nodes(project: ProjectArguments) -> Iterable[Node]:
         return Workspace(project).graph.nodes.values()
     except (RunnerError, RunnerErrors):
         return ()
-
-
-def _nothing(node: Node) -> Iterable[str]:
-    return ()
 
 
 def _kind(node: Node) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runner.commands.arguments import Call
@@ -13,8 +12,7 @@ from runner.files import write_whole
 from runner.project.nodes import DataTest, Model, Node, SourcesView
 from runner.report import Report
 from runner.run.workspace import Workspace
-from runner.site.gather import Tables, site_data, site_path
-from runner.site.page import page
+from runner.site.page import Landed, page, site_data, site_path
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -30,8 +28,8 @@ def generate(call: Call, action: str, no_tables: bool) -> int:
     nodes = [node for node in graph.nodes.values() if isinstance(node.subject, (Model, DataTest))]
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, Library(workspace.templates.renderer))
     reads = not no_tables and bool(project.sources)
-    tables = _read(workspace, call.report) if reads else Tables(problem=NOT_READ)
-    data = site_data(project, graph, compiled, workspace.formats, tables)
+    landed: Landed = _read(workspace, call.report) if reads else ([], [], NOT_READ)
+    data = site_data(project, graph, compiled, workspace.formats, landed)
     path = site_path(project)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, page(data, project.secrets))
@@ -39,7 +37,7 @@ def generate(call: Call, action: str, no_tables: bool) -> int:
     return 0
 
 
-def _read(workspace: Workspace, report: Report) -> Tables:
+def _read(workspace: Workspace, report: Report) -> Landed:
     """Reads what the page shows of the tables of sources; a table that cannot be read gives a warning, and a text on
     the page.
     """
@@ -52,17 +50,17 @@ def _read(workspace: Workspace, report: Report) -> Tables:
         OVER_TIME, "model", Model(SourcesView(OVER_TIME, sources), "view"), tuple(source.model for source in sources)
     )
     graph = workspace.graph
-    workspace.graph = replace(graph, nodes={**graph.nodes, OVER_TIME: over_time})
+    workspace.graph = graph.with_node(over_time)
     try:
         run = Run(workspace, "docs", [graph.nodes["freshness"], over_time])
         with session_to_read(run, report), report.during("reading what has landed"):
             freshness, numbers = (_rows(run, node, report) for node in run.nodes)
     except QueryFailed as failure:
         report.warn(RunnerWarning("source-unreadable", failure.message))
-        return Tables(problem=failure.message)
+        return [], [], failure.message
     finally:
         workspace.graph = graph
-    return Tables(freshness, numbers)
+    return freshness, numbers, ""
 
 
 def _rows(run: Run, node: Node, report: Report) -> list[dict[str, object]]:

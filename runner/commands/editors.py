@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.files import write_whole
 from runner.grid import json_text
-from runner.project.json_schema import project_schema
+from runner.project.project import project_schema
 from runner.spec.json_schema import spec_schema
 
 FOLDER = ".schemas"

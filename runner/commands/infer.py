@@ -16,7 +16,7 @@ from runner.counts import counted
 from runner.errors import RunnerError, from_here
 from runner.files import write_whole
 from runner.infer.candidates import avro_documents, differences
-from runner.infer.draft import Nothing, draft_of
+from runner.infer.draft import NoDraft, draft_of
 from runner.infer.fields import scalar
 from runner.infer.understanding import ABSENT, Document, documents_of, is_flat_row
 from runner.project.project import find_project
@@ -127,11 +127,12 @@ def _write_draft(arguments: InferArguments, look: Look, schemas: Schemas, report
     folders = FormatFolders(folders_of(arguments.project, "formats"))
     name = arguments.name or _name_of(arguments.files[0])
     material = _material(arguments, look, schemas, name)
-    draft = draft_of(
-        material.documents, type_tables(folders), look.name, editor_line("format", "../"), material.message
-    )
-    if isinstance(draft, Nothing):
-        raise RunnerError("infer-nothing", f"these are no change messages: {draft.why}", hint=_hint(arguments, look))
+    head, documents = editor_line("format", "../"), material.documents
+    try:
+        draft = draft_of(documents, type_tables(folders), look.name, head, material.message)
+    except NoDraft as why:
+        message = f"these are no change messages: {why}"
+        raise RunnerError("infer-nothing", message, hint=_hint(arguments, look)) from None
     root = root_of(arguments.project) or find_project(Path.cwd())
     path = root / "formats" / f"{name}.yml"
     if path.exists() or name in folders.names():
@@ -140,8 +141,8 @@ def _write_draft(arguments: InferArguments, look: Look, schemas: Schemas, report
     write_schemas(root)
     if material.schema:
         write_whole(path.with_suffix(".avsc"), material.schema)
-    write_whole(path, draft.text)
-    for line in draft.text.splitlines()[1:]:
+    write_whole(path, draft)
+    for line in draft.splitlines()[1:]:
         report.payload(f"  {line}".rstrip())
     flags = "".join(f" --schema {from_here(one)}" for one in arguments.schemas if one.is_dir())
     report.payload(f"wrote {from_here(path)}: look at it, then runner parse {name} {arguments.files[0]}{flags}")

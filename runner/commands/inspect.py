@@ -12,10 +12,10 @@ from runner.counts import counted
 from runner.errors import Problems, Where
 from runner.grid import json_text
 from runner.project.nodes import DECLARED, TESTS, Case, DataTest, Model, Node
-from runner.project.parse import Nodes, parse, read_properties, read_templates
+from runner.project.parse import Nodes
 from runner.project.project import unread
 from runner.project.templates import Templates
-from runner.run.workspace import Workspace, format_renderer, read_project_of, saved_selectors
+from runner.run.workspace import Workspace, format_renderer, read_nodes, read_project_of, saved_selectors
 from runner.spec.formats import FormatFolders
 
 
@@ -74,9 +74,7 @@ def check(call: Call) -> int:
     nodes: Nodes | None = None
     with problems.gathered():
         project = read_project_of(call.project)
-        files = read_properties(project, problems)
-        templates = read_templates(project, files, problems)
-        nodes = parse(project, files, templates, problems)
+        templates, mirrors, nodes = read_nodes(project, problems)
         library = Library(templates.renderer)
         with problems.gathered():
             library.all()
@@ -89,7 +87,7 @@ def check(call: Call) -> int:
     problems.raise_if_any()
     assert nodes
     nodes.graph()
-    for warning in unread(read_project_of(call.project).root):
+    for warning in (*unread(project.root), *mirrors.warnings):
         call.report.warn(warning)
     counts = Counter(node.resource_type for node in nodes.by_name.values())
     counts["format"] = len(formats)

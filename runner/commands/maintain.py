@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from runner.commands.arguments import Call
 from runner.commands.session import session
 from runner.errors import RunnerError
-from runner.project.graph import Graph
-from runner.project.nodes import Node
+from runner.project.nodes import Graph, Node
 from runner.run.results import Result
 from runner.run.run import Run
 from runner.run.schedule import Order, Schedule

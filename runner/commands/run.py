@@ -93,9 +93,9 @@ def _execute(command: str, arguments: RunArguments, report: Report, wanted: Want
 
 
 def _workspace(arguments: RunArguments, report: Report) -> Workspace:
-    """Returns the workspace, after warnings about files in the project that nothing reads."""
+    """Returns the workspace, after warnings about files that nothing reads, and about tables without a mirror."""
     workspace = Workspace(arguments.project)
-    for warning in unread(workspace.project.root):
+    for warning in (*unread(workspace.project.root), *workspace.mirrors.warnings):
         report.warn(warning)
     return workspace
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from runner.commands.arguments import Call
 from runner.commands.run import deferred_tables
 from runner.commands.session import session_to_read
 from runner.errors import RunnerError, RunnerWarning, Where
-from runner.project.lineage import tables_read
 from runner.project.nodes import Model, Node, SqlText
+from runner.project.sql_analysis import tables_read
 from runner.render import name as quoted
 from runner.run.run import Run, Settings
 from runner.run.workspace import Selection, Workspace
@@ -68,5 +67,5 @@ def _inline(workspace: Workspace, text: str) -> Node:
     nodes = {node.relation: name for name, node in workspace.graph.nodes.items() if node.model or node.writes_table}
     read = (nodes[relation] for relation in tables_read(sql, nodes))
     node = Node("inline", "model", Model(SqlText(sql), "view"), tuple(dict.fromkeys([*reading.parents, *read])))
-    workspace.graph = replace(workspace.graph, nodes={**workspace.graph.nodes, node.name: node})
+    workspace.graph = workspace.graph.with_node(node)
     return node

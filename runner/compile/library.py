@@ -13,7 +13,7 @@ from runner.errors import Problems, RunnerError
 from runner.files import read_text
 from runner.functions.avro.layout import AvroFunction
 from runner.functions.signatures import PYTHON_FUNCTIONS, PythonFunction
-from runner.project.graph import Graph
+from runner.project.nodes import Graph
 from runner.project.sql_functions import SqlFunction, distinct, read_functions
 from runner.project.templates import new_rows_view
 from runner.render import Renderer, function_folder

@@ -14,13 +14,13 @@ from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.csv_text import read_csv, type_of
 from runner.errors import Problems, RunnerError, Where, nearest_or_all
-from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import (
     Case,
     DataTest,
     FunctionTest,
+    Graph,
     Model,
     Node,
     SeedFile,

@@ -25,8 +25,8 @@ from runner.engine.files import files_of
 from runner.engine.progress import Position, Progress, Refreshes
 from runner.engine.session import Spark
 from runner.errors import full_refresh
-from runner.project.contracts import Contract
 from runner.project.inputs import Deferred, Target
+from runner.project.properties import Contract
 from runner.render import name as quoted
 from runner.storage.data import Increment, Layout
 from runner.storage.known import STORAGES

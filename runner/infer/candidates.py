@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from runner.compile.paths import image_paths
 from runner.functions.avro.files import FileMessage
@@ -44,7 +45,7 @@ def fits_of(specs: Mapping[str, Format], messages: Sequence[FileMessage], encodi
             schemas = given or Schemas(spec.message.schemas)
             read = avro_documents(messages, schemas, spec.message.skip_bytes)
             found.append(replace(fit_of(spec, read), name=name))
-    return sorted(found, key=lambda fit: (-fit.score, fit.name))
+    return sorted(found, key=attrgetter("rank"))
 
 
 def framed_documents(messages: Sequence[FileMessage], frames: Frames) -> list[Document]:
@@ -93,8 +94,7 @@ def _record(message: bytes, reads: Sequence[Read], start: int) -> Document:
 def differences(one: Yaml, other: Yaml) -> str:
     """Returns the words in which two resolved specs differ, as a text.
 
-    >>> yaml = lambda value: Yaml(value, {})
-    >>> differences(yaml({"after": "a", "values": {"bit": "hex"}}), yaml({"after": "b", "values": {"bit": "hex"}}))
+    >>> differences(Yaml({"after": "a", "key": {"names": "k"}}, {}), Yaml({"after": "b", "key": {"names": "k"}}, {}))
     'after: a or b'
     """
     ours, theirs = dict(_words(one)), dict(_words(other))

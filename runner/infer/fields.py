@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from runner.infer.understanding import ABSENT, Document, text_of
@@ -20,23 +21,18 @@ PLAIN_PART = re.compile(r'[^."\s]+')
 NOT_TEXTS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n", "none")
 
 
-@dataclass(frozen=True)
 class Fields:
     """The fields of documents. `values` maps a path and the number of a document to the value there, null included.
     Lists are not searched.
     """
 
-    documents: Sequence[Document]
-    values: dict[Parts, dict[int, Any]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, documents: Sequence[Document]) -> Fields:
-        fields = cls(documents)
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self.documents = documents
+        self.values: dict[Parts, dict[int, Any]] = {}
         for number, document in enumerate(documents):
             for path, value in _walked(document, ()):
-                if path in fields.values or len(fields.values) < MOST_PATHS:
-                    fields.values.setdefault(path, {})[number] = value
-        return fields
+                if path in self.values or len(self.values) < MOST_PATHS:
+                    self.values.setdefault(path, {})[number] = value
 
     def texts(self, path: Parts) -> dict[int, str]:
         """Returns the texts of scalars at a path, by document."""
@@ -188,13 +184,10 @@ class Operation:
         """The texts of the field, each once, in the order in which they come."""
         return list(dict.fromkeys(self.texts.values()))
 
-    def meaning(self, text: str) -> tuple[str, ...]:
-        return meanings_of(text)
-
 
 def operations(fields: Fields) -> list[Operation]:
     """Returns the fields that may name the operation, the likeliest first."""
-    return [found for _, found in sorted(_ranked(fields), key=lambda one: one[0], reverse=True)]
+    return [found for _, found in sorted(_ranked(fields), key=itemgetter(0), reverse=True)]
 
 
 def _ranked(fields: Fields) -> Iterator[tuple[tuple[float, ...], Operation]]:

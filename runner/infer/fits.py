@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any
 
 from runner.compile.paths import conditions, header_paths, image_paths
 from runner.functions.avro.files import TopicRecord
-from runner.infer.understanding import ABSENT, BESIDE, Document, Reading, Understood, parts, text_of, value_at
+from runner.infer.understanding import ABSENT, BESIDE, Document, Reading, parts, text_of, value_at
 from runner.spec.vocabulary import OTHERS, WHOLE
 from runner.spec.words import FieldPath, Format, Line, Value, bare_type, fields_of
 
@@ -71,8 +72,8 @@ class Fit:
     messages: int
     named: int = 0
     understood: Share = Share(0, 0)
-    ops: Mapping[str, int] = field(default_factory=dict)
-    unknown: Mapping[str, int] = field(default_factory=dict)
+    ops: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
     without_op: int = 0
     without_rows: int = 0
     found: Share = Share(0, 1)
@@ -94,6 +95,11 @@ class Fit:
         return 100 * self.understood.ratio * (UNDERSTOOD + parts) if self.understood.total else 0.0
 
     @property
+    def rank(self) -> tuple[float, str]:
+        """The place among other fits: the best comes first."""
+        return -self.score, self.name
+
+    @property
     def fits(self) -> bool:
         has_words = self.is_flat or self.found.ratio >= LEAST_FOUND
         enough = self.understood.ratio >= LEAST_UNDERSTOOD and has_words
@@ -103,11 +109,10 @@ class Fit:
 
     def reasons(self) -> Iterator[str]:
         """Returns the reasons for and against the format, in words."""
-        ops = ", ".join(f"{count} {op}" for op, count in sorted(self.ops.items(), key=lambda one: -one[1]))
+        ops = ", ".join(f"{count} {op}" for op, count in self.ops.most_common())
         yield f"{self.understood} messages are understood" + (f": {ops}" if ops else "")
         if self.unknown:
-            most = sorted(self.unknown, key=lambda text: -self.unknown[text])[:5]
-            yield f"unknown operations: {', '.join(most)}"
+            yield f"unknown operations: {', '.join(text for text, _ in self.unknown.most_common(5))}"
         if self.without_op:
             yield f"{self.without_op} without an operation"
         if self.without_rows:
@@ -136,7 +141,7 @@ def best(fits: Iterable[Fit]) -> list[Fit]:
     """
     fitting = [one for one in fits if one.fits]
     meant = [one for one in fitting if one.meant.total and one.meant.ratio > 0.5]
-    good = sorted(meant or fitting, key=lambda one: (-one.score, one.name))
+    good = sorted(meant or fitting, key=attrgetter("rank"))
     return [one for one in good if good[0].score - one.score <= TIE]
 
 
@@ -153,11 +158,12 @@ def fit_of(
     sent = zip_longest(documents, records)
     readings = [Reading(spec, part, record) for document, record in sent for part in parts(spec, document)]
     lines = [reading.understood() for reading in readings]
-    named = sum(one.by_text and one.line is not None for one in lines)
+    named = sum(by_text for _, by_text in lines)
     if not named:
-        only_rows = bool(lines) and all(map(_is_only_a_row, lines))
+        only_rows = bool(lines) and all(_is_only_a_row(line) for line, _ in lines)
         return Fit(spec.name, len(readings), without_op=len(readings), tells_only_rows=only_rows)
-    with_line = [(reading, one.line) for reading, one in zip(readings, lines) if one.line]
+    with_line = [(reading, line) for reading, (line, _) in zip(readings, lines) if line]
+    not_known = [reading.operation for reading, (line, _) in zip(readings, lines) if line is None]
     has_rows = [line.kind != "row" or bool(reading.rows(line.own)) for reading, line in with_line]
     good = [pair for pair, has in zip(with_line, has_rows) if has and pair[1].kind != "dead_letter"]
     missing, words = _missing_words(spec, [reading for reading, _ in good])
@@ -168,8 +174,8 @@ def fit_of(
         named,
         Share(len(good), len(readings)),
         Counter(line.op or line.kind for _, line in good),
-        Counter(one.text for one in lines if one.line is None and one.text is not None),
-        sum(one.line is None and one.text is None for one in lines),
+        Counter(text for text in not_known if text is not None),
+        not_known.count(None),
         has_rows.count(False),
         Share(words - len(missing), words),
         missing,
@@ -182,9 +188,9 @@ def fit_of(
     )
 
 
-def _is_only_a_row(one: Understood) -> bool:
+def _is_only_a_row(line: Line | None) -> bool:
     """Returns True if a message is taken for a row though nothing says what happened to the row."""
-    return one.line is not None and one.line.kind == "row" and bool(one.line.conditions)
+    return line is not None and line.kind == "row" and bool(line.conditions)
 
 
 # --- words of the spec that lead somewhere

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from runner.infer.fields import Fields, Parts, is_below, listed
@@ -41,30 +42,27 @@ STATEMENT = re.compile(
 
 @dataclass(frozen=True)
 class Found:
-    """A field that was found, and the reasons for it."""
+    """A field that was found, and the reasons for it. Of a key, `split` is the text between names in one text, and
+    `is_object` is True if the key is an object, column -> value.
+    """
 
     path: Parts
     why: str
+    split: str | None = None
+    is_object: bool = False
 
 
-@dataclass(frozen=True)
 class Header:
-    """The fields beside the images of documents. `paths` are the paths of these fields."""
+    """The fields beside the images of documents. `paths` are the paths of these fields, `changes` the numbers of the
+    documents with a row.
+    """
 
-    fields: Fields
-    images: Images
-    paths: tuple[Parts, ...]
-
-    @classmethod
-    def of(cls, fields: Fields, images: Images) -> Header:
+    def __init__(self, fields: Fields, images: Images) -> None:
+        self.fields, self.images = fields, images
         rows = [place.path for place in (*images.places, *images.others)]
-        paths = [path for path in fields.scalars() if not is_below(path, rows) and path != images.operation.path]
-        return cls(fields, images, tuple(paths))
-
-    @property
-    def changes(self) -> list[int]:
-        """The numbers of the documents with a row."""
-        return sorted({number for place in self.images.places for number in place.rows})
+        paths = (path for path in fields.scalars() if not is_below(path, rows))
+        self.paths = [path for path in paths if path != images.operation.path]
+        self.changes = sorted({number for place in images.places for number in place.rows})
 
     def on_changes(self, path: Parts) -> dict[int, str]:
         """Returns the texts at a path in documents with a row; nothing if too many of these documents lack a text."""
@@ -83,8 +81,8 @@ def hinted(path: Parts, column: str) -> bool:
 
 def find_table(header: Header) -> Found | None:
     """Returns the field that names the table."""
-    ranked = sorted(_tables(header), key=lambda one: one[0], reverse=True)
-    return ranked[0][1] if ranked and ranked[0][0] >= 1 else None
+    score, found = max(_tables(header), key=itemgetter(0), default=(0.0, None))
+    return found if score >= 1 else None
 
 
 def _tables(header: Header) -> Iterator[tuple[float, Found]]:
@@ -163,26 +161,13 @@ def find_database(header: Header, table: Parts, column: str) -> Found | None:
 # --- key
 
 
-@dataclass(frozen=True)
-class KeyFound:
-    """A field that names the key. `split` is the text between names in one text. `is_object` is True if the key is an
-    object, column -> value.
-    """
-
-    path: Parts
-    why: str
-    split: str | None = None
-    is_object: bool = False
-
-
-def find_key(header: Header, table: Found | None) -> KeyFound | None:
+def find_key(header: Header, table: Found | None) -> Found | None:
     """Returns the field that names the key columns, or the object that holds them."""
-    named = sorted(_key_names(header, table), key=lambda one: one[0], reverse=True)
-    if named:
-        return named[0][1]
+    if named := list(_key_names(header, table)):
+        return max(named, key=itemgetter(0))[1]
     for place in header.images.others:
         if place.columns < set().union(*(one.columns for one in header.images.places)) and _is_key(header, place.rows):
-            return KeyFound(place.path, "its members are some of the columns, with the same values", is_object=True)
+            return Found(place.path, "its members are some of the columns, with the same values", is_object=True)
     return None
 
 
@@ -199,7 +184,7 @@ def _is_key(header: Header, rows: Mapping[int, list[dict[str, Any]]]) -> bool:
     )
 
 
-def _key_names(header: Header, table: Found | None) -> Iterator[tuple[float, KeyFound]]:
+def _key_names(header: Header, table: Found | None) -> Iterator[tuple[float, Found]]:
     tables = header.fields.texts(table.path) if table else {}
     columns = {number: header.images.row(number).keys() for number in header.changes}
     for path, values in header.fields.values.items():
@@ -214,7 +199,7 @@ def _key_names(header: Header, table: Found | None) -> Iterator[tuple[float, Key
             if fits and all(len(one) == 1 for one in by_table.values()):
                 sent = listed(", ".join(one) for one in names.values())
                 score = weight + 2 * hinted(path, "key") - 0.01 * len(path)
-                yield score, KeyFound(path, f"names of columns, for each table the same: {sent}", split)
+                yield score, Found(path, f"names of columns, for each table the same: {sent}", split)
 
 
 def _names_in(found: Mapping[int, Any]) -> Iterator[tuple[dict[int, tuple[str, ...]], str | None, float]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
-from runner.infer.fields import ROW_MEANINGS, Fields, Operation, Parts, is_below, rows_in
+from runner.infer.fields import ROW_MEANINGS, Fields, Operation, Parts, is_below, meanings_of, rows_in
 from runner.infer.understanding import BESIDE, text_of
 
 # Words in the names of fields: they decide only where the data does not.
@@ -63,7 +64,7 @@ class Images:
     deleted: Parts | None = None
     others: tuple[Place, ...] = ()
     sides: str = ""
-    unknown: tuple[str, ...] = field(default=())
+    unknown: tuple[str, ...] = ()
 
     @property
     def places(self) -> list[Place]:
@@ -87,7 +88,8 @@ def find_images(fields: Fields, operation: Operation) -> Images | None:
     changes = _clear_changes(operation)
     rows = [number for meaning, numbers in changes.items() if meaning in ROW_MEANINGS for number in numbers]
     inside = [place for place in places if not is_below(place.path, BESIDE_ROWS)]
-    ranked = sorted(inside, key=lambda place: _rank(place, inside, changes, rows), reverse=True)
+    ranks = [(_rank(place, inside, changes, rows), place) for place in inside]
+    ranked = [place for _, place in sorted(ranks, key=itemgetter(0), reverse=True)]
     if not ranked or not ranked[0].share(rows):
         return None
     first = ranked[0]
@@ -103,7 +105,7 @@ def find_images(fields: Fields, operation: Operation) -> Images | None:
 
 
 def _known(operation: Operation) -> dict[str, tuple[str, ...]]:
-    return {text: operation.meaning(text) for text in operation.distinct if operation.meaning(text)}
+    return {text: meanings for text in operation.distinct if (meanings := meanings_of(text))}
 
 
 def _by_meaning(operation: Operation, meanings: Mapping[str, str]) -> dict[str, list[int]]:
@@ -212,7 +214,7 @@ def _meaning(operation: Operation, text: str, known: Sequence[str], after: Place
     has_after = after is not None and after.share(numbers) > 0.5
     has_before = before is not None and before.share(numbers) > 0.5
     for meaning in known:
-        others = (operation.meaning(other)[:1] for other in operation.distinct if other != text)
+        others = (meanings_of(other)[:1] for other in operation.distinct if other != text)
         match meaning:
             case "delete" if has_before and not has_after:
                 return meaning

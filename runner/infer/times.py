@@ -47,7 +47,7 @@ def find_times(header: Header, but: Sequence[Parts]) -> list[TimeFound]:
     found = [time for path in header.paths if path not in but and (time := _time(path, header.on_changes(path)))]
     near = [_seconds(time) for time in found if time.reader in ("epoch_s", "epoch_ms")]
     times = [time for time in found if not near or _is_near(time, near)]
-    return sorted(times, key=lambda time: (_middle(time), len(time.path)))
+    return sorted(times, key=_rank)
 
 
 def _seconds(time: TimeFound) -> float:
@@ -90,10 +90,12 @@ def _reader(text: str) -> str | None:
     return "local" if LOCAL.fullmatch(text) else "zoned" if ZONED.fullmatch(text) else None
 
 
-def _middle(time: TimeFound) -> float:
-    """Returns the mean of the first 14 digits of all times. Only times that are written alike can be compared."""
+def _rank(time: TimeFound) -> tuple[float, int]:
+    """Returns the mean of the first 14 digits of all times, and the depth of the field. Only times that are written
+    alike can be compared.
+    """
     digits = [re.sub(r"\D", "", text)[:14].ljust(14, "0") for text in time.texts.values()]
-    return sum(map(int, digits)) / len(digits)
+    return sum(map(int, digits)) / len(digits), len(time.path)
 
 
 def value_readers(

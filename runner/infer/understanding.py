@@ -14,17 +14,6 @@ from runner.spec.words import Condition, Field, FieldPath, Format, Image, Line, 
 
 
 @dataclass(frozen=True)
-class Understood:
-    """The result of reading a message. `line` is the line of `op` that fits, None if none does. `by_text` is True if a
-    text that the format lists led to the line. `text` names the operation.
-    """
-
-    line: Line | None
-    by_text: bool
-    text: str | None
-
-
-@dataclass(frozen=True)
 class Reading:
     """A document as a format reads it, with the record that the document came in, if that is known."""
 
@@ -67,20 +56,27 @@ class Reading:
         case = next((text for text in switch.cases if _is_like(by.lower(), text.lower())), None)
         return self.text(switch.otherwise if case is None else switch.cases[case])
 
-    def understood(self) -> Understood:
-        """Returns the line of `op` that fits the message."""
+    @property
+    def operation(self) -> str | None:
+        """The text that names the operation."""
+        return self.text(self.spec.op.by) if isinstance(self.document, dict) else None
+
+    def understood(self) -> tuple[Line | None, bool]:
+        """Returns the line of `op` that fits the message, None if none does, and whether a text that the format lists
+        led to the line.
+        """
         if not isinstance(self.document, dict):
-            return Understood(None, False, None)
-        op, text = self.spec.op, self.text(self.spec.op.by)
+            return None, False
+        op, text = self.spec.op, self.operation
         for line in op.first:
             if self._holds(line):
-                return Understood(line, True, text)
+                return line, True
         for wanted, lines in op.cases.items() if text is not None else ():
             for line in lines:
                 if _is_like(text or "", wanted) and self._holds(line):
-                    return Understood(line, True, text)
+                    return line, True
         last = op.missing if text is None else op.otherwise
-        return Understood(next((line for line in last if self._holds(line)), None), False, text)
+        return next((line for line in last if self._holds(line)), None), False
 
     @property
     def is_meant(self) -> bool:

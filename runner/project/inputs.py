@@ -9,7 +9,6 @@ from typing import Any
 
 from runner.errors import Where
 from runner.files import is_uri
-from runner.project.freshness import ANY_AGE, Freshness
 from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
@@ -105,7 +104,45 @@ class TableSettings:
     key: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     zone: str | None = None
-    origin: Yaml = field(default_factory=lambda: Yaml({}, {}), repr=False, compare=False)
+    origin: Yaml = field(default=Yaml({}, {}), repr=False, compare=False)
+
+
+# Period -> its seconds.
+PERIODS = {"minute": 60, "hour": 3600, "day": 86400}
+
+
+@dataclass(frozen=True)
+class Age:
+    """An age of `count` minutes, hours or days."""
+
+    count: int
+    period: str
+
+    @property
+    def seconds(self) -> int:
+        return self.count * PERIODS[self.period]
+
+    def __str__(self) -> str:
+        """Returns the age in words.
+
+        >>> str(Age(1, "day")), str(Age(6, "hour"))
+        ('1 day', '6 hours')
+        """
+        return f"{self.count} {self.period}{'' if self.count == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """The thresholds of a source: the ages after which there is a warning, and an error. Rows for which `filter` is not
+    true do not count.
+    """
+
+    warn_after: Age | None = None
+    error_after: Age | None = None
+    filter: str = ""
+
+
+ANY_AGE = Freshness()
 
 
 @dataclass(frozen=True)

@@ -98,14 +98,8 @@ def _macros_in(path: Path) -> dict[str, str]:
     return {macro: f"{own}{beside}" for macro, own in named.items()}
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call with constant arguments, and its line."""
-
-    function: str
-    arguments: tuple[Any, ...]
-    named: Mapping[str, Any]
-    line: int
+Call = tuple[str, tuple[Any, ...], Mapping[str, Any], int]
+"""A function that is called with constants, these, those given by name, and the line of the call."""
 
 
 class _NotConstant(Exception):
@@ -146,7 +140,7 @@ def _calls_of_expression(expression: syntax.Expr, functions: Collection[str]) ->
                     named = {one.key: one.value.as_const() for one in expression.kwargs}
                 except syntax.Impossible:
                     raise _NotConstant from None
-                yield Call(function, arguments, named, expression.lineno)
+                yield function, arguments, named, expression.lineno
                 return
     raise _NotConstant
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from runner.errors import Problems, RunnerWarning, Where, nearest_or_all
 from runner.project.inputs import Source
-from runner.project.mirrors import MIRROR_KEYS, own_name
+from runner.project.mirrors import MIRROR_KEYS, mirror_names, own_name
+from runner.project.properties import entries
 from runner.project.tables_seen import ColumnSeen, TableSeen, TablesSeen, column_type, plain_name, wider_type
 from runner.spec.values import one_of, texts
 from runner.spec.words import Types
@@ -159,6 +160,48 @@ def _names(yaml: Yaml) -> tuple[str, str]:
             hint = nearest_or_all(place, PLACES)
             raise yaml["name"].error("mirror-setting", f'"{{{place}}}" is no part of a table\'s name', hint)
     return name, ""
+
+
+# --- the mirrors of a project
+
+
+@dataclass(frozen=True)
+class Mirrors:
+    """The mirrors of a project, each an entry under `mirrors` as a person writes it: those that stand in files, and
+    those that `rules` stand for, whose names are `by_rule`. `warnings` are about tables that have no mirror.
+    """
+
+    entries: tuple[Yaml, ...]
+    rules: tuple[MirrorRule, ...]
+    by_rule: frozenset[str]
+    warnings: tuple[RunnerWarning, ...]
+
+
+def read_mirrors(
+    files: Iterable[Yaml],
+    sources: Iterable[Source],
+    seen: Callable[[Source], TablesSeen],
+    names: Mapping[str, Where],
+    problems: Problems,
+) -> Mirrors:
+    """Returns the mirrors of property files. `seen` tells the tables of a source, `names` are those of all other
+    models. Mistakes are added to `problems`.
+    """
+    files, by_name = list(files), {source.name: source for source in sources}
+    written = [entry for file in files for entry in entries(file, "mirrors", MIRROR_KEYS, problems, is_rule)]
+    rules, made, warnings = list[MirrorRule](), list[Yaml](), list[RunnerWarning]()
+    for file in files:
+        for entry in file["mirrors"].elements() if isinstance(file.value.get("mirrors"), list) else ():
+            with problems.gathered():
+                rules += [read_rule(entry, by_name)] if is_rule(entry) else []
+    taken = {name.lower(): where for name, where in names.items()}
+    taken |= {name.lower(): entry.where() for entry in written for name in mirror_names(entry)}
+    for rule in rules:
+        found = expanded(rule, seen(rule.source), taken)
+        made += found.entries
+        warnings += found.warnings
+    by_rule = frozenset(name for entry in made for name in mirror_names(entry))
+    return Mirrors((*written, *made), tuple(rules), by_rule, tuple(warnings))
 
 
 # --- the mirrors of a rule

@@ -10,21 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, nearest_or_all, placed
-from runner.project.expressions import expression
 from runner.project.inputs import Source, Target
 from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
 from runner.project.properties import data_tests, optional_text
 from runner.project.settings import (
+    LAYOUTS,
     TABLE_NAME,
     TABLE_NAME_HINT,
+    check_storage,
     folder_settings,
-    place_of_setting,
+    layout_of,
+    places_of_settings,
     read_settings,
     setting_name,
 )
 from runner.project.sources import read_table_name
-from runner.project.table_settings import LAYOUTS, check_storage, layout_of
+from runner.project.sql_analysis import expression
 from runner.project.tables_seen import MOST_DIGITS
 from runner.spec.values import one_of, texts
 from runner.storage.data import Layout
@@ -72,15 +74,13 @@ HISTORY_COLUMNS = {
 }
 
 
-def mirror_names(file: Yaml) -> Iterator[str]:
-    """Returns the names of the models that the mirrors of a property file make, as far as they can be read."""
-    listed = file["mirrors"] if file.get("mirrors") else None
-    for entry in listed.elements() if listed and isinstance(listed.value, list) else ():
-        name, history = entry.get("name"), entry.get("history")
-        if name and isinstance(name.value, str):
-            yield name.value
-            if history and history.value == "true":
-                yield f"{name.value}{HISTORY}"
+def mirror_names(entry: Yaml) -> Iterator[str]:
+    """Yields the names of the models that a mirror makes, as far as they can be read."""
+    name, history = entry.get("name"), entry.get("history")
+    if name and isinstance(name.value, str):
+        yield name.value
+        if history and history.value == "true":
+            yield f"{name.value}{HISTORY}"
 
 
 def mirror_nodes(yaml: Yaml, project: Project, path: str) -> Iterator[Node]:
@@ -128,7 +128,7 @@ def _layout(
     at = yaml.get("config") or yaml
     with placed(at.where()):
         layout = layout_of(config, optional_text(yaml.get("description")), columns)
-        check_storage(layout, target, lambda name: place_of_setting(yaml.get("config"), name, at.where()))
+        check_storage(layout, target, places_of_settings(yaml.get("config")), at.where())
     has = [column.lower() for column in query.columns]
     for column in layout.columns:
         if column.lower() not in has:

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
-from runner.project.contracts import Contract, is_enforced, read_contract
 from runner.project.inputs import Source
 from runner.project.nodes import QUERIES, SEED, Model, Node, Project, SeedFile, SqlFile
-from runner.project.properties import COLUMN_KEYS, described_columns, entries, optional_text
+from runner.project.properties import (
+    COLUMN_KEYS,
+    Contract,
+    described_columns,
+    entries,
+    is_enforced,
+    optional_text,
+    read_contract,
+)
 from runner.project.settings import (
     HOOKS,
+    LAYOUTS,
     SEED_SETTINGS,
+    TABLE_SETTINGS,
     as_tuple,
+    check_storage,
     check_together,
     folder_settings,
     hooks,
     is_enabled,
-    place_of_setting,
+    layout_of,
+    places_of_settings,
     read_settings,
 )
-from runner.project.table_settings import LAYOUTS, SETTINGS, check_storage, layout_of
 from runner.project.templates import Reading, Templates
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml
@@ -34,28 +43,26 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
     """Returns the model of a file; None if it is not enabled. Settings in the file override those in its properties,
     and these override project.yml.
     """
-    problems, reading, own = Problems(), Reading(), dict[str, Any]()
+    problems, reading, own, where = Problems(), Reading(), dict[str, Any](), Where(path, 1)
+    in_yaml = properties.get("config") if properties else None
     with problems.gathered():
         reading = templates.read(path)
     with problems.gathered():
-        own = read_settings(properties.get("config") if properties else None)
+        own = read_settings(in_yaml)
     problems.raise_if_any()
-    config = {
-        **folder_settings(project.model_config, path.relative_to(project.root).with_suffix("")),
-        **own,
-        **reading.config,
-    }
+    of_folders = folder_settings(project.model_config, path.relative_to(project.root).with_suffix(""))
+    config = {**of_folders, **own, **reading.config}
     if not is_enabled(config):
         return None
     if config.get("materialized", "view") in QUERIES:
         _check_query({**own, **reading.config}, config.get("materialized", "view"), path)
     description = optional_text(properties.get("description")) if properties else ""
     described = described_columns(properties)
-    with placed(Where(path, 1)):
+    with placed(where):
         layout = _layout(config, reading.new_rows, description, described)
     if config.get("materialized", "view") not in QUERIES:
-        in_yaml = properties.get("config") if properties else None
-        check_storage(layout, project.target, partial(_place_of, path, reading.config, in_yaml))
+        places = {name: at for name, at in places_of_settings(in_yaml).items() if name not in reading.config}
+        check_storage(layout, project.target, places, where)
     model = replace(_model(path, config, reading.new_rows), layout=layout, contract=_contract(config, properties, path))
     of_hooks = templates.read_by_hooks(path, (*model.pre_hook, *model.post_hook))
     return Node(
@@ -64,11 +71,11 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
         model,
         tuple(dict.fromkeys([*reading.parents, *of_hooks])),
         frozenset(as_tuple(config.get("tags"))),
-        relative_to(project, path),
+        project.relative(path),
         description,
         {"materialized": model.materialized, "meta": meta(properties, config), **shown(config)},
         described,
-        where=Where(path, 1),
+        where=where,
     )
 
 
@@ -84,11 +91,6 @@ def _model(path: Path, config: Mapping[str, Any], new_rows: list[str]) -> Model:
         replaces_partitions=config.get("incremental_strategy") == "insert_overwrite",
         alias=config.get("alias") or "",
     )
-
-
-def _place_of(path: Path, in_file: Mapping[str, Any], in_yaml: Yaml | None, setting: str) -> Where:
-    """Returns where a setting of a model is written: its file wins over its properties, and these over project.yml."""
-    return Where(path, 1) if setting in in_file else place_of_setting(in_yaml, setting, Where(path, 1))
 
 
 def _layout(config: dict[str, Any], new_rows: list[str], description: str, described: Mapping[str, str]) -> Layout:
@@ -130,7 +132,7 @@ def _contract(config: Mapping[str, Any], properties: Yaml | None, path: Path) ->
 
 def shown(config: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of a model's table, as they are written."""
-    return {name: config[name] for name in ("alias", *SETTINGS) if name in config}
+    return {name: config[name] for name in ("alias", *TABLE_SETTINGS) if name in config}
 
 
 def meta(properties: Yaml | None, config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -178,11 +180,6 @@ def with_properties(node: Node, properties: Yaml) -> Node:
     return replace(node, description=properties["description"].text()) if properties.get("description") else node
 
 
-def relative_to(project: Project, path: Path) -> str:
-    """Returns a path as nodes have it: relative to the project's folder."""
-    return path.relative_to(project.root).as_posix() if path.is_relative_to(project.root) else str(path)
-
-
 def seed_files(project: Project) -> list[Path]:
     return sorted((project.root / "seeds").rglob("*.csv"))
 
@@ -201,7 +198,7 @@ def seed_node(project: Project, templates: Templates, path: Path, properties: Ya
         Model(file, SEED, pre_hook=before, post_hook=after, alias=config.get("alias") or ""),
         templates.read_by_hooks(path, (*before, *after)),
         frozenset(as_tuple(config.get("tags"))),
-        relative_to(project, path),
+        project.relative(path),
         optional_text(properties.get("description")) if properties else "",
         {"materialized": SEED, "meta": meta(properties, config), **shown(config)},
         described_columns(properties),

@@ -1,17 +1,17 @@
-"""The parts of a project: data only."""
+"""The nodes of a project, and the graph of which node reads which."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import graphlib
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.errors import Where
-from runner.project.contracts import Contract
-from runner.project.data_test_config import TestConfig
+from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.project.inputs import ExternalTable, Source, Target
 from runner.project.mirror import Mirror, MirrorQuery
+from runner.project.properties import Contract, TestConfig
 from runner.secrets import Secrets
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml
@@ -289,9 +289,95 @@ class Project:
     target_path: Path
     secrets: Secrets = field(default_factory=Secrets, repr=False, compare=False)
 
+    def relative(self, path: Path) -> str:
+        """Returns a path as nodes have it: relative to the project's folder."""
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+
 
 def compiled_path(project: Project, node: Node, is_increment: bool = False) -> Path:
     """Returns the file for the SQL of a node, or for what an incremental model runs once its table exists."""
     folder = "tests" if node.is_test else "models"
     path = project.target_path / "compiled" / project.name / folder / f"{node.name}.sql"
     return path.with_suffix(".increment.sql") if is_increment else path
+
+
+# --- which node reads which
+
+
+class Graph:
+    """The nodes of a project and which node reads which. `project` is the project's name, which may stand before the
+    names of its models; `disabled` are the names of models that are not enabled.
+    """
+
+    def __init__(self, nodes: Mapping[str, Node], project: str = "", disabled: frozenset[str] = frozenset()) -> None:
+        self.nodes, self.project, self.disabled = nodes, project, disabled
+        self._check_parents()
+        self.parents: dict[str, tuple[str, ...]] = {name: node.parents for name, node in nodes.items()}
+        self.children: dict[str, set[str]] = {name: set() for name in nodes}
+        for name, parents in self.parents.items():
+            for parent in parents:
+                self.children[parent].add(name)
+        self._order = self._sorted()
+
+    @classmethod
+    def of(cls, parents: Mapping[str, Iterable[str]]) -> Graph:
+        """Returns a graph of plain models, from the names of their parents."""
+        return cls(
+            {
+                name: Node(name, "model", Model(SqlText(""), "view"), tuple(read), path=f"models/{name}.sql")
+                for name, read in parents.items()
+            }
+        )
+
+    def with_node(self, node: Node) -> Graph:
+        """Returns a graph that has one more node."""
+        return Graph({**self.nodes, node.name: node}, self.project, self.disabled)
+
+    def _check_parents(self) -> None:
+        problems = Problems()
+        models = [name for name, node in self.nodes.items() if node.model]
+        for node in self.nodes.values():
+            for parent in node.parents:
+                if parent not in self.nodes:
+                    message = f'"{node.label}" reads "{parent}", and there is no such model'
+                    problems.add(RunnerError("ref-unknown", message, node.where, nearest_or_all(parent, models)))
+        problems.raise_if_any()
+
+    def order(self) -> list[str]:
+        """Returns the names of all nodes: parents first, otherwise in alphabetical order.
+
+        >>> Graph.of({"a": ["b"], "b": ["a"]})
+        Traceback (most recent call last):
+        runner.errors.RunnerError: error[cycle]: models read each other in a circle: a -> b -> a
+        """
+        return list(self._order)
+
+    def _sorted(self) -> list[str]:
+        sorter = graphlib.TopologicalSorter({name: sorted(self.parents[name]) for name in sorted(self.nodes)})
+        try:
+            return list(sorter.static_order())
+        except graphlib.CycleError as e:
+            circle = e.args[1][::-1]
+            message = f"models read each other in a circle: {' -> '.join(circle)}"
+            raise RunnerError("cycle", message, self.nodes[circle[0]].where) from None
+
+    def upstream(self, names: Iterable[str], depth: int | None = None) -> set[str]:
+        return _reached(set(names), self.parents, depth)
+
+    def downstream(self, names: Iterable[str], depth: int | None = None, without: Set[str] = frozenset()) -> set[str]:
+        """Returns the nodes that read these, directly or not. Nodes of `without` are left out, and so is all that is
+        read only through them.
+        """
+        return _reached(set(names), self.children, depth, without)
+
+
+def _reached(
+    names: set[str], steps: Mapping[str, Iterable[str]], depth: int | None, without: Set[str] = frozenset()
+) -> set[str]:
+    seen: set[str] = set()
+    frontier = names
+    while frontier and (depth is None or depth > 0):
+        frontier = {reached for name in frontier for reached in steps[name]} - seen - without
+        seen |= frontier
+        depth = depth if depth is None else depth - 1
+    return seen

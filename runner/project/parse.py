@@ -8,12 +8,10 @@ from pathlib import Path, PurePath
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean
 from runner.project import dbt_hints
-from runner.project.external_sources import foreign_tables
-from runner.project.graph import Graph
 from runner.project.inputs import Source
-from runner.project.mirrors import MIRROR_KEYS, generated_tests, mirror_names, mirror_nodes, mirror_tests
-from runner.project.models import check_new_rows, model_node, relative_to, seed_files, seed_node, with_properties
-from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Model, Node, Project, SourcesView, SqlFile
+from runner.project.mirrors import generated_tests, mirror_names, mirror_nodes, mirror_tests
+from runner.project.models import check_new_rows, model_node, seed_files, seed_node, with_properties
+from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Graph, Model, Node, Project, SourcesView, SqlFile
 from runner.project.properties import (
     COLUMN_KEYS,
     EXPOSURE_KEYS,
@@ -26,6 +24,7 @@ from runner.project.properties import (
     with_docs,
 )
 from runner.project.settings import as_tuple
+from runner.project.sources import external_tables
 from runner.project.templates import Templates
 from runner.project.tests import Tests, function_tests
 from runner.render import function_folder
@@ -51,19 +50,28 @@ def read_properties(project: Project, problems: Problems) -> list[Yaml]:
     return [with_docs(file, blocks, problems) for file in read]
 
 
-def read_templates(project: Project, properties: list[Yaml], problems: Problems) -> Templates:
+def names_of_files(project: Project) -> dict[str, Where]:
+    """Returns the names of all models but mirrors, each with the place where it is written."""
+    paths = (*_model_files(project), *seed_files(project))
+    sources = {source.model: source.where for source in project.sources}
+    views = dict.fromkeys(VIEWS, Where(project.root / "project.yml"))
+    return {**views, **sources, **{path.stem: Where(path) for path in paths}}
+
+
+def read_templates(project: Project, properties: list[Yaml], mirrors: Iterable[Yaml], problems: Problems) -> Templates:
     """Returns the project's templates, which know the names of all its models and the tables that others make; raises
     mistakes in its macros. Mistakes in these tables are added to `problems`.
     """
-    files = (path.stem for path in (*_model_files(project), *seed_files(project)))
-    mirrors = (name for file in properties for name in mirror_names(file))
-    models = {*VIEWS, *(source.model for source in project.sources), *files, *mirrors}
-    return Templates(project, models, foreign_tables(project, properties, problems))
+    models = {*names_of_files(project), *(name for entry in mirrors for name in mirror_names(entry))}
+    return Templates(project, models, external_tables(project, properties, problems))
 
 
-def parse(project: Project, files: list[Yaml], templates: Templates, problems: Problems) -> Nodes:
-    """Returns all nodes of the project, whose property files are `files`. Mistakes are added to `problems`, and nodes
-    with mistakes are left out. From then on the templates know the names of the nodes' tables and views.
+def parse(
+    project: Project, files: list[Yaml], mirrors: Iterable[Yaml], templates: Templates, problems: Problems
+) -> Nodes:
+    """Returns all nodes of the project, whose property files are `files` and whose mirrors are `mirrors`. Mistakes are
+    added to `problems`, and nodes with mistakes are left out. From then on the templates know the names of the nodes'
+    tables and views.
     """
     nodes = Nodes(project, problems)
     for source in project.sources:
@@ -72,16 +80,16 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
     for node in _views(project.sources):
         nodes.add(node)
     described, described_seeds = (_described(files, key, problems) for key in ("models", "seeds"))
-    tests = Tests(templates, nodes.by_name, nodes.relative, project.root)
+    tests = Tests(templates, nodes.by_name, nodes.project.relative, project.root)
     for node, written in templates.foreign.values():
         nodes.add(node)
         with problems.gathered():
             _add_data_tests(nodes, tests, node, written)
-    for entry in (entry for file in files for entry in entries(file, "mirrors", MIRROR_KEYS, problems)):
+    for entry in mirrors:
         with problems.gathered():
             _add_mirror(nodes, tests, entry)
-    _add_seeds(nodes, templates, tests, described_seeds)
-    _add_models(nodes, templates, tests, described)
+    _add_seeds(nodes, tests, described_seeds)
+    _add_models(nodes, tests, described)
     for node in nodes.by_name.values():
         with problems.gathered():
             check_new_rows(node, nodes.by_name)
@@ -107,7 +115,7 @@ def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
                 nodes.add(test)
     for path in yaml_files(function_folder(nodes.project.root / "macros")):
         with nodes.problems.gathered():
-            for node in function_tests(path, nodes.relative):
+            for node in function_tests(path, nodes.project.relative):
                 nodes.add(node)
     for path in _singular_tests(nodes.project):
         with nodes.problems.gathered():
@@ -151,10 +159,6 @@ class Nodes:
     def graph(self) -> Graph:
         """Returns the graph of the nodes; raises `ref-unknown` and `cycle`."""
         return Graph(self.by_name, self.project.name, frozenset(self.disabled))
-
-    def relative(self, path: Path) -> str:
-        """Returns a path as nodes have it: relative to the project's folder."""
-        return relative_to(self.project, path)
 
 
 def _model_files(project: Project) -> list[Path]:
@@ -232,7 +236,7 @@ def _case(path: Path, nodes: Nodes) -> Node:
     """Returns the case of a file `NAME.rows.yml`, which is read only when the case is compiled."""
     case = Case(path.parent.name, path)
     name = f"{case.format}.{path.name.removesuffix('.rows.yml')}"
-    return Node(name, "unit_test", case, path=nodes.relative(path), format=case.format, where=Where(path, 1, 1))
+    return Node(name, "unit_test", case, path=nodes.project.relative(path), format=case.format, where=Where(path, 1, 1))
 
 
 # --- properties
@@ -298,7 +302,7 @@ def _exposure(entry: Yaml, nodes: Nodes, templates: Templates) -> Node:
         Exposure(dict(entry.value)),
         tuple(dict.fromkeys(read)),
         frozenset(tags),
-        nodes.relative(where.path),
+        nodes.project.relative(where.path),
         optional_text(entry.get("description")),
         where=where,
     )
@@ -318,7 +322,7 @@ def _named_by(yaml: Yaml, templates: Templates) -> Iterable[str]:
 
 def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
     """Adds the models of a mirror, and the data tests of its rows."""
-    state, *history = mirror_nodes(entry, nodes.project, nodes.relative(entry.where().path))
+    state, *history = mirror_nodes(entry, nodes.project, nodes.project.relative(entry.where().path))
     for node in (state, *history):
         nodes.add(node)
     if state.model and state.model.mirror:
@@ -338,20 +342,20 @@ def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:
 # --- seeds and models
 
 
-def _add_seeds(nodes: Nodes, templates: Templates, tests: Tests, described: dict[str, Yaml]) -> None:
+def _add_seeds(nodes: Nodes, tests: Tests, described: dict[str, Yaml]) -> None:
     """Adds the seeds of files, and their data tests."""
     files = seed_files(nodes.project)
-    _add_files(nodes, tests, files, described, lambda *of: seed_node(nodes.project, templates, *of))
+    _add_files(nodes, tests, files, described, seed_node)
     seeds = [path.stem for path in files]
     for name, properties in described.items():
         message, hint = f'there is no seed "{name}"', did_you_mean(name, seeds)
         nodes.problems.add(properties["name"].error("seed-unknown", message, hint))
 
 
-def _add_models(nodes: Nodes, templates: Templates, tests: Tests, described: dict[str, Yaml]) -> None:
+def _add_models(nodes: Nodes, tests: Tests, described: dict[str, Yaml]) -> None:
     """Adds the models of files and the data tests of all models; gives generated models their properties."""
     files = _model_files(nodes.project)
-    _add_files(nodes, tests, files, described, lambda *of: model_node(nodes.project, templates, *of))
+    _add_files(nodes, tests, files, described, model_node)
     for name in [name for name in described if name in nodes.by_name]:
         properties = described.pop(name)
         with nodes.problems.gathered():
@@ -368,15 +372,15 @@ def _add_files(
     tests: Tests,
     files: Iterable[Path],
     described: dict[str, Yaml],
-    node_of: Callable[[Path, Yaml | None], Node | None],
+    node_of: Callable[[Project, Templates, Path, Yaml | None], Node | None],
 ) -> None:
     """Adds the node of each file and its data tests, and removes its properties from `described`."""
     for path in files:
         properties = described.pop(path.stem, None)
         # This node takes the place of a model that cannot be read, so that mistakes in its tests are told too.
-        node: Node | None = Node(path.stem, "model", Model(SqlFile(path), "view"), path=nodes.relative(path))
+        node: Node | None = Node(path.stem, "model", Model(SqlFile(path), "view"), path=nodes.project.relative(path))
         with nodes.problems.gathered():
-            if (node := node_of(path, properties)) is None:
+            if (node := node_of(nodes.project, tests.templates, path, properties)) is None:
                 nodes.disabled.add(path.stem)
             else:
                 nodes.add(node)

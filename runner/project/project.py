@@ -1,4 +1,4 @@
-"""The reader of project.yml: with target, variables and environment, it becomes a Project."""
+"""The reader of project.yml: with target, variables and environment, it becomes a Project. Its JSON Schema."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from typing import Any
 from runner.errors import Problems, RunnerError, RunnerWarning, Where, nearest_or_all
 from runner.files import read_text
 from runner.project import dbt_hints
-from runner.project.inputs import Target
+from runner.project.inputs import DUMPS, Target
 from runner.project.nodes import Project
 from runner.project.settings import SEED_SETTINGS, SETTINGS, read_folder_settings
-from runner.project.sources import read_sources
-from runner.project.targets import read_target
+from runner.project.sources import SOURCE_KEYS, TABLE_KEYS, read_sources
+from runner.project.targets import TARGET_KEYS, read_target
+from runner.project.topics import KAFKA_KEYS
 from runner.project.variables import Filler
 from runner.render import function_folder
 from runner.secrets import Secrets
 from runner.spec.formats import FormatFolders
+from runner.storage.known import STORAGES
 from runner.yaml_text import Yaml, read_yaml
 
 KEYS = ("name", "target", "targets", "vars", "models", "seeds", "sources")
@@ -152,3 +154,61 @@ def unread(root: Path) -> Iterator[RunnerWarning]:
         for name in DEFINED.findall(read_text(path)):
             if name in dbt_hints.MACROS:
                 yield RunnerWarning("files-unread", f'nothing looks for "{name}"', Where(path), dbt_hints.MACROS[name])
+
+
+# --- the JSON Schema of project.yml
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": ["string", "number", "boolean"]}
+TEXTS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
+
+
+def project_schema() -> Schema:
+    """Returns a JSON Schema (draft 2020-12) of project.yml, after YAML has read it with its own types."""
+    target = {
+        **dict.fromkeys(TARGET_KEYS, TEXT),
+        "storage": {"enum": list(STORAGES)},
+        "catalog": {"type": "object"},
+        "spark": {"type": "object"},
+        **dict.fromkeys(("packages", "jars"), TEXTS),
+    }
+    properties = {
+        **dict.fromkeys(KEYS, TEXT),
+        "targets": {"type": "object", "additionalProperties": {"anyOf": [_object(target), {"type": "null"}]}},
+        "vars": {"type": "object"},
+        "models": {"type": "object"},
+        "sources": {"type": "array", "items": _source_schema()},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A project",
+        **_object(properties),
+        "$defs": _formats(),
+    }
+
+
+def _source_schema() -> Schema:
+    table = {**dict.fromkeys(TABLE_KEYS, TEXT), "key": TEXTS, "columns": {"type": "object"}}
+    source = {
+        **dict.fromkeys(SOURCE_KEYS, TEXT),
+        "format": {"anyOf": [TEXT, {"$ref": "#/$defs/format"}]},
+        "schema": TEXTS,
+        "dump": {"enum": list(DUMPS)},
+        "tables": {"type": "array", "items": _object(table)},
+        "kafka": _object({**dict.fromkeys(KAFKA_KEYS, TEXT), "topics": TEXTS, "options": {"type": "object"}}),
+    }
+    return _object(source)
+
+
+def _formats() -> Schema:
+    """Returns the definitions of the spec language, and a spec itself as one of them."""
+    from runner.spec.json_schema import spec_schema
+
+    schema = spec_schema()
+    definitions: Schema = schema.pop("$defs")
+    return {**definitions, "format": {key: value for key, value in schema.items() if not key.startswith("$")}}
+
+
+def _object(properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "additionalProperties": False}

@@ -8,49 +8,18 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from runner.errors import Problems, RunnerError, Where, did_you_mean, nearest_or_all, placed
 from runner.project import dbt_hints
-from runner.project.graph import Graph
-from runner.project.nodes import DECLARED, Node
+from runner.project.nodes import DECLARED, Graph, Node
 from runner.project.variables import Filler
 from runner.yaml_text import Yaml, read_yaml, whole_number
 
 TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d*)\+)?(?:(?P<method>[\w.]+):)?(?P<value>[^+]+?)(?:\+(?P<down>\d*))?")
-
-
-def _names_of_source(node: Node) -> list[str]:
-    """Returns the names that select a source: its name and, for a table of a source, that source's name; else none."""
-    return list(dict.fromkeys([node.label, node.label.partition(".")[0]])) if node.resource_type == "source" else []
-
-
-METHODS: dict[str, Callable[[Node, str], bool]] = {
-    "name": lambda node, value: (
-        node.resource_type not in DECLARED and (fnmatch.fnmatchcase(node.name, value) or _in_folder(node, value))
-    ),
-    "file": lambda node, value: fnmatch.fnmatchcase(PurePosixPath(node.path).name, value),
-    "tag": lambda node, value: any(fnmatch.fnmatchcase(tag, value) for tag in node.tags),
-    "path": lambda node, value: fnmatch.fnmatchcase(node.path, value) or node.path.startswith(value.rstrip("/") + "/"),
-    "source": lambda node, value: any(fnmatch.fnmatchcase(name, value) for name in _names_of_source(node)),
-    "exposure": lambda node, value: node.resource_type == "exposure" and fnmatch.fnmatchcase(node.label, value),
-    "format": lambda node, value: node.format is not None and fnmatch.fnmatchcase(node.format, value),
-    "resource_type": lambda node, value: node.resource_type == value,
-}
-
-# Method -> the values of a node that it compares. If nothing matches, the hint suggests the nearest of them.
-COMPARED: dict[str, Callable[[Node], Iterable[str]]] = {
-    "name": lambda node: [node.name] if node.resource_type not in DECLARED else [],
-    "file": lambda node: [PurePosixPath(node.path).name],
-    "tag": lambda node: node.tags,
-    "path": lambda node: [node.path, *map(str, PurePosixPath(node.path).parents)],
-    "source": _names_of_source,
-    "exposure": lambda node: [node.label] if node.resource_type == "exposure" else [],
-    "format": lambda node: [node.format] if node.format else [],
-    "resource_type": lambda node: [node.resource_type],
-}
-
+METHODS = ("name", "file", "tag", "path", "source", "exposure", "format", "resource_type")
 
 # Methods whose answers are not in the graph. An empty answer is not a mistake.
 LOOKED_UP = ("state", "result", "source_status", "selector")
@@ -106,16 +75,54 @@ def _matching(graph: Graph, text: str, method: str | None, value: str, lookups: 
         return set(lookups[method](value))
     method = method or ("path" if "/" in value else "file" if value.endswith(".sql") else "name")
     nodes = graph.nodes.values()
-    hit = {node.name for node in nodes if _method(method)(node, value)}
+    hit = {node.name for node in nodes if _is_selected(node, method, value)}
     if not hit and method == "name" and graph.project:
         within = "*" if value == graph.project else value.removeprefix(f"{graph.project}.")
-        hit = {node.name for node in nodes if METHODS[method](node, within)}
+        hit = {node.name for node in nodes if _is_selected(node, method, within)}
     if not hit:
-        known = {name for node in nodes for name in _compared(method)(node)}
+        known = {name for node in nodes for name in compared(node, method)}
         disabled = f'"{value}" is not enabled' if value in graph.disabled else ""
         hint = disabled or did_you_mean(value, known) or "runner ls shows what there is"
         raise RunnerError("selector-empty", f'nothing matches "{text}"', hint=hint)
     return hit
+
+
+def _is_selected(node: Node, method: str, value: str) -> bool:
+    """Returns True if a method selects a node by a value, which may be a pattern."""
+    if method == "path":
+        return fnmatch.fnmatchcase(node.path, value) or node.path.startswith(value.rstrip("/") + "/")
+    values = compared(node, method)
+    if method == "resource_type" or method.startswith("config."):
+        return value in values
+    return any(fnmatch.fnmatchcase(one, value) for one in values) or (method == "name" and _in_folder(node, value))
+
+
+def compared(node: Node, method: str) -> Iterable[str]:
+    """Returns the values of a node that a method compares; raises `selector-method` if there is no such method. If
+    nothing matches, the hint suggests the nearest of all these values.
+    """
+    match method:
+        case "name":
+            return [node.name] if node.resource_type not in DECLARED else []
+        case "file":
+            return [PurePosixPath(node.path).name]
+        case "tag":
+            return node.tags
+        case "path":
+            return [node.path, *map(str, PurePosixPath(node.path).parents)]
+        case "source":
+            # The name of a source stands for its tables too.
+            return dict.fromkeys([node.label, node.label.partition(".")[0]]) if node.resource_type == "source" else []
+        case "exposure":
+            return [node.label] if node.resource_type == "exposure" else []
+        case "format":
+            return [node.format] if node.format else []
+        case "resource_type":
+            return [node.resource_type]
+    if method.startswith("config."):
+        return _settings_at(node, method.removeprefix("config."))
+    hint = dbt_hints.METHODS.get(method) or nearest_or_all(method, [*METHODS, *LOOKED_UP, "config.NAME"])
+    raise RunnerError("selector-method", f'there is no selector method "{method}"', hint=hint)
 
 
 def _in_folder(node: Node, value: str) -> bool:
@@ -131,12 +138,6 @@ def _in_folder(node: Node, value: str) -> bool:
     )
 
 
-def _compared(method: str) -> Callable[[Node], Iterable[str]]:
-    if method.startswith("config."):
-        return lambda node: _settings_at(node, method.removeprefix("config."))
-    return COMPARED[method]
-
-
 def _settings_at(node: Node, path: str) -> list[str]:
     """Returns the values of a setting as texts: of a mapping, `path` also has its keys; of a list, each value
     counts.
@@ -148,23 +149,8 @@ def _settings_at(node: Node, path: str) -> list[str]:
 
 
 def _unreadable(text: str) -> RunnerError:
-    return RunnerError(
-        "selector-syntax",
-        f'cannot read the selector "{text}"',
-        hint="for instance: name, name+, +name, @name, tag:nightly, path:models/staging, name,tag:nightly",
-    )
-
-
-def _method(method: str) -> Callable[[Node, str], bool]:
-    if method.startswith("config."):
-        return lambda node, value: value in _settings_at(node, method.removeprefix("config."))
-    if method not in METHODS:
-        raise RunnerError(
-            "selector-method",
-            f'there is no selector method "{method}"',
-            hint=dbt_hints.METHODS.get(method) or nearest_or_all(method, [*METHODS, *LOOKED_UP, "config.NAME"]),
-        )
-    return METHODS[method]
+    hint = "for instance: name, name+, +name, @name, tag:nightly, path:models/staging, name,tag:nightly"
+    return RunnerError("selector-syntax", f'cannot read the selector "{text}"', hint=hint)
 
 
 FILE = "selectors.yml"
@@ -177,23 +163,27 @@ ABSENT = {"indirect_selection": "remove it: the tests of a selected model are al
 
 
 @dataclass(frozen=True)
-class Term:
-    """A selection of nodes, written in the words of --select."""
+class Definition:
+    """The nodes of any of the `parts`, or with `of_all` those of all parts, without those of `excluded`. A part that is
+    a text has the words of --select, and stands at `where`.
+    """
 
-    text: str
     where: Where
-
-
-@dataclass(frozen=True)
-class Combined:
-    """The nodes of any of the `parts`, or with `of_all` those of all parts, without those of `excluded`."""
-
-    parts: tuple[Definition, ...]
+    parts: tuple[str | Definition, ...]
     excluded: tuple[Definition, ...] = ()
     of_all: bool = False
 
-
-Definition = Term | Combined
+    def select(self, graph: Graph, lookups: Mapping[str, Lookup]) -> set[str]:
+        """Returns the names of these nodes."""
+        sets = []
+        for part in self.parts:
+            if isinstance(part, Definition):
+                sets.append(part.select(graph, lookups))
+                continue
+            with placed(self.where):
+                sets.append(select(graph, [part], (), lookups))
+        excluded = [one.select(graph, lookups) for one in self.excluded]
+        return (set.intersection(*sets) if self.of_all else set.union(*sets)).difference(*excluded)
 
 
 @dataclass(frozen=True)
@@ -211,8 +201,8 @@ class SavedSelectors:
         if name in within:
             circle = " -> ".join([*within[within.index(name) :], name])
             raise RunnerError("selector-definition", f"selectors select each other in a circle: {circle}")
-        inner = {**lookups, "selector": lambda other: self.select(other, graph, lookups, (*within, name))}
-        return _selected(self.definitions[name], graph, inner)
+        inner = partial(self.select, graph=graph, lookups=lookups, within=(*within, name))
+        return self.definitions[name].select(graph, {**lookups, "selector": inner})
 
 
 def read_selectors(root: Path, filler: Filler) -> SavedSelectors:
@@ -242,7 +232,7 @@ def read_selectors(root: Path, filler: Filler) -> SavedSelectors:
 
 def _definition(yaml: Yaml) -> Definition:
     if isinstance(yaml.value, str):
-        return Term(yaml.text(), yaml.where())
+        return Definition(yaml.where(), (yaml.text(),))
     if not yaml.mapping().value:
         raise yaml.error("selector-definition", f"{yaml.name()} selects nothing", "definition: tag:nightly")
     first = next(iter(yaml.value))
@@ -250,11 +240,11 @@ def _definition(yaml: Yaml) -> Definition:
         yaml.only([first])
         return _combined(yaml[first], first == "intersection")
     if len(yaml.value) == 1 and first not in TERM_KEYS:
-        return Term(f"{first}:{yaml[first].text()}", yaml.where())
+        return Definition(yaml.where(), (f"{first}:{yaml[first].text()}",))
     return _single(yaml)
 
 
-def _combined(yaml: Yaml, of_all: bool) -> Combined:
+def _combined(yaml: Yaml, of_all: bool) -> Definition:
     excluded, parts = list[Definition](), list[Definition]()
     for one in yaml.list().elements():
         if isinstance(one.value, dict) and list(one.value) == ["exclude"]:
@@ -263,7 +253,7 @@ def _combined(yaml: Yaml, of_all: bool) -> Combined:
             parts.append(_definition(one))
     if not parts:
         raise yaml.error("selector-definition", f"{yaml.name()} selects nothing")
-    return Combined(tuple(parts), tuple(excluded), of_all)
+    return Definition(yaml.where(), tuple(parts), tuple(excluded), of_all)
 
 
 def _single(yaml: Yaml) -> Definition:
@@ -274,10 +264,9 @@ def _single(yaml: Yaml) -> Definition:
     at = "@" if _is_true(yaml.get("childrens_parents")) else ""
     before = f"{_depth(yaml.get('parents_depth'))}+" if _is_true(yaml.get("parents")) else ""
     after = f"+{_depth(yaml.get('children_depth'))}" if _is_true(yaml.get("children")) else ""
-    term = Term(f"{at}{before}{yaml['method'].text()}:{yaml['value'].text()}{after}", yaml.where())
-    if excluded := yaml.get("exclude"):
-        return Combined((term,), tuple(_definition(one) for one in excluded.list().elements()))
-    return term
+    text = f"{at}{before}{yaml['method'].text()}:{yaml['value'].text()}{after}"
+    excluded = yaml["exclude"].list().elements() if yaml.get("exclude") else ()
+    return Definition(yaml.where(), (text,), tuple(map(_definition, excluded)))
 
 
 def _is_true(yaml: Yaml | None) -> bool:
@@ -290,12 +279,3 @@ def _depth(yaml: Yaml | None) -> str:
     if yaml and whole_number(yaml.text()) is None:
         raise yaml.error("selector-definition", f'{yaml.name()} is a whole number, not "{yaml.text()}"')
     return yaml.text() if yaml else ""
-
-
-def _selected(definition: Definition, graph: Graph, lookups: Mapping[str, Lookup]) -> set[str]:
-    if isinstance(definition, Term):
-        with placed(definition.where):
-            return select(graph, [definition.text], (), lookups)
-    sets = [_selected(part, graph, lookups) for part in definition.parts]
-    excluded = [_selected(part, graph, lookups) for part in definition.excluded]
-    return (set.intersection(*sets) if definition.of_all else set.union(*sets)).difference(*excluded)

@@ -1,16 +1,31 @@
-"""The reader of `sources` in project.yml: the place and the format of each source's messages."""
+"""The readers of sources: in project.yml those of messages, in property files tables that the runner does not make."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from runner.errors import Problems, RunnerError, Where
+from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.files import is_uri
 from runner.patterns import escaped
-from runner.project.freshness import read_freshness
-from runner.project.inputs import DUMPS, RECORDS, Messages, Source, TableSettings
-from runner.project.properties import optional_text
+from runner.project.inputs import (
+    ANY_AGE,
+    DUMPS,
+    PERIODS,
+    RECORDS,
+    Age,
+    ExternalTable,
+    Freshness,
+    Messages,
+    Source,
+    TableSettings,
+)
+from runner.project.nodes import Node, Project
+from runner.project.properties import described_columns, entries, optional_text
+from runner.project.settings import as_tuple
+from runner.project.sql_analysis import expression
 from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of
 from runner.spec.formats import FormatFolders
@@ -166,3 +181,124 @@ def _unique(sources: list[Source]) -> None:
                 )
             )
     problems.raise_if_any()
+
+
+# --- freshness
+
+FRESHNESS_KEYS = ("warn_after", "error_after", "filter")
+AGE_KEYS = ("count", "period")
+
+
+def read_freshness(yaml: Yaml | None, outer: Freshness = ANY_AGE) -> Freshness:
+    """Returns the thresholds of a source, with those of `outer` in place of the ones that the source does not name. An
+    empty value means no thresholds. Raises `setting-value`.
+    """
+    if yaml is None:
+        return outer
+    if yaml.value is None:
+        return ANY_AGE
+    yaml.only(FRESHNESS_KEYS)
+    said: dict[str, Any] = {key: _threshold(key, one) for key, one in yaml.items()}
+    return replace(outer, **said)
+
+
+def _threshold(key: str, yaml: Yaml) -> Age | str | None:
+    if key == "filter":
+        return expression(yaml, key) if yaml.value else ""
+    return _age(yaml) if yaml.value is not None else None
+
+
+def _age(yaml: Yaml) -> Age:
+    hint = "{count: 12, period: hour}"
+    yaml.only(AGE_KEYS)
+    count = whole_number(yaml["count"].text()) if yaml.get("count") else None
+    if count is None or not yaml.get("period"):
+        raise yaml.error("setting-value", "an age is a whole number and a period", hint)
+    period = yaml["period"].text()
+    if period not in PERIODS:
+        raise yaml["period"].error("setting-value", f'no such period: "{period}"', nearest_or_all(period, PERIODS))
+    return Age(count, period)
+
+
+# --- tables that the runner does not make
+
+OF_BOTH = ("name", "description", "config", "meta", "tags", "loaded_at_field", "freshness", "quoting")
+GROUP_KEYS = (*OF_BOTH, "database", "schema", "tables", "loader")
+GROUP_TABLE_KEYS = (*OF_BOTH, "identifier", "columns", "data_tests", "tests", "external")
+SOURCE_CONFIG_KEYS = ("enabled", "tags", "meta", "loaded_at_field", "freshness")
+EXTERNAL_KEYS = ("location", "using")
+# The storages that Spark reads from a folder without other settings.
+FOLDER_STORAGES = ("delta", "parquet", "orc", "json", "avro")
+
+
+def external_tables(project: Project, files: Iterable[Yaml], problems: Problems) -> Iterator[tuple[Node, Yaml]]:
+    """Returns the node and the YAML of each table in property files that is enabled. Mistakes are added to `problems`,
+    and tables with mistakes are left out.
+    """
+    for group in (group for file in files for group in entries(file, "sources", GROUP_KEYS, problems)):
+        for table in entries(group, "tables", GROUP_TABLE_KEYS, problems):
+            with problems.gathered():
+                for one in (group, table):
+                    if one.get("config"):
+                        one["config"].only(SOURCE_CONFIG_KEYS)
+                if "false" not in {str(_said(one, "enabled").value).lower() for one in (group, table)}:
+                    yield _external_node(project, group, table), table
+
+
+def _external_node(project: Project, group: Yaml, table: Yaml) -> Node:
+    loaded_at = next((one for of in (table, group) if (one := _said(of, "loaded_at_field")).value), None)
+    of_group, of_table = (_said(one, "freshness") if _says(one, "freshness") else None for one in (group, table))
+    folder, storage = _folder(project, table["external"]) if table.get("external") else ("", "")
+    subject = ExternalTable(
+        group["name"].text(),
+        table["name"].text(),
+        _table_name(group, table),
+        folder,
+        storage,
+        expression(loaded_at, "loaded_at_field") if loaded_at else "",
+        read_freshness(of_table, read_freshness(of_group)),
+    )
+    tags = (tag for one in (group, table) for tag in as_tuple(_said(one, "tags").value))
+    return Node(
+        f"source.{subject.label}",
+        "source",
+        subject,
+        tags=frozenset(tags),
+        path=project.relative(table.where().path),
+        description=optional_text(table.get("description")),
+        columns=described_columns(table),
+        where=table.where(),
+    )
+
+
+def _table_name(group: Yaml, table: Yaml) -> tuple[str, ...]:
+    """Returns the parts of a table's name: a catalog, if one is named, a schema and a table."""
+    schema = optional_text(group.get("schema")) or group["name"].text()
+    name = optional_text(table.get("identifier")) or table["name"].text()
+    return (*((group["database"].text(),) if group.get("database") else ()), schema, name)
+
+
+def _folder(project: Project, yaml: Yaml) -> tuple[str, str]:
+    yaml.only(EXTERNAL_KEYS)
+    if not yaml.get("location"):
+        raise yaml.error("setting-value", "a table outside of a catalog needs a location", "location: data/orders")
+    location = yaml["location"].text()
+    storage = optional_text(yaml.get("using")) or FOLDER_STORAGES[0]
+    if storage not in FOLDER_STORAGES:
+        raise yaml["using"].error("setting-value", f'cannot read "{storage}"', nearest_or_all(storage, FOLDER_STORAGES))
+    # Spark reads the path of a folder of files as a pattern, so the path is escaped.
+    found = location if is_uri(location) else str(project.root / location)
+    return found if storage == "delta" else escaped(found), storage
+
+
+def _said(yaml: Yaml, key: str) -> Yaml:
+    """Returns the value of a group or a table under a key, in `config` or beside it."""
+    return yaml["config"][key] if _is_in_config(yaml, key) else yaml[key] if key in yaml.value else Yaml(None, {})
+
+
+def _says(yaml: Yaml, key: str) -> bool:
+    return _is_in_config(yaml, key) or key in yaml.value
+
+
+def _is_in_config(yaml: Yaml, key: str) -> bool:
+    return bool(yaml.get("config")) and key in yaml["config"].value

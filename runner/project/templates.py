@@ -13,7 +13,7 @@ from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project import dbt_hints
 from runner.project.inputs import Source
-from runner.project.macro_calls import Call, constant_calls
+from runner.project.macro_calls import constant_calls
 from runner.project.nodes import DataTest, Node, Overrides, Project
 from runner.project.settings import check_setting
 from runner.project.variables import NOT_GIVEN, public_env_var, secret_in_model, variable
@@ -61,7 +61,7 @@ class Templates:
         }
         scope = {
             "target": project.target,
-            "is_incremental": lambda: self.is_incremental,
+            "is_incremental": self._is_incremental,
             "read_rows_view": read_rows_view,
         }
         self.folders, self.scope = project.macro_folders, {**MACRO_GLOBALS, **self.functions, **scope}
@@ -76,8 +76,9 @@ class Templates:
         if calls is None:
             return self._read_by_rendering(path)
         try:
-            for call in calls:
-                self._call(call, path)
+            for function, arguments, named, line in calls:
+                with placed(Where(path, line)):
+                    self.functions[function](*arguments, **named)
         except TypeError:  # other arguments than the function has: rendering says where
             return self._read_by_rendering(path)
         return self.reading
@@ -90,10 +91,6 @@ class Templates:
         self.sql(path, is_incremental=True)
         later = self.reading
         return Reading(False, [*first.parents, *later.parents], [*first.new_rows, *later.new_rows], first.config)
-
-    def _call(self, call: Call, path: Path) -> None:
-        with placed(Where(path, call.line)):
-            self.functions[call.function](*call.arguments, **call.named)
 
     def read_test(self, kind: str, model: str, arguments: Mapping[str, Any]) -> Reading:
         """Returns the reading of a data test: the nodes that it reads besides its model, and its settings."""
@@ -235,6 +232,9 @@ class Templates:
 
     def _var(self, name: str, default: Any = NOT_GIVEN) -> Any:
         return variable({**self.vars, **self.overrides.vars}, name, default)
+
+    def _is_incremental(self) -> bool:
+        return self.is_incremental
 
     def _new_rows(self, *names: Any) -> str:
         self._ref(*names)

@@ -5,17 +5,28 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from runner.csv_text import Csv, csv_of, read_csv
 from runner.errors import Problems, Where, did_you_mean, nearest_or_all
-from runner.project.data_test_config import TEST_SETTINGS, TestConfig, read_boolean, settings_of, test_settings
-from runner.project.expressions import check_expression
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, SqlFile, UnitTest
-from runner.project.properties import UNIT_TEST_KEYS, mappings, needed, optional_text, ref_name, rows
+from runner.project.properties import (
+    TEST_SETTINGS,
+    UNIT_TEST_KEYS,
+    TestConfig,
+    mappings,
+    needed,
+    optional_text,
+    read_boolean,
+    ref_name,
+    rows,
+    settings_of,
+    test_settings,
+)
+from runner.project.sql_analysis import check_expression
 from runner.project.templates import Templates
 from runner.project.variables import texts_of
 from runner.yaml_text import Yaml, read_yaml
@@ -50,14 +61,15 @@ class Tests:
         """Returns the node of a test such as `unique`, of a model or of one of its columns; None if it is not
         enabled.
         """
-        call = test_call(entry, self.templates.models)
-        if not call.settings.get("enabled", True):
+        kind, written = _kind(entry)
+        arguments, settings = _arguments_and_settings(written, self.templates.models)
+        name, description = (optional_text(written.get(key)) for key in ("name", "description"))
+        if not settings.get("enabled", True):
             return None
         where = entry.where()
-        kind = call.kind
         if kind not in self.signatures:
             raise entry.error("test-unknown", f'there is no data test "{kind}"', self._instead(kind))
-        named = {**call.arguments, **({"column": column} if column else {})}
+        named = {**arguments, **({"column": column} if column else {})}
         if "column" in named and "column_name" in self.signatures[kind].arguments:
             named["column_name"] = named.pop("column")
         self._check_arguments(kind, named, column, entry)
@@ -66,9 +78,9 @@ class Tests:
         if query:
             named["query"] = replace(query, share=named.get("share", 1))
         reading = self.templates.read_test(kind, node.name, named)
-        config = self._config(call, reading.config, entry)
+        config = self._config(settings, reading.config, entry)
         own = node.label.replace(".", "_") if node.resource_type == "source" else node.name
-        label = self._free(call.name or "_".join([kind, own, *([column] if column else [])]))
+        label = self._free(name or "_".join([kind, own, *([column] if column else [])]))
         parents = (node.name, *(query.mirror.models if query else ()), *reading.parents)
         return Node(
             label,
@@ -77,13 +89,13 @@ class Tests:
             parents,
             frozenset(config.tags),
             self.relative(where.path),
-            call.description,
+            description,
             where=where,
         )
 
-    def _config(self, call: TestCall, by_macro: Mapping[str, Any], entry: Yaml) -> TestConfig:
+    def _config(self, settings: Mapping[str, Any], by_macro: Mapping[str, Any], entry: Yaml) -> TestConfig:
         """Returns the config of a test: settings of its macro, unless the test has others, with `{{ }}` filled in."""
-        config = TestConfig(**{**test_settings(settings_of(by_macro, entry.where())), **call.settings})
+        config = TestConfig(**{**test_settings(settings_of(by_macro, entry.where())), **settings})
         if "{" not in config.where:
             return config
         condition = self.templates.expand(config.where, entry.where())[0]
@@ -251,32 +263,22 @@ BESIDE = ("name", "description", "config", "arguments", "test_name", *TEST_SETTI
 ONE_NAME = "for instance: accepted_values: {values: [a, b]}"
 
 
-@dataclass(frozen=True)
-class TestCall:
-    """A test `kind` with its arguments. Without a `name`, its node gets a name made of its parts."""
-
-    kind: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    name: str = ""
-    description: str = ""
-
-
-def test_call(entry: Yaml, models: Collection[str]) -> TestCall:
-    """Returns a test such as `unique`, `accepted_values: {values: [a, b]}`, or the same with `arguments`, `config` and
-    `name` beside each other. Raises `test-arguments` and mistakes in the values of these.
+def _kind(entry: Yaml) -> tuple[str, Yaml]:
+    """Returns the kind of a test such as `unique`, `accepted_values: {values: [a, b]}`, or the same with `arguments`,
+    `config` and `name` beside each other, and the mapping of these; raises `test-arguments`.
     """
     if isinstance(entry.value, str):
-        return TestCall(entry.value)
+        return entry.value, Yaml({}, {})
     if entry.get("test_name"):
-        return _call(entry["test_name"].text(), entry, models)
+        return entry["test_name"].text(), entry
     if not isinstance(entry.value, dict) or len(entry.value) != 1:
         raise entry.error("test-arguments", "a data test is one name with its arguments", ONE_NAME)
     ((kind, written),) = entry.items()
-    return TestCall(kind) if written.value is None else _call(kind, written.mapping(), models)
+    return kind, Yaml({}, {}) if written.value is None else written.mapping()
 
 
-def _call(kind: str, written: Yaml, models: Collection[str]) -> TestCall:
+def _arguments_and_settings(written: Yaml, models: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the arguments of a test and its settings; raises all mistakes in their values."""
     problems, arguments, settings = Problems(), dict[str, Any](), dict[str, Any]()
     for name, yaml in _arguments(written):
         with problems.gathered():
@@ -284,13 +286,7 @@ def _call(kind: str, written: Yaml, models: Collection[str]) -> TestCall:
     with problems.gathered():
         settings = test_settings(_settings(written))
     problems.raise_if_any()
-    return TestCall(
-        kind,
-        arguments,
-        settings,
-        optional_text(written.get("name")),
-        optional_text(written.get("description")),
-    )
+    return arguments, settings
 
 
 def _arguments(written: Yaml) -> Iterator[tuple[str, Yaml]]:

@@ -58,7 +58,7 @@ def read_topics(yaml: Yaml, filler: Filler) -> tuple[Topics, str]:
         ("subscribe" if yaml.get("topics") else "subscribePattern"): topics,
         "failOnDataLoss": "false" if _choice(yaml, "allow_loss", ("true", "false"), "false") == "true" else "true",
         **_starting(yaml.get("starting"), fill),
-        **({"maxOffsetsPerTrigger": str(_count(yaml["batch"], fill))} if yaml.get("batch") else {}),
+        **({"maxOffsetsPerTrigger": str(_count(yaml["batch"], fill(yaml["batch"])))} if yaml.get("batch") else {}),
         **_options(yaml.get("options"), filler),
     }
     by_time = _choice(yaml, "arrival", ARRIVALS, "offset") == "timestamp"
@@ -100,17 +100,16 @@ def _ending(yaml: Yaml | None, fill: Fill) -> dict[str, dict[str, int]] | int | 
 
 def _offsets(yaml: Yaml, fill: Fill) -> dict[str, dict[str, int]]:
     """Returns offsets: topic -> partition -> offset."""
-    return {
-        topic: {
-            str(_count(Yaml(p, partitions.places, partitions.steps), lambda y: y.text())): _count(offset, fill)
-            for p, offset in partitions.mapping().items()
-        }
-        for topic, partitions in yaml.items()
-    }
+    out: dict[str, dict[str, int]] = {}
+    for topic, partitions in yaml.items():
+        out[topic] = {}
+        for name, offset in partitions.mapping().items():
+            partition = _count(Yaml(name, partitions.places, partitions.steps), name)
+            out[topic][str(partition)] = _count(offset, fill(offset))
+    return out
 
 
-def _count(yaml: Yaml, fill: Fill) -> int:
-    text = fill(yaml)
+def _count(yaml: Yaml, text: str) -> int:
     number = whole_number(text)
     if number is None:
         raise yaml.error("kafka-number", f'{yaml.name()} must be a whole number, not "{text}"')

@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from runner.engine.errors import QueryFailed, telling
-from runner.project.freshness import Freshness
-from runner.project.inputs import ExternalTable, Source
+from runner.project.inputs import ExternalTable, Freshness, Source
 from runner.project.nodes import Node
 from runner.render import name as quoted
 from runner.run.results import Result
@@ -64,7 +63,7 @@ def _tell_missing(node: Node, failure: QueryFailed) -> None:
 def status_of(age: int | None, freshness: Freshness) -> str:
     """Returns the status of a source for the age of its newest row in seconds, None if it has no rows.
 
-    >>> from runner.project.freshness import Age
+    >>> from runner.project.inputs import Age
     >>> limits = Freshness(warn_after=Age(1, "hour"), error_after=Age(1, "day"))
     >>> [status_of(age, limits) for age in (3600, 3601, 86401, None)], status_of(None, Freshness())
     (['pass', 'warn', 'fail', 'fail'], 'pass')

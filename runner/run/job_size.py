@@ -9,9 +9,8 @@ from pathlib import Path
 
 from runner.engine.progress import checkpoint_of
 from runner.files import Damaged, is_uri
-from runner.project.graph import Graph
 from runner.project.inputs import ExternalTable, Source, Target
-from runner.project.nodes import Case, FunctionTest, Node, UnitTest
+from runner.project.nodes import Case, FunctionTest, Graph, Node, UnitTest
 from runner.run.source_files import SourceFiles
 
 # A run that reads no more than this is shorter without Java's second compiler: measured on two cores. Lines count too,

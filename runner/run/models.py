@@ -16,10 +16,9 @@ from runner.engine.errors import QueryFailed, SparkGone
 from runner.engine.tables import Tables
 from runner.errors import Where, excerpt
 from runner.files import read_text
-from runner.project.graph import Graph
 from runner.project.inputs import Source
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import Model, Node, SeedFile
+from runner.project.nodes import Graph, Model, Node, SeedFile
 from runner.project.sql_functions import SqlFunction, distinct
 from runner.render import name as quoted
 from runner.run.results import Result

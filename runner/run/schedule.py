@@ -19,8 +19,7 @@ from threading import Thread
 from types import MappingProxyType
 from typing import Protocol
 
-from runner.project.graph import Graph
-from runner.project.nodes import DataTest, Model, Node, UnitTest
+from runner.project.nodes import DataTest, Graph, Model, Node, UnitTest
 from runner.run.results import Interrupted, Result
 
 POLL_SECONDS = 0.2
@@ -71,21 +70,20 @@ class Order:
         model does not run: then its table stays as it is. Views of all sources, and the nodes that read them, are
         skipped only when all of their sources are in `failed`.
         """
-        graph = self.graph
-
-        def enters(name: str) -> bool:
-            node = graph.nodes[name]
-            return not (node.model and node.model.reads_all_sources) or failed >= set(node.parents)
-
+        graph, views = (
+            self.graph,
+            [one for one in self.graph.nodes.values() if one.model and one.model.reads_all_sources],
+        )
+        without = {view.name for view in views if not failed >= set(view.parents)}
         match node.subject:
             case Model():
-                below = graph.downstream({node.name}, enters=enters)
+                below = graph.downstream({node.name}, without=without)
             case DataTest():
-                models = {n for n in graph.downstream(_tested(node), enters=enters) if graph.nodes[n].model}
+                models = {n for n in graph.downstream(_tested(node), without=without) if graph.nodes[n].model}
                 models -= graph.upstream({node.name})
-                below = models | graph.downstream(models, enters=enters)
+                below = models | graph.downstream(models, without=without)
             case UnitTest() as test if test.model in self.chosen:
-                below = {test.model} | graph.downstream({test.model}, enters=enters)
+                below = {test.model} | graph.downstream({test.model}, without=without)
             case _:
                 below = set()
         return {n for n in below if graph.nodes[n].resource_type != "unit_test"}

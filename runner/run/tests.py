@@ -18,10 +18,10 @@ from runner.engine.errors import QueryFailed, SparkGone
 from runner.engine.kafka import offset_views, topics_now
 from runner.engine.messages import file_counts_view, messages_view
 from runner.functions.avro.files import FileMessage, plain_path
-from runner.project.data_test_config import TestConfig
 from runner.project.inputs import Source, Topics
 from runner.project.mirror import Mirror
 from runner.project.nodes import DataTest, Node, UnitTest
+from runner.project.properties import TestConfig
 from runner.project.templates import new_rows_view, read_rows_view
 from runner.render import name as quoted
 from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order

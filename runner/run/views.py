@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
-from runner.project.data_test_config import TestConfig
 from runner.project.inputs import Source
 from runner.project.nodes import DataTest, Model, Node
+from runner.project.properties import TestConfig
 from runner.project.templates import new_rows_view
 from runner.render import name as quoted
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError
-from runner.project.graph import Graph
-from runner.project.nodes import Node, Project
-from runner.project.parse import parse, read_properties, read_templates
+from runner.project.inputs import Source
+from runner.project.mirror_rules import Mirrors, read_mirrors
+from runner.project.nodes import Graph, Node, Project
+from runner.project.parse import Nodes, names_of_files, parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
 from runner.project.select import Lookup, SavedSelectors, read_selectors, select
 from runner.project.state import (
@@ -27,6 +28,8 @@ from runner.project.state import (
     target_in,
     unique_id,
 )
+from runner.project.tables_seen import TablesSeen, tables_seen
+from runner.project.templates import Templates
 from runner.project.variables import Filler
 from runner.render import Renderer
 from runner.secrets import Secrets
@@ -78,15 +81,25 @@ def saved_selectors(project: Project) -> SavedSelectors:
     return read_selectors(project.root, Filler(project.vars, project.target, project.secrets))
 
 
+def read_nodes(project: Project, problems: Problems) -> tuple[Templates, Mirrors, Nodes]:
+    """Returns the templates, the mirrors and all nodes of a project. Mistakes are added to `problems`, or raised."""
+
+    def seen(source: Source) -> TablesSeen:
+        return tables_seen(project.target, source, project.target_path)
+
+    files = read_properties(project, problems)
+    mirrors = read_mirrors(files, project.sources, seen, names_of_files(project), problems)
+    templates = read_templates(project, files, mirrors.entries, problems)
+    return templates, mirrors, parse(project, files, mirrors.entries, templates, problems)
+
+
 class Workspace:
     """A project with its templates and its graph."""
 
     def __init__(self, arguments: ProjectArguments) -> None:
         problems = Problems()
         self.project = read_project_of(arguments)
-        files = read_properties(self.project, problems)
-        self.templates = read_templates(self.project, files, problems)
-        nodes = parse(self.project, files, self.templates, problems)
+        self.templates, self.mirrors, nodes = read_nodes(self.project, problems)
         problems.raise_if_any()
         self.graph = nodes.graph()
         self.formats = FormatFolders(self.project.format_folders)

@@ -33,41 +33,26 @@ COMPUTED = {
 }
 
 
-@dataclass(frozen=True)
-class Example:
-    """A message of a case, to be shown. `shown` is the message or, for a case of topics, the whole record. `row` is the
-    first row that the case expects.
-    """
-
-    case: str
-    shown: Any
-    reading: Reading
-    line: Line
-    row: Mapping[str, Any]
-
-    @property
-    def is_record(self) -> bool:
-        return self.reading.record is not None
-
-
 def mapping_of(spec: Format, folders: Sequence[Path]) -> dict[str, Any] | None:
     """Returns the picture of a format, None if no case has a row change; `folders` have formats, each with its cases.
 
     `message` are lines of JSON. Each column has `value`, its value in the row, and `from`, a list of [words of the
     spec, number of the line or None].
     """
-    example = _example(spec, folders)
-    if example is None:
+    found = [one for folder in folders for one in _examples(spec, folder / "cases" / spec.name)]
+    rows = ((one, one.row()) for one in sorted(found, key=Example.rank))
+    example, row = next(((one, row) for one, row in rows if row), (None, None))
+    if example is None or row is None:
         return None
     lines, numbers = _laid_out(example.shown)
     columns = []
     for column in COLUMNS:
         paths = list(dict.fromkeys(_paths(spec, example.line, column)))
         places = [[words, numbers.get(_place(example, path))] for path, words in paths]
-        found = [place for place in places if place[1] is not None] or places
-        value = example.row.get(column)
-        if value not in (None, {}, []) and (found or column in COMPUTED):
-            columns.append({"name": column, "value": _short(value), "from": found, "how": COMPUTED.get(column, "")})
+        shown = [place for place in places if place[1] is not None] or places
+        value = row.get(column)
+        if value not in (None, {}, []) and (shown or column in COMPUTED):
+            columns.append({"name": column, "value": _short(value), "from": shown, "how": COMPUTED.get(column, "")})
     return {"case": example.case, "message": lines, "columns": columns}
 
 
@@ -75,8 +60,10 @@ def mapping_of(spec: Format, folders: Sequence[Path]) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A message that may be shown: the message `number` of the `total` messages of a case."""
+class Example:
+    """A message that may be shown: the message `number` of the `total` messages of a case. `shown` is the message or,
+    for a case of topics, the whole record.
+    """
 
     path: Path
     number: int
@@ -106,24 +93,16 @@ class Candidate:
         return row if (row.get("kind", "row"), row.get("op")) == ("row", self.line.op) else None
 
 
-def _example(spec: Format, folders: Sequence[Path]) -> Example | None:
-    found = [one for folder in folders for one in _candidates(spec, folder / "cases" / spec.name)]
-    for one in sorted(found, key=Candidate.rank):
-        if row := one.row():
-            return Example(one.case, one.shown, one.reading, one.line, row)
-    return None
-
-
-def _candidates(spec: Format, folder: Path) -> Iterator[Candidate]:
+def _examples(spec: Format, folder: Path) -> Iterator[Example]:
     """Returns the messages of the cases in a folder that are short, and row changes."""
     for path in sorted([*folder.glob("*.messages.jsonl"), *folder.glob("*.records.jsonl")]):
         messages = [one for one in path.read_bytes().split(b"\n") if one.strip()]
         for number, message in enumerate(messages[:MOST_MESSAGES]):
             shown = json_documents([message])[0] if len(message) <= LONGEST else None
             reading = _reading(spec, shown, path.name.endswith(".records.jsonl"))
-            line = reading.understood().line if reading else None
+            line = reading.understood()[0] if reading else None
             if reading and line and line.kind == "row":
-                yield Candidate(path, number, len(messages), shown, reading, line)
+                yield Example(path, number, len(messages), shown, reading, line)
 
 
 def _reading(spec: Format, shown: Any, is_record: bool) -> Reading | None:
@@ -214,7 +193,7 @@ def _words(path: FieldPath, how: str = "") -> str:
 
 def _place(example: Example, path: FieldPath) -> Place:
     """Returns the place that a path of the spec leads to; () is the whole message, ("",) no place."""
-    start: Place = ("value",) if example.is_record else ()
+    start: Place = ("value",) if example.reading.record is not None else ()
     document = example.reading.document
     first = path[0] if path else WHOLE
     if first in BESIDE:

@@ -1,4 +1,6 @@
-"""The page as one file of HTML that opens from disk: no server, no network, and no script from elsewhere."""
+"""The page of a project: the data that it shows of the project and of its runs, and one file of HTML that opens from
+disk: no server, no network, and no script from elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,286 @@ import base64
 import hashlib
 import json
 import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
+from runner.compile.compiled import Compiled
+from runner.contract import COLUMNS
+from runner.csv_text import read_csv
+from runner.errors import Problems
 from runner.files import read_text
+from runner.project.inputs import ExternalTable, Freshness, Source
+from runner.project.mirror import MirrorQuery
+from runner.project.nodes import (
+    DataTest,
+    Exposure,
+    Graph,
+    Model,
+    Node,
+    Project,
+    SeedFile,
+    SourcesView,
+    SqlFile,
+    UnitTest,
+)
+from runner.project.properties import doc_blocks
+from runner.project.sql_analysis import columns_read
+from runner.project.state import RESULTS, read_artifact, unique_id, unreadable
 from runner.secrets import Secrets
+from runner.site.mapping import mapping_of
+from runner.spec.formats import FormatFolders
+from runner.spec.words import Format
+
+Landed = tuple[list[dict[str, Any]], list[dict[str, Any]], str]
+"""The rows of the views `freshness` and `landed_over_time`, and why there are no rows."""
+
+# The name of the block of text about the whole project.
+OVERVIEW = "__overview__"
+
+
+def site_data(project: Project, graph: Graph, compiled: Compiled, formats: FormatFolders, landed: Landed) -> Any:
+    """Returns the data of the page: the `project` with its overview, `nodes` in the order of the data, `formats`, the
+    last run, what has `landed`, and `texts`, which are long and often repeated: SQL, specs and examples.
+    """
+    shown = [graph.nodes[name] for name in graph.order() if _is_shown(graph.nodes[name])]
+    specs = _specs(project, formats)
+    freshness, over_time, problem = landed
+    columns = columns_of_models(graph, compiled)
+    return {
+        "project": {
+            "name": project.name,
+            "target": project.target.name,
+            "storage": project.target.storage,
+            "about": _about(project),
+        },
+        "nodes": [_node(node, columns, project.root) for node in shown],
+        "formats": [
+            {"name": name, "about": spec.about, "docs": spec.docs, "cases": _cases(graph, name)}
+            for name, spec in specs.items()
+        ],
+        "run": _last_run(project, graph),
+        "landed": {"freshness": freshness, "over_time": over_time, "problem": problem},
+        "texts": {
+            "nodes": {node.name: _texts(node, compiled) for node in shown},
+            "formats": {
+                name: {"spec": _spec_text(name, formats), "mapping": mapping_of(spec, formats.folders)}
+                for name, spec in specs.items()
+            },
+        },
+    }
+
+
+def _about(project: Project) -> str:
+    """Returns the text of the block `__overview__`, if there is one."""
+    return doc_blocks(sorted((project.root / "models").rglob("*.md")), Problems()).get(OVERVIEW, "")
+
+
+def _is_shown(node: Node) -> bool:
+    """Returns True for all nodes but cases of formats, which are shown with their formats."""
+    return node.format is None or node.resource_type != "unit_test"
+
+
+# --- nodes
+
+
+def _node(node: Node, columns: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "label": node.label,
+        "type": _type(node),
+        "description": node.description,
+        "path": node.path,
+        "tags": sorted(node.tags),
+        "format": node.format,
+        "parents": list(node.parents),
+        "columns": _described(node, columns.get(node.name)),
+        "facts": [[name, str(value)] for name, value in _facts(node, root) if value],
+    }
+
+
+def _type(node: Node) -> str:
+    return "mirror" if node.model and node.model.mirror else node.resource_type
+
+
+def _described(node: Node, columns: Any) -> Any:
+    """Returns the columns with their descriptions. Generated models have types in place of descriptions."""
+    if columns is None:
+        return None
+    names = list(dict.fromkeys([*columns["names"], *node.columns]))
+    return {**columns, "names": names, "about": {name: text for name, text in node.columns.items() if text}}
+
+
+def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
+    """Returns the facts about a node that are shown beside its texts, as names and values."""
+    yield "file", node.path
+    match node.subject:
+        case ExternalTable(place=place, folder=folder, loaded_at=loaded_at, freshness=freshness):
+            yield "table", folder.removeprefix(f"{root}/") or ".".join(place)
+            yield "loaded at", loaded_at
+            yield from _thresholds(freshness)
+        case Source(messages=messages, zone=zone, generation=generation, tables=tables, freshness=freshness):
+            yield from _thresholds(freshness)
+            yield "messages", messages.path.removeprefix("file://").removeprefix(f"{root}/")
+            yield "kind", messages.kind.replace("_", " ")
+            yield "zone", zone
+            yield "generation", generation
+            yield "declared tables", ", ".join(".".join(table.name) for table in tables)
+        case Model(query=MirrorQuery(mirror=mirror, shows=shows)):
+            yield "shows", shows
+            yield "of", ", ".join(f"{table.source.name}: {'.'.join(table.name)}" for table in mirror.tables)
+            yield "key", ", ".join(mirror.key)
+        case Model() as model:
+            yield "materialized", model.materialized
+            yield "called", model.alias
+            yield "unique key", ", ".join(model.unique_key)
+            yield "new rows of", ", ".join(model.new_rows)
+        case DataTest(kind=kind, model=model_name, config=config):
+            yield "kind", kind
+            yield "tests", model_name
+            yield "severity", config.severity
+        case UnitTest(model=model_name):
+            yield "tests", model_name
+        case Exposure(properties=properties):
+            yield from ((name, properties.get(name)) for name in ("type", "url", "maturity"))
+    yield "tags", ", ".join(sorted(node.tags))
+
+
+def _thresholds(freshness: Freshness) -> Iterator[tuple[str, object]]:
+    """Returns the ages of the newest row after which freshness warns and fails."""
+    for name, age in (("warning after", freshness.warn_after), ("error after", freshness.error_after)):
+        yield name, str(age) if age else ""
+
+
+def _texts(node: Node, compiled: Compiled) -> dict[str, Any]:
+    """Returns the SQL of a node, or the rows of a unit test."""
+    out: dict[str, Any] = {}
+    file = node.model.query if node.model else node.data_test.file if node.data_test else None
+    if isinstance(file, SqlFile):
+        out["source"] = read_text(file.path)
+    if found := compiled.nodes.get(node.name):
+        out["compiled"] = found.sql
+        if found.increment:
+            out["increment"] = found.increment
+    if isinstance(node.subject, UnitTest):
+        out["given"], out["expect"] = dict(node.subject.given), node.subject.expect
+    return out
+
+
+# --- formats
+
+
+def _specs(project: Project, formats: FormatFolders) -> dict[str, Format]:
+    """Returns the formats of the sources, and those in the project's own folder."""
+    used = {source.format.name: source.format for source in project.sources}
+    own = project.root / "formats"
+    names = sorted(path.stem for path in own.glob("*.yml")) if own.is_dir() else []
+    loaded = {name: spec for name in names if name not in used and (spec := formats.check(name))}
+    return dict(sorted({**used, **loaded}.items()))
+
+
+def _spec_text(name: str, formats: FormatFolders) -> str:
+    """Returns the spec of a format as it is written; an empty text for a spec that is written inside a source."""
+    paths = (folder / f"{name}.yml" for folder in formats.folders)
+    return next((read_text(path) for path in paths if path.is_file()), "")
+
+
+def _cases(graph: Graph, name: str) -> int:
+    return sum(node.format == name and node.resource_type == "unit_test" for node in graph.nodes.values())
+
+
+# --- the last run
+
+
+def _last_run(project: Project, graph: Graph) -> dict[str, Any] | None:
+    """Returns the results of the last run by the names of nodes that the project still has, None without a run."""
+    path = project.target_path / RESULTS
+    if not path.is_file():
+        return None
+    written = read_artifact(project.target_path, RESULTS)
+    names = {unique_id(project, node): name for name, node in graph.nodes.items()}
+    try:
+        results = {names[one["unique_id"]]: _result(one) for one in written["results"] if one["unique_id"] in names}
+        return {"at": written["metadata"]["generated_at"], "results": results}
+    except (KeyError, TypeError, AttributeError):
+        raise unreadable(path, "it is not what a run writes") from None
+
+
+def _result(written: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "status": written["status"],
+        "seconds": written["execution_time"],
+        "message": written["message"],
+        "failures": written["failures"],
+        "rows": written["adapter_response"].get("rows", {}),
+    }
+
+
+def site_path(project: Project) -> Path:
+    return project.target_path / "docs" / "index.html"
+
+
+# --- the lineage of columns
+
+# The most characters of SQL that are analysed: longer SQL takes seconds.
+LONGEST = 40_000
+
+# The columns of a model on the page: the names of the table's columns, in their order; the origins of each, as
+# [node, column]; and words, if the origins are known only in words.
+Columns = dict[str, Any]
+
+
+def columns_of_models(graph: Graph, compiled: Compiled) -> dict[str, Columns]:
+    """Returns the columns of each model, by the model's name."""
+    out: dict[str, Columns] = {}
+    for name in graph.order():
+        node = graph.nodes[name]
+        if node.model:
+            out[name] = _columns(node, node.model, compiled, _read(graph, node, out))
+    return out
+
+
+def _read(graph: Graph, node: Node, known: Mapping[str, Columns]) -> dict[str, tuple[str, list[str]]]:
+    """Returns the names and the known columns of the models that a node reads, by the names that SQL uses for them."""
+    return {
+        graph.nodes[parent].relation: (parent, known[parent]["names"])
+        for parent in node.parents
+        if known.get(parent, {}).get("names")
+    }
+
+
+def _columns(node: Node, model: Model, compiled: Compiled, known: Mapping[str, tuple[str, list[str]]]) -> Columns:
+    match model.query:
+        case Source(format=spec):
+            return _in_words(COLUMNS, f"from the messages, as the format {spec.name} says")
+        case SourcesView() if node.columns:
+            return _in_words(COLUMNS, "the columns of the same names of all changelogs", same=True)
+        case MirrorQuery(mirror=mirror, columns=columns):
+            own = {column.name for column in mirror.columns}
+            images = [[parent, image] for parent in mirror.models for image in ("after", "before")]
+            return {"names": list(columns), "from": {name: images for name in columns if name in own}, "words": ""}
+        case SeedFile() as file:
+            return _in_words(read_csv(file.path, file.delimiter).columns, f"from the file {node.path}")
+    sql = compiled.nodes[node.name].sql
+    tables = {relation: columns for relation, (_, columns) in known.items()}
+    read = columns_read(sql, tables) if len(sql) <= LONGEST else None
+    if read is None:
+        return _in_words(node.columns, "the SQL does not tell which columns these come from")
+    return {
+        "names": list(read),
+        "from": {name: [[known[of][0] if of in known else of, one] for of, one in ends] for name, ends in read.items()},
+        "words": "",
+    }
+
+
+def _in_words(names: Iterable[str], words: str, same: bool = False) -> Columns:
+    return {"names": list(names), "from": {}, "words": words, **({"same": True} if same else {})}
+
+
+# --- the file
 
 HERE = Path(__file__).parent
 STYLES = ("vendor/uPlot.min.css", "style.css")
