@@ -11,6 +11,10 @@
 create schema if not exists {{ name(target.catalog.name) }}.{{ name(target.catalog.schema) }}
 {%- endmacro -%}
 
+{%- macro tables_listed(target) -%}
+show tables in {{ name(target.catalog.name) }}.{{ name(target.catalog.schema) }}
+{%- endmacro -%}
+
 {%- macro temporary_view(view, sql) -%}
 create or replace temporary view {{ name(view) }} as {{ sql }}
 {%- endmacro -%}

@@ -117,7 +117,8 @@ class Report:
 
     def opened(self, node: Node, number: int, total: int) -> None:
         """Reports that a node runs, if it takes long or goes on without an end."""
-        if not self.quiet and node.model and node.model.is_table:
+        is_one_of_many = total > MANY and node.model and node.model.mirror
+        if not self.quiet and node.model and node.model.is_table and not is_one_of_many:
             self._line(
                 {"event": "started", "name": node.name, "number": number, "total": total},
                 f"{number} of {total} START {_kind(node)} {node.label}",
@@ -140,10 +141,12 @@ class Report:
 
     def finished(self, node: Node, result: Result, number: int, total: int) -> None:
         self.live.end(node.name)
-        if self.quiet and result.status in ("success", "pass"):
+        is_one_of_many = result.is_unchanged and total > MANY and self.log_format == "text"
+        if result.status in ("success", "pass") and (self.quiet or is_one_of_many):
             return
         word = WORDS[result.status]
-        took = f"[{_counted(result.rows, self._reasons(result.reasons))}{result.seconds:.1f}s]"
+        counts = "nothing new in " if result.is_unchanged else _counted(result.rows, self._reasons(result.reasons))
+        took = f"[{counts}{result.seconds:.1f}s]"
         text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.label} {took}"
         said = [line for text in (result.message, *result.notes) for line in brief(text).splitlines()]
         if node.is_test and node.where and result.message:
@@ -185,7 +188,7 @@ class Report:
         """Reports that a mirror was brought up to date, and how many messages have landed since the update began."""
         if self.quiet:
             return
-        counts = ", ".join(f"{grouped(count)} {kind}" for kind, count in result.rows.items())
+        counts = ", ".join(f"{grouped(count)} {kind}" for kind, count in result.rows.items()) or "nothing new"
         event = {
             "event": "followed",
             "name": name,
@@ -218,6 +221,9 @@ class Report:
                 first = result.message.partition("\n")[0]
                 kind = result.resource_type.replace("_", " ")
                 self._line({}, f"{self._coloured(WORDS[result.status])} {kind} {result.name}: {first}")
+        unchanged = sum(result.is_unchanged for result in self.results)
+        if unchanged and len(self.results) > MANY and not self.quiet:
+            self._line({"event": "info", "message": f"{unchanged} unchanged"}, f"{unchanged} mirrors had nothing new")
         text = f"Done. PASS={good} WARN={warned} ERROR={bad} SKIP={skipped} TOTAL={len(self.results)}"
         text += f", {counted(self.warnings, 'warning')}" if self.warnings else ""
         in_part = sum(result.is_incomplete for result in self.results)

@@ -80,7 +80,8 @@ def check(call: Call) -> int:
             library.all()
         with problems.gathered():
             saved_selectors(project)
-        compile_nodes(nodes.by_name.values(), templates, FormatFolders(project.format_folders), library)
+        written = [node for node in nodes.by_name.values() if not mirrors.makes(node)]
+        compile_nodes(written, templates, FormatFolders(project.format_folders), library)
     formats: list[str] = []
     with problems.gathered():
         formats = check_formats(call.project, (templates or format_renderer(call.project)).call)

@@ -16,6 +16,7 @@ from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
 from runner.project.project import unread
 from runner.project.state import given_state, target_in
 from runner.report import Report
+from runner.run.results import Result
 from runner.run.run import Run, Settings
 from runner.run.schedule import Schedule
 from runner.run.workspace import NOTHING, Wanted, Workspace
@@ -85,11 +86,27 @@ def _execute(command: str, arguments: RunArguments, report: Report, wanted: Want
     if run.settings.deferred:
         report.say(f'what is neither selected nor here is read at "{run.settings.deferred.target.path}"')
     with session(run, report, lambda: _reads_little(run, arguments)):
-        from runner.run.execute import Execution
-
-        do = Execution(run).run
-        run.results = Schedule(run.order, do, report, run.signals, arguments.threads, arguments.fail_fast).run()
+        run.results = _results(run, arguments, report)
+        workspace = run.seen.project_now()
+        for warning in workspace.mirrors.warnings:
+            if warning not in run.workspace.mirrors.warnings:
+                report.warn(warning)
+        new = [] if workspace is run.workspace else _nodes(workspace, arguments, wanted)
+        if new := [node for node in new if node.name not in run.graph.nodes]:
+            with run.of_new_tables(workspace, new) as more:
+                run.results += _results(more, arguments, report)
+        for source in run.sources_landed:
+            if without := workspace.unmirrored(run.seen.of(source)):
+                report.warn(without)
     return run.exit_code
+
+
+def _results(run: Run, arguments: RunArguments, report: Report) -> list[Result]:
+    """Runs the nodes of a run in their order; returns their results."""
+    from runner.run.execute import Execution
+
+    do = Execution(run).run
+    return Schedule(run.order, do, report, run.signals, arguments.threads, arguments.fail_fast).run()
 
 
 def _workspace(arguments: RunArguments, report: Report) -> Workspace:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,9 +36,8 @@ def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda:
     started: it is called when the tables are locked, because a run that is refused must not wait for the import of
     Spark. Raises Interrupted after the results are written.
     """
-    project = run.project
-    artifacts.write_compiled(project, run.graph, run.compiled, functions_file(run.macro, run.compiled))
-    artifacts.write_manifest(project, run.graph, run.compiled, ContentsOf(project, run.library).node)
+    _write_project(run)
+    graph = run.graph
     run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     began, is_written = time.monotonic(), False
     try:
@@ -52,6 +52,8 @@ def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda:
             finally:
                 # The results are written before the session ends, which may hang.
                 if run.results is not None:
+                    if run.graph is not graph:
+                        _write_project(run)
                     _write(run, began)
                     is_written = True
     except KeyboardInterrupt:
@@ -66,12 +68,19 @@ def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda:
             report.done(run.results or [])
 
 
+def _write_project(run: Run) -> None:
+    """Writes the compiled SQL and the manifest."""
+    artifacts.write_compiled(run.project, run.graph, run.compiled, functions_file(run.macro, run.compiled))
+    artifacts.write_manifest(run.project, run.graph, run.compiled, ContentsOf(run.project, run.library).node)
+
+
 @contextmanager
 def _locked(run: Run, report: Report, is_small_job: Callable[[], bool]) -> Iterator[Spark]:
     """Opens a session of Spark, with the tables locked that the run writes."""
     target = run.project.target
     with _locks(run.project, run.command) as locks:
-        locks.take(run.tables_written, lambda session: _end(target, session))
+        run.lock = partial(locks.take, end=partial(_end, target))
+        run.lock(run.tables_written)
         # No JVM is started before the tables are locked.
         with open_spark(target, spark_log(run.project), run.library, report, is_small_job()) as spark:
             run.signals.count_only(spark.cancel, spark.kill)

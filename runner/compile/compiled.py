@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -114,3 +114,7 @@ class Compiled:
     def sql_functions(self) -> tuple[SqlFunction, ...]:
         """All SQL functions that the nodes need, in the order in which they must be made."""
         return distinct(node.sql_functions for node in self.nodes.values())
+
+    def with_more(self, more: Compiled) -> Compiled:
+        """Returns these results together with those of other nodes."""
+        return replace(self, nodes={**self.nodes, **more.nodes}, times={**self.times, **more.times})

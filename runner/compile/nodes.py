@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -35,20 +35,46 @@ from runner.spec.formats import FormatFolders
 from runner.sql_layout import folded
 
 
-def compile_nodes(nodes: Iterable[Node], templates: Templates, formats: FormatFolders, library: Library) -> Compiled:
-    """Compiles these nodes to SQL; raises all mistakes at once."""
-    compiler = Compiler(templates, formats, library)
+class OnDemand(dict[str, CompiledNode]):
+    """Compiled nodes. Some of the models are compiled when they are first asked for, in any thread."""
+
+    def __init__(self, compile_one: Callable[[Node], CompiledNode], later: Mapping[str, Node]) -> None:
+        super().__init__()
+        self.compile_one, self.later = compile_one, later
+
+    def __missing__(self, name: str) -> CompiledNode:
+        return self.setdefault(name, self.compile_one(self.later[name]))
+
+
+def compile_nodes(
+    nodes: Iterable[Node],
+    templates: Templates,
+    formats: FormatFolders,
+    library: Library,
+    later: Container[str] = frozenset(),
+) -> Compiled:
+    """Compiles these nodes to SQL; raises all mistakes at once. Mirrors whose names are in `later` are compiled only
+    when they are asked for.
+    """
+    nodes, compiler = list(nodes), Compiler(templates, formats, library)
     problems = Problems()
-    compiled: dict[str, CompiledNode] = {}
+
+    def compile_one(node: Node) -> CompiledNode:
+        assert node.model
+        return library.complete(compiler.model(node.model, node))
+
+    compiled = OnDemand(compile_one, {node.name: node for node in nodes if node.name in later})
     cases: dict[str, CompiledCase] = {}
     function_tests: dict[str, CompiledFunctionTest] = {}
     times: dict[str, tuple[datetime, datetime]] = {}
     for node in nodes:
+        if node.name in later:
+            continue
         began = datetime.now(timezone.utc)
         with problems.gathered():
             match node.subject:
-                case Model() as model:
-                    compiled[node.name] = library.complete(compiler.model(model, node))
+                case Model():
+                    compiled[node.name] = compile_one(node)
                 case DataTest() as test:
                     compiled[node.name] = library.complete(compiler.data_test(test))
                 case UnitTest(file=SqlFile(path=path), overrides=overrides):

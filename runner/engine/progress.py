@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
@@ -36,6 +36,13 @@ Positions = Mapping[str, Position]
 """Name of a changelog -> how far it was read."""
 
 
+class Recorded(NamedTuple):
+    """How far a table has read each changelog, and the names of its last write."""
+
+    read: Positions
+    written: list[str]
+
+
 @dataclass
 class Progress:
     """The record of one model, a file. `list_writes` lists the writes that made the model's table what it is. It is
@@ -54,7 +61,12 @@ class Progress:
         record = self._settled()
         if record is None or self._is_another_table(record["written"]):
             return None
-        return {name: Position(**position) for name, position in record["read"].items()}
+        return _recorded(record).read
+
+    def recorded(self) -> Recorded | None:
+        """Returns what is recorded, whatever the table is now; None if nothing is, or a write was interrupted."""
+        record = self._record_now()
+        return None if record is None or "next" in record else _recorded(record)
 
     @contextmanager
     def writing(self, read: Positions) -> Iterator[None]:
@@ -76,16 +88,19 @@ class Progress:
         self._settled()
 
     def _settled(self) -> dict[str, Any] | None:
-        if not self.files.exists(self.path):
-            return None
-        record = mapping(self.files.read(self.path), self.path, ("read", "written"))
-        if "next" not in record:
+        record = self._record_now()
+        if record is None or "next" not in record:
             return record
         written = self._new(record["before"])
         was_written = {"read": record["next"], "written": written}
         settled = was_written if written else {"read": record["read"], "written": record["written"]}
         self._record(settled)
         return settled
+
+    def _record_now(self) -> dict[str, Any] | None:
+        if not self.files.exists(self.path):
+            return None
+        return mapping(self.files.read(self.path), self.path, ("read", "written"))
 
     def _new(self, before: list[str]) -> list[str]:
         known = set(before)
@@ -98,6 +113,10 @@ class Progress:
 
     def _record(self, record: Mapping[str, Any]) -> None:
         self.files.write(self.path, json.dumps(record) + "\n")
+
+
+def _recorded(record: Mapping[str, Any]) -> Recorded:
+    return Recorded({name: Position(**position) for name, position in record["read"].items()}, record["written"])
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from runner.counts import enumeration
 from runner.errors import Problems, RunnerWarning, Where, nearest_or_all
 from runner.project.inputs import Source
+from runner.project.mirror import Mirror
 from runner.project.mirrors import MIRROR_KEYS, mirror_names, own_name
+from runner.project.nodes import Node
 from runner.project.properties import entries
 from runner.project.tables_seen import ColumnSeen, TableSeen, TablesSeen, column_type, plain_name, wider_type
 from runner.spec.values import one_of, texts
@@ -176,6 +179,11 @@ class Mirrors:
     by_rule: frozenset[str]
     warnings: tuple[RunnerWarning, ...]
 
+    def makes(self, node: Node) -> bool:
+        """Returns True if a node is a mirror that a rule makes, or one of the tests that each mirror has."""
+        test = node.data_test
+        return (test.model if test and "mirror" in test.arguments else node.name) in self.by_rule
+
 
 def read_mirrors(
     files: Iterable[Yaml],
@@ -202,6 +210,26 @@ def read_mirrors(
         warnings += found.warnings
     by_rule = frozenset(name for entry in made for name in mirror_names(entry))
     return Mirrors((*written, *made), tuple(rules), by_rule, tuple(warnings))
+
+
+def unmirrored(mirrors: Iterable[Mirror], rules: Iterable[MirrorRule], seen: TablesSeen) -> RunnerWarning | None:
+    """Returns a warning about the tables of a source that have no mirror and that no rule leaves out; None if there are
+    none.
+    """
+    own = [table.name for mirror in mirrors for table in mirror.tables if table.source.name == seen.source]
+    of_source = [rule for rule in rules if rule.source.name == seen.source]
+    without = [
+        table.path
+        for table in seen.tables
+        if not any(table.names[-len(name) :] == name for name in own)
+        and not any(_matches(pattern, table) for rule in of_source for pattern in (*rule.tables, *rule.left))
+    ]
+    if not without:
+        return None
+    what = "1 table" if len(without) == 1 else f"{len(without)} tables"
+    named = enumeration(without)
+    hint = f"runner mirrors suggest --source {seen.source}"
+    return RunnerWarning("unmirrored", f"{what} of source {seen.source} without a mirror: {named}", hint=hint)
 
 
 # --- the mirrors of a rule

@@ -176,6 +176,10 @@ class TablesSeen:
         record = mapping(text, path, ("source", "tables"))
         return cls(**{**record, "tables": tuple(_table(one) for one in record["tables"])})
 
+    def told(self) -> list[object]:
+        """Returns what mirrors are made of: the tables without the numbers of their changes."""
+        return [replace(one, changes=0, without_key=0, partial=0, batch=-1) for one in self.tables]
+
     def named(self, name: tuple[str, ...]) -> list[TableSeen]:
         """Returns the tables whose names end with these parts."""
         return [table for table in self.tables if table.names[len(table.names) - len(name) :] == name]

@@ -9,35 +9,40 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runner.compile.compiled import CompiledNode
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions, Progress
 from runner.engine.tables import Tables
 from runner.errors import full_refresh
-from runner.project.mirror import Mirror, MirrorColumn, MirrorQuery
+from runner.files import read_text
+from runner.project.inputs import Source
+from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.mirrors import taken_columns
 from runner.project.templates import new_rows_view
 from runner.run.increments import NOTHING, landed_again, reading_until
 from runner.run.landing import finishes
 from runner.run.statements import Effect
+from runner.sql_layout import folded
 
 if TYPE_CHECKING:
     from runner.run.run import Run
 
-Built = tuple[int, tuple[str, ...]]
-"""The number of a table's rows, and notes for the user."""
+Built = tuple[int | None, tuple[str, ...]]
+"""The number of a table's rows, None if the table is as it was; and notes for the user."""
 
 
 class Mark(NamedTuple):
     """The facts that are recorded of a mirror's table, as JSON; any other text is read as no facts. `made_by` is the
-    hash of what made the table. `told_parts` is True if changes told only parts of a row. `numbered_in` is the log in
-    which all changes are numbered, None if there is no such log. `defaults` are the defaults of columns that messages
-    named.
+    hash of the SQL that made the table, `defined_by` that of the mirror as it was written. `told_parts` is True if
+    changes told only parts of a row. `numbered_in` is the log in which all changes are numbered, None if there is no
+    such log. `defaults` are the defaults of columns that messages named.
     """
 
     made_by: str
     told_parts: bool
     numbered_in: str | None
     defaults: dict[str, str]
+    defined_by: str = ""
 
     def text(self) -> str:
         return json.dumps(self._asdict())
@@ -50,19 +55,42 @@ class Mark(NamedTuple):
             return cls("", True, None, {})
 
 
+class Definitions:
+    """The hashes of mirrors as they are written: they tell without any SQL if a mirror has changed."""
+
+    def __init__(self, run: Run) -> None:
+        paths = sorted(set(run.library.renderer.files.values()))
+        self.macros = hashlib.sha256("".join(read_text(path) for path in paths).encode()).hexdigest()
+        self.formats: dict[str, str] = {}
+
+    def of(self, query: MirrorQuery) -> str:
+        tables = [(self._source(table.source), table.name) for table in query.mirror.tables]
+        written = (query.shows, query.layout, replace(query.mirror, tables=()), tables, self.macros)
+        return hashlib.sha256(repr(written).encode()).hexdigest()
+
+    def _source(self, source: Source) -> str:
+        if source.name not in self.formats:
+            self.formats[source.name] = repr((source.name, source.generation, source.format))
+        return self.formats[source.name]
+
+
 class Mirrors:
     """Builds the tables of mirrors."""
 
     def __init__(self, run: Run) -> None:
         self.reading, self.compiled, self.tables = run.reading, run.compiled, run.tables
-        self.statements, self.run_id = run.statements, run.run_id
+        self.statements, self.run_id, self.library = run.statements, run.run_id, run.library
+        self.seen, self.by_rule = run.seen, run.workspace.mirrors.by_rule
+        self.definitions = Definitions(run)
 
     def build(self, query: MirrorQuery) -> Built:
         """Builds a table, or brings it up to date. Raises QueryFailed, also for columns that the mirror does not have
         if `on_drift` is `fail`.
         """
-        begun = self.tables.begun_refresh(query.model)
+        query, begun = self.seen.current(query), self.tables.begun_refresh(query.model)
         seen, progress = self.reading.changelogs(query.model), self.tables.progress(query.model)
+        if not begun and self._is_up_to_date(query, seen, progress):
+            return None, ()
         if self._takes_increments(query):
             since = None if begun else self._since(query, seen, progress)
             if since is not None:
@@ -70,6 +98,36 @@ class Mirrors:
         if not begun:
             self._check_whole(query)
         return self._built(query, reading_until(seen, {}), finishes(begun, self.run_id), progress)
+
+    def _is_up_to_date(self, query: MirrorQuery, seen: Mapping[str, Position | None], progress: Progress) -> bool:
+        """Returns True if nothing has landed that concerns the table, as far as this can be told without a query."""
+        name, storage, record = query.model, self.tables.storage, progress.recorded()
+        names = [name, query.beside] if self._takes_increments(query) else [name]
+        if record is None or not storage.have_tables(names):
+            return False
+        newest, written = storage.newest_write(name), record.written
+        if newest is not None and newest not in written:
+            return False
+        if landed_again(record.read, seen) or Mark.read(self.tables.mark(name)).defined_by != self.definitions.of(
+            query
+        ):
+            return False
+        return all(self._has_no_news(query, table, seen, record.read) for table in query.mirror.tables)
+
+    def _has_no_news(
+        self, query: MirrorQuery, table: MirroredTable, now: Mapping[str, Position | None], since: Positions
+    ) -> bool:
+        """Returns True if no change of a table and no statement has landed since the mirror has read."""
+        model = table.source.model
+        position, read, seen = now.get(model), since.get(model, NOTHING), self.seen.of(table.source)
+        if position is None or position.table != read.table:
+            return False
+        if position.batch == read.batch:
+            return True
+        if (seen.table, seen.batch) != (position.table, position.batch) or seen.statements > read.batch:
+            return False
+        names = [table.name] if seen.statements < 0 else self.statements.names(query.mirror, table, seen)
+        return all(one.batch <= read.batch for name in names for one in seen.named(name))
 
     def _up_to_date(self, query: MirrorQuery, since: Positions, until: Positions, progress: Progress) -> Built:
         """Takes in what has landed between two positions in the changelogs."""
@@ -104,7 +162,7 @@ class Mirrors:
         """
         had = Mark.read(self.tables.mark(query.model))
         numbered_in = had.numbered_in if had.numbered_in == _numbered_in(found, effects) else None
-        now = Mark(had.made_by, had.told_parts or found["tells_parts"], numbered_in, had.defaults)
+        now = had._replace(told_parts=had.told_parts or found["tells_parts"], numbered_in=numbered_in)
         if now != had:
             # The mark is written before the table: a run that dies in between must not hide what has changed.
             self.tables.write_mark(query.model, now.text())
@@ -147,13 +205,15 @@ class Mirrors:
         """Builds the table from all changes. Where the table is to take in new changes later, also builds the table
         beside it.
         """
-        name, made_by, (query, more, defaults) = query.model, self._made_by(query), self._looked_at(query)
+        name, made_by, definition = query.model, self._made_by(query), self.definitions.of(query)
+        query, more, defaults = self._looked_at(query)
         with progress.writing(until):
             if self._takes_increments(query):
                 count = self._written_with_beside(query)
-                self.tables.write_mark(name, Mark(made_by, query.has_parts, query.numbered_in, defaults).text())
             else:
                 count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", query), query.layout)
+            mark = Mark(made_by, query.has_parts, query.numbered_in, defaults, definition)
+            self.tables.write_mark(name, mark.text())
         self.tables.refreshes.done(name)
         return count, (*notes, *(more if query.shows == "state" else ()))
 
@@ -175,8 +235,15 @@ class Mirrors:
         """
         order = f"\n{query.layout.order}" if query.layout.order else ""
         drift = f"{query.mirror.on_drift} {json.dumps(sorted(query.mirror.left_out))}"
-        meaning = f"{self.compiled.nodes[query.model].meaning}\n{drift}{order}"
+        meaning = f"{self._meaning(query)}\n{drift}{order}"
         return hashlib.sha256(meaning.encode()).hexdigest()
+
+    def _meaning(self, query: MirrorQuery) -> str:
+        if query.model not in self.by_rule:
+            return self.compiled.nodes[query.model].meaning
+        # The tables of a rule may have changed since the nodes were compiled.
+        sql = folded(self.tables.macro(f"mirror_{query.shows}", query))
+        return self.library.complete(CompiledNode(sql)).meaning
 
     def _looked_at(self, query: MirrorQuery) -> tuple[MirrorQuery, tuple[str, ...], dict[str, str]]:
         """Returns the query with what is known of all changes and with the columns that were added to its mirror, notes

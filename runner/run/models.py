@@ -34,19 +34,21 @@ class Models:
         # All of them here, in one thread: models are built in several.
         self.spark, self.compiled, self.tables, self.publisher = run.spark, run.compiled, run.tables, run.publisher
         self.views, self.landing, self.increments = run.views, run.landing, run.increments
-        self.mirrors, self.seeds = run.mirrors, run.seeds
+        self.mirrors, self.seeds, self.seen = run.mirrors, run.seeds, run.seen
+        self.mirrored = run.workspace.mirrored
 
     def build(self, node: Node, model: Model) -> Result:
         """Builds a model and publishes it in the catalog, between its hooks; raises QueryFailed."""
-        compiled = self.compiled.nodes[node.name]
+        # Mirrors have no hooks, and the SQL of many mirrors is better not made.
+        compiled = None if model.mirror else self.compiled.nodes[node.name]
         if model.source:
             result = self._land(node, model.source)
         else:
             missing = self.views.prepare(node.name)
-            self._do("pre_hook", compiled.pre_hook)
+            self._do("pre_hook", compiled.pre_hook if compiled else ())
             result = self._build(node, model, missing)
         notes = self._published(node.name, not model.source and result.status == "warn")
-        self._do("post_hook", compiled.post_hook)
+        self._do("post_hook", compiled.post_hook if compiled else ())
         return replace(result, notes=(*result.notes, *notes))
 
     def _do(self, hook: str, statements: Iterable[str]) -> None:
@@ -76,25 +78,33 @@ class Models:
         landed, notes = self.landing.land(source)
         self.tables.changelog_view(node.name)
         self.views.was_made(node.name)
+        if source.name in self.mirrored:
+            self.seen.look(source)
         result = self.landing.result(source, landed, notes)
         unknown = notes_on_landed(self.tables, source, landed.rows["row"], self.landing.run_id, began)
         return replace(result, notes=(*result.notes, *unknown))
 
     def _build(self, node: Node, model: Model, missing: tuple[str, ...]) -> Result:
         rows, notes = self._write(node, model)
+        if rows is None:
+            status = "warn" if missing else "success"
+            return Result(node.name, node.resource_type, status, notes=missing, is_unchanged=True)
         self.views.was_made(node.name)
         status = "warn" if missing else "success"
         return Result(node.name, node.resource_type, status, notes=(*missing, *notes), rows=rows)
 
-    def _write(self, node: Node, model: Model) -> tuple[dict[str, int], tuple[str, ...]]:
-        """Writes the table or creates the view; returns the number of rows of a table, and notes for the user."""
+    def _write(self, node: Node, model: Model) -> tuple[dict[str, int] | None, tuple[str, ...]]:
+        """Writes the table or creates the view; returns the number of rows of a table, None if the table is as it was,
+        and notes for the user.
+        """
+        if isinstance(model.query, MirrorQuery):
+            count, notes = self.mirrors.build(model.query)
+            return None if count is None else {"rows": count}, notes
         relation, sql = node.relation, self.compiled.nodes[node.name].sql
         match model:
             case Model(materialized="view"):
                 self.tables.view(relation, self.tables.promised(relation, sql, model.contract))
                 return {}, ()
-            case Model(query=MirrorQuery() as query):
-                rows, notes = self.mirrors.build(query)
             case Model(query=SeedFile() as file):
                 rows, notes = self.seeds.build(node, file)
             case Model(materialized="incremental"):

@@ -23,8 +23,9 @@ class Result:
     """The result of one node. `status` is success, error, skipped, pass, warn or fail. A model that landed or was built
     has the status `warn` if there is something that the user should look at. `failures` is the number of rows that fail
     a test. `rows` counts what was written: messages and rows by kind for a source, rows for a table. `reasons` counts
-    the dead letters that landed by reason. `is_incomplete` is True if not all of what could be read has landed.
-    `seconds` is the time that the node took, `ended` the time when it ended.
+    the dead letters that landed by reason. `is_incomplete` is True if not all of what could be read has landed,
+    `is_unchanged` if nothing new has landed for a mirror. `seconds` is the time that the node took, `ended` the time
+    when it ended.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Result:
     reasons: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     is_incomplete: bool = False
+    is_unchanged: bool = False
     ended: datetime = field(default_factory=lambda: datetime.now(timezone.utc), compare=False)
 
     @property

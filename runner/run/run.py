@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from runner.compile.compiled import Compiled
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes, queries_together, with_queries_read
 from runner.compile.query import reads
-from runner.project.inputs import Deferred, Messages
+from runner.project.inputs import Deferred, Messages, Source
 from runner.project.nodes import Node
 from runner.run.results import Result
 from runner.run.schedule import Order, StopSignals
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from runner.run.mirrors import Mirrors
     from runner.run.models import Seeds
     from runner.run.statements import Statements
+    from runner.run.tables_seen import SeenByRun
     from runner.run.views import Views
 
 
@@ -44,11 +46,12 @@ class Settings:
 
 class Run:
     """The nodes that a command works on, in order, and the parts that work on them. Other runs that find its tables
-    locked report `command`. Parts are made when they are first used: before there is a session of Spark nothing may
-    import it.
+    locked report `command`; `lock` locks more tables. Parts are made when they are first used: before there is a
+    session of Spark nothing may import it.
     """
 
     spark: Spark
+    lock: Callable[[Iterable[str]], None]
     results: list[Result] | None = None
 
     def __init__(
@@ -63,7 +66,8 @@ class Run:
     def compiled(self) -> Compiled:
         """The SQL of the nodes and of the nodes that they read; raises all mistakes in it."""
         workspace, needed = self.workspace, with_queries_read(self.graph, self.nodes)
-        compiled = compile_nodes(needed, workspace.templates, workspace.formats, self.library)
+        later = workspace.mirrors.by_rule
+        compiled = compile_nodes(needed, workspace.templates, workspace.formats, self.library, later)
         return replace(compiled, together=queries_together(self.nodes, workspace.templates))
 
     @property
@@ -84,6 +88,30 @@ class Run:
     def reads(self, messages: Messages) -> dict[str, str]:
         """Returns the expressions that read messages of a kind."""
         return reads(self.macro, messages)
+
+    @property
+    def sources_landed(self) -> list[Source]:
+        """The sources with mirrors whose messages this run has landed."""
+        return [source for source in self.project.sources if source.name in self.seen.looked]
+
+    @contextmanager
+    def of_new_tables(self, workspace: Workspace, nodes: list[Node]) -> Iterator[Run]:
+        """Makes a run of nodes that are in the project only since this run has landed, in the same session. After the
+        block, this run is that of all nodes.
+        """
+        more = Run(workspace, self.command, nodes, self.settings, self.run_id)
+        more.signals, more.lock = self.signals, self.lock
+        more.lock(more.tables_written)
+        more.spark, more.tables = self.spark, self.tables
+        try:
+            yield more
+        finally:
+            self.workspace, self.graph, self.nodes = workspace, workspace.graph, [*self.nodes, *nodes]
+            compiled, times = (
+                {**self.compiled.nodes, **more.compiled.nodes},
+                {**self.compiled.times, **more.compiled.times},
+            )
+            self.compiled = replace(self.compiled, nodes=compiled, times=times)
 
     def begin(self, spark: Spark) -> None:
         """Sets the session in which the run works from now on. A full refresh begins here."""
@@ -145,6 +173,12 @@ class Run:
         from runner.run.statements import Statements
 
         return Statements(self.tables)
+
+    @cached_property
+    def seen(self) -> SeenByRun:
+        from runner.run.tables_seen import SeenByRun
+
+        return SeenByRun(self)
 
     @cached_property
     def mirrors(self) -> Mirrors:

@@ -10,6 +10,7 @@ from typing import Any
 from runner.engine.tables import Tables
 from runner.project.ddl import Action, Unreadable, actions
 from runner.project.mirror import Called, Mirror, MirroredTable
+from runner.project.tables_seen import TablesSeen
 
 Row = Mapping[str, Any]
 
@@ -86,6 +87,15 @@ class Statements:
         statements = followed(mirror, told, self._tables_named)
         self._view(statements)
         return statements
+
+    def names(self, mirror: Mirror, table: MirroredTable, seen: TablesSeen) -> list[tuple[str, ...]]:
+        """Returns the names that a table of a mirror has and had, as the tables seen of its source tell them."""
+
+        def named(other: MirroredTable) -> int:
+            return len(seen.named(other.name))
+
+        found = followed(mirror, self._told(mirror), named).mirror.tables[mirror.tables.index(table)]
+        return [one.name for one in found.called]
 
     def show_none(self, mirror: Mirror) -> None:
         """Creates the views as they are without any statements."""

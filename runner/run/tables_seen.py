@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from runner.engine.tables import Tables
 from runner.files import is_uri, write_whole
 from runner.project.inputs import Source
+from runner.project.mirror import MirrorQuery
 from runner.project.tables_seen import TRIED, TablesSeen, path_of_seen, with_new
+from runner.run.workspace import Workspace
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -19,8 +22,11 @@ class SeenByRun:
     """The tables seen of the sources of a run, each read once."""
 
     def __init__(self, run: Run) -> None:
-        self.tables, self.target_path = run.tables, run.project.target_path
+        self.tables, self.target_path, self.workspace = run.tables, run.project.target_path, run.workspace
         self.known: dict[str, TablesSeen] = {}
+        self.looked: set[str] = set()
+        self.has_changed = False
+        self.reading = Lock()
 
     def of(self, source: Source) -> TablesSeen:
         """Returns the tables seen of a source as they were last recorded; raises Damaged."""
@@ -34,12 +40,29 @@ class SeenByRun:
         """Looks at what has landed since the record was written, and writes it again."""
         before = self.of(source)
         after = self.known[source.name] = looked_at(self.tables, source.model, before)
+        self.looked.add(source.name)
         if after != before:
+            self.has_changed |= after.told() != before.told()
             self.tables.files.write(self._path(source), after.text())
             if is_uri(self.tables.target.path):
                 # Commands without Spark read the tables there.
                 write_whole(Path(path_of_seen(self.tables.target, source, self.target_path)), after.text())
         return after
+
+    def current(self, query: MirrorQuery) -> MirrorQuery:
+        """Returns the query of a mirror as its rule, if a rule makes it, says now."""
+        if query.model not in self.workspace.mirrors.by_rule:
+            return query
+        node = self.project_now().graph.nodes.get(query.model)
+        now = node.model.query if node and node.model else query
+        return now if isinstance(now, MirrorQuery) else query
+
+    def project_now(self) -> Workspace:
+        """Returns the project as it is after what this run has seen."""
+        with self.reading:
+            if self.has_changed:
+                self.workspace, self.has_changed = Workspace(self.workspace.arguments), False
+            return self.workspace
 
     def _path(self, source: Source) -> str:
         return f"{self.tables.target.at('_tables_seen')}/{source.name}.json"

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.contract import MACRO_GLOBALS
-from runner.errors import Problems, RunnerError
+from runner.errors import Problems, RunnerError, RunnerWarning
 from runner.project.inputs import Source
-from runner.project.mirror_rules import Mirrors, read_mirrors
+from runner.project.mirror import Mirror
+from runner.project.mirror_rules import Mirrors, read_mirrors, unmirrored
 from runner.project.nodes import Graph, Node, Project
 from runner.project.parse import Nodes, names_of_files, parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
@@ -97,13 +98,27 @@ class Workspace:
     """A project with its templates and its graph."""
 
     def __init__(self, arguments: ProjectArguments) -> None:
-        problems = Problems()
+        problems, self.arguments = Problems(), arguments
         self.project = read_project_of(arguments)
         self.templates, self.mirrors, nodes = read_nodes(self.project, problems)
         problems.raise_if_any()
         self.graph = nodes.graph()
         self.formats = FormatFolders(self.project.format_folders)
         self.previous = self._previous(None)
+
+    def unmirrored(self, seen: TablesSeen) -> RunnerWarning | None:
+        """Returns a warning about the tables of a source that have no mirror; None if there are none."""
+        return unmirrored(self._mirrors, self.mirrors.rules, seen)
+
+    @property
+    def _mirrors(self) -> list[Mirror]:
+        return [node.model.mirror for node in self.graph.nodes.values() if node.model and node.model.mirror]
+
+    @cached_property
+    def mirrored(self) -> frozenset[str]:
+        """The names of the sources of which tables have mirrors."""
+        own = {table.source.name for mirror in self._mirrors for table in mirror.tables}
+        return frozenset(own | {rule.source.name for rule in self.mirrors.rules})
 
     def chosen(self, selection: Selection, wanted: Wanted = lambda node: True) -> list[Node]:
         """Returns the selected nodes that are wanted, parents first. Raises `selector-empty` if there are none, unless

@@ -85,6 +85,10 @@ class Delta(TableFormat):
         commits = self.session.rows(self.macro("delta_history", self.table(name)))[1]
         return [str(commit["version"]) for commit in _not_undone(commits) if commit["operation"] not in KEEPS_ROWS]
 
+    def newest_write(self, name: str) -> str | None:
+        log = self.files.names(f"{self.target.at(name)}/_delta_log")
+        return str(max((int(entry[:20]) for entry in log if COMMIT.fullmatch(entry)), default=-1))
+
     def sink(self, name: str) -> Sink:
         return Sink("delta", path=self.target.at(name))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import ClassVar
 
 from runner.storage.data import Layout, Sink
@@ -47,6 +48,16 @@ class Iceberg(TableFormat):
 
     def has_table(self, name: str) -> bool:
         return self.session.table_exists(self.table(name))
+
+    def have_tables(self, names: Iterable[str]) -> bool:
+        return all(name.lower() in self._listed for name in names)
+
+    @cached_property
+    def _listed(self) -> frozenset[str]:
+        """The tables that were in the schema when a run first asked."""
+        self.create_schema()
+        rows = self.session.rows(self.macro("tables_listed", self.target))[1]
+        return frozenset(row["tableName"].lower() for row in rows)
 
     def check_changelog(self, name: str) -> None:
         """Does nothing: the files of a changelog are listed where its catalog says."""

@@ -129,6 +129,9 @@ class Parquet(Storage):
             return [shape["write"]]
         return [file for file in self.files.names(self.target.at(place)) if file.startswith("part-")] if place else []
 
+    def newest_write(self, name: str) -> str | None:
+        return max(self.writes(name), default="")
+
     def recover(self, name: str) -> None:
         """Moves a new table into place if the old one is gone."""
         root = self.target.at(name)

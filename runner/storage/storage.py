@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import ClassVar
 
@@ -75,6 +75,10 @@ class Storage(ABC):
     @abstractmethod
     def has_table(self, name: str) -> bool: ...
 
+    def have_tables(self, names: Iterable[str]) -> bool:
+        """Returns True if all of these tables exist, as far as this is known without asking for each."""
+        return all(self.has_table(name) for name in names)
+
     def has_changelog(self, name: str) -> bool:
         return self.has_table(name)
 
@@ -129,6 +133,10 @@ class Storage(ABC):
         """Returns names of the writes that made a table what it is, without writes that only keep its rows in another
         way; the names of old writes may be missing. A write that was committed has added at least one name.
         """
+
+    def newest_write(self, name: str) -> str | None:
+        """Returns the name of the newest write of a table that exists; None if it cannot be told without a query."""
+        return None
 
     # --- changelogs
 
