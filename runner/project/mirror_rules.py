@@ -39,6 +39,7 @@ PLACE = re.compile(r"\{(\w*)\}")
 WILD = re.compile(r"[*?\[]")
 # The parts of a pattern: in quotes, or up to the next dot.
 PART = re.compile(r'"([^"]+)"|([^."]+)')
+PATTERN = re.compile(r'(?:"[^"]+"|[^."]+)(?:\.(?:"[^"]+"|[^."]+)){0,3}')
 # The column of a mirror of several tables that says which table a row is in.
 TABLE_COLUMN, TABLE_SENT_AS = "_table", "meta.table"
 
@@ -127,7 +128,7 @@ def _pattern(text: str, yaml: Yaml) -> Pattern:
     ('shop', 'v1.orders_*')
     """
     parts = tuple(quoted or plain for quoted, plain in PART.findall(text))
-    if not parts or len(parts) > 4 or PART.sub("", text).strip("."):
+    if not PATTERN.fullmatch(text):
         message = f'"{text}" is no pattern for names of tables'
         raise yaml.error("mirror-pattern", message, "for instance: shop.orders, shop.*, 'shop.\"v1.*\"'")
     return parts
