@@ -71,7 +71,7 @@ def parse(project: Project, files: list[Yaml], templates: Templates, problems: P
     for node in _views(project.sources):
         nodes.add(node)
     described, described_seeds = (_described(files, key, problems) for key in ("models", "seeds"))
-    tests = Tests(templates, nodes.by_name, nodes.project.relative, project.root)
+    tests = Tests(project, templates, nodes.by_name)
     for node, written in templates.foreign.values():
         nodes.add(node)
         with problems.gathered():
@@ -102,11 +102,11 @@ def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
     for entry in (entry for file in files for entry in _unit_tests(file)):
         with nodes.problems.gathered():
             # A model that could not be read has no tests: its mistake is already among the problems.
-            if (test := tests.unit_test(entry, nodes.by_name)) is not None:
+            if (test := tests.unit_test(entry)) is not None:
                 nodes.add(test)
     for path in yaml_files(function_folder(nodes.project.root / "macros")):
         with nodes.problems.gathered():
-            for node in function_tests(path, nodes.project.relative):
+            for node in function_tests(path, nodes.project):
                 nodes.add(node)
     for path in _singular_tests(nodes.project):
         with nodes.problems.gathered():
