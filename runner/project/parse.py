@@ -11,7 +11,7 @@ from runner.project import dbt_hints
 from runner.project.inputs import Source
 from runner.project.mirrors import MIRROR_KEYS, generated_tests, mirror_names, mirror_nodes, mirror_tests
 from runner.project.models import check_new_rows, model_node, seed_files, seed_node, with_properties
-from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Graph, Model, Node, Project, SourcesView, SqlFile
+from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Graph, Model, Node, Project, SourcesView
 from runner.project.properties import (
     COLUMN_KEYS,
     EXPOSURE_KEYS,
@@ -369,7 +369,7 @@ def _add_files(
     for path in files:
         properties = described.pop(path.stem, None)
         # This node takes the place of a model that cannot be read, so that mistakes in its tests are told too.
-        node: Node | None = Node(path.stem, "model", Model(SqlFile(path), "view"), path=nodes.project.relative(path))
+        node: Node | None = Node(path.stem, "model", Model(path, "view"), path=nodes.project.relative(path))
         with nodes.problems.gathered():
             if (node := node_of(nodes.project, tests.templates, path, properties)) is None:
                 nodes.disabled.add(path.stem)

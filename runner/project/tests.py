@@ -12,7 +12,7 @@ from typing import Any
 from runner.csv_text import Csv, csv_of, read_csv
 from runner.errors import Problems, Where, did_you_mean, nearest_or_all
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, Project, SqlFile, UnitTest
+from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, Project, UnitTest
 from runner.project.properties import (
     TEST_SETTINGS,
     UNIT_TEST_KEYS,
@@ -106,7 +106,7 @@ class Tests:
         if not config.enabled:
             return None
         parents = tuple(dict.fromkeys(reading.parents))
-        test = DataTest("singular", "", config=config, file=SqlFile(path))
+        test = DataTest("singular", "", config=config, file=path)
         return Node(path.stem, "test", test, parents, frozenset(config.tags), self.project.relative(path), where=where)
 
     def _instead(self, kind: str) -> str:
@@ -185,13 +185,13 @@ def function_tests(path: Path, project: Project) -> Iterator[Node]:
         yield Node(f"function.{function}", "unit_test", test, path=project.relative(path), where=where)
 
 
-def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, SqlFile | None]:
+def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, Path | None]:
     """Returns a unit test's overrides of variables and of macros' texts, and the file that is rendered with them."""
     yaml, query = entry.get("overrides"), tested.model and tested.model.query
     if yaml is None:
         return Overrides(), None
     yaml.only(OVERRIDE_KEYS)
-    if not isinstance(query, SqlFile):
+    if not isinstance(query, Path):
         raise yaml.error("unit-test-overrides", f'"{tested.name}" is generated: it has no template')
     variables = yaml["vars"].mapping().data() if yaml.get("vars") else {}
     macros = yaml["macros"].mapping() if yaml.get("macros") else None
