@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from runner.infer.understanding import ABSENT, Document, text_of
+from runner.infer.understanding import Document, text_of
 
 Parts = tuple[str, ...]
 
@@ -46,9 +46,6 @@ class Fields:
             if self.texts(path) and not any(isinstance(value, dict | list) for value in values.values()):
                 found.append(path)
         return sorted(found, key=len)
-
-    def at(self, path: Parts, number: int) -> Any:
-        return self.values.get(path, {}).get(number, ABSENT)
 
 
 def _walked(value: Any, path: Parts) -> Iterator[tuple[Parts, Any]]:

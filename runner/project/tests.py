@@ -167,7 +167,7 @@ class Tests:
             for one in entry["given"].list().elements()
             if one.only(["input", *ROWS_KEYS])
         }
-        tested = _tested(entry, model, self.nodes)
+        tested = self._tested(entry, model)
         _check_inputs(entry, tested, given)
         new_rows = tested.model.new_rows if tested.model else ()
         expect = given_rows(entry["expect"].only(ROWS_KEYS), self.project.root)
@@ -175,6 +175,14 @@ class Tests:
         path, description = self.project.relative(entry.where().path), optional_text(entry.get("description"))
         name = entry["name"].text()
         return Node(name, "unit_test", test, (model,), path=path, description=description, where=entry.where())
+
+    def _tested(self, entry: Yaml, model: str) -> Node:
+        """Returns the node of a model that can be tested: any model that does not land messages."""
+        known = [name for name, node in self.nodes.items() if node.model and not node.model.source]
+        if model not in known:
+            hint = nearest_or_all(model, known)
+            raise entry["model"].error("model-unknown", f'there is no model "{model}" to test', hint)
+        return self.nodes[model]
 
 
 def function_tests(path: Path, project: Project) -> Iterator[Node]:
@@ -198,15 +206,6 @@ def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, Path | None]:
     said = macros.get(IS_INCREMENTAL) if macros else None
     texts = {name: text for name, text in texts_of(macros).items() if name != IS_INCREMENTAL}
     return Overrides(variables, texts, read_boolean(said, IS_INCREMENTAL) if said else False), query
-
-
-def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:
-    """Returns the node of a model that can be tested: any model that does not land messages."""
-    known = [name for name, node in nodes.items() if node.model and not node.model.source]
-    if model not in known:
-        hint = nearest_or_all(model, known)
-        raise entry["model"].error("model-unknown", f'there is no model "{model}" to test', hint)
-    return nodes[model]
 
 
 def _check_inputs(entry: Yaml, target: Node, given: Collection[str]) -> None:
