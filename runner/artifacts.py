@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.files import read_text, write_whole
 from runner.project.inputs import ANY_AGE, ExternalTable, Freshness, Source, Target
-from runner.project.nodes import Case, Exposure, FunctionTest, Graph, Node, Project, SqlFile, UnitTest, compiled_path
+from runner.project.nodes import Case, Exposure, FunctionTest, Graph, Node, Project, UnitTest, compiled_path
 from runner.project.state import MANIFEST, RESULTS, Contents, unique_id
 from runner.project.tests import GIVEN
 from runner.run.results import Result
@@ -188,7 +188,7 @@ class ManifestEntry:
     @property
     def _raw_code(self) -> str:
         file = self.node.model.query if self.node.model else self.node.data_test and self.node.data_test.file
-        return read_text(file.path) if isinstance(file, SqlFile) else ""
+        return read_text(file) if isinstance(file, Path) else ""
 
     @property
     def _columns(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from runner.engine.measures import Measures
 from runner.errors import RunnerError
 from runner.live import Measure
 from runner.project.inputs import Messages
-from runner.project.nodes import Model, Node, SqlText
+from runner.project.nodes import Model, Node
 from runner.report import Report
 from runner.run.results import Result
 from runner.run.source_files import SourceFiles
@@ -33,7 +33,7 @@ from tests.conftest import Ran
 if TYPE_CHECKING:
     from runner.engine.session import Spark
 
-NODE = Node("orders", "model", Model(SqlText("select 1"), "table"), ())
+NODE = Node("orders", "model", Model("select 1", "table"), ())
 DONE = Result("orders", "model", "success", rows={"rows": 3}, seconds=2.0)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import RunnerError
-from runner.project.nodes import Graph, Model, Node, SqlText
+from runner.project.nodes import Graph, Model, Node
 from runner.project.select import select
 
 # Selection asks a node for everything but its subject.
-SUBJECT = Model(SqlText(""), "view")
+SUBJECT = Model("", "view")
 
 #     source.shop -> shop_to_changelog -> changelog -> stg_orders -> orders -> orders_by_day
 #                                                  \-> stg_items  -/       \-> unique_orders_id (test)

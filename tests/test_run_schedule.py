@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.project.nodes import DataTest, Graph, Model, Node, SourcesView, SqlText, UnitTest
+from runner.project.nodes import DataTest, Graph, Model, Node, SourcesView, UnitTest
 from runner.run.results import Interrupted, Result
 from runner.run.schedule import Order, Schedule, StopSignals
 
@@ -37,9 +37,7 @@ class Heard:
 
 
 def models(parents: dict[str, list[str]]) -> Graph:
-    return Graph(
-        {name: Node(name, "model", Model(SqlText(""), "view"), tuple(above)) for name, above in parents.items()}
-    )
+    return Graph({name: Node(name, "model", Model("", "view"), tuple(above)) for name, above in parents.items()})
 
 
 def succeed(node: Node) -> Result:

@@ -11,7 +11,7 @@ import pytest
 from runner.compile.promises import make_promises
 from runner.engine.landed import Landed
 from runner.errors import RunnerWarning
-from runner.project.nodes import Model, Node, SqlText
+from runner.project.nodes import Model, Node
 from runner.project.project import built_in_folder, unread
 from runner.report import Report
 from runner.run.results import Result, silences
@@ -280,7 +280,7 @@ def test_warnings_are_yellow() -> None:
     report = Report(color=True, stderr=stderr)
     report.warn(RunnerWarning("x-y", "z"))
     assert stderr.getvalue() == "\x1b[33mwarning[x-y]: z\x1b[0m\n"
-    node, result = Node("a", "model", Model(SqlText(""), "view")), Result("a", "model", "warn", reasons={"no-op": 2})
+    node, result = Node("a", "model", Model("", "view")), Result("a", "model", "warn", reasons={"no-op": 2})
     report.finished(node, replace(result, rows={"messages": 2, "dead_letter": 2}), 1, 1)
     line = stderr.getvalue().splitlines()[1]
     assert "\x1b[33mWARN\x1b[0m" in line and "2 dead_letter\x1b[33m (2 no-op)\x1b[0m in" in line

@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import Mock
 
 from runner.engine.errors import QueryFailed, query_errors
-from runner.project.nodes import Model, Node, SqlText
+from runner.project.nodes import Model, Node
 from runner.run.continuous import Continuous, Stream
 from runner.run.following import Follower, Following
 from runner.run.landing import Landing
@@ -60,7 +60,7 @@ class Query:
         self.recentProgress = [*self.recentProgress, *batches][-3:]
 
 
-NODE = Node("app_to_changelog", "model", Model(SqlText(""), "streaming"))
+NODE = Node("app_to_changelog", "model", Model("", "streaming"))
 # What is asked of its source is only whether it reads topics.
 SOURCE: Any = SimpleNamespace(model="a", messages=SimpleNamespace(topics=None))
 NOTHING: Any = None

@@ -8,7 +8,7 @@ from runner.commands.arguments import Call
 from runner.commands.run import deferred_tables
 from runner.commands.session import session_to_read
 from runner.errors import RunnerError, RunnerWarning, Where
-from runner.project.nodes import Model, Node, SqlText
+from runner.project.nodes import Model, Node
 from runner.project.sql_analysis import tables_read
 from runner.render import name as quoted
 from runner.run.run import Run, Settings
@@ -66,6 +66,6 @@ def _inline(workspace: Workspace, text: str) -> Node:
     sql, reading = workspace.templates.expand(text, Where(Path("--inline")))
     nodes = {node.relation: name for name, node in workspace.graph.nodes.items() if node.model or node.writes_table}
     read = (nodes[relation] for relation in tables_read(sql, nodes))
-    node = Node("inline", "model", Model(SqlText(sql), "view"), tuple(dict.fromkeys([*reading.parents, *read])))
+    node = Node("inline", "model", Model(sql, "view"), tuple(dict.fromkeys([*reading.parents, *read])))
     workspace.graph = workspace.graph.with_node(node)
     return node

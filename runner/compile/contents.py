@@ -27,8 +27,6 @@ from runner.project.nodes import (
     Project,
     SeedFile,
     SourcesView,
-    SqlFile,
-    SqlText,
     Subject,
     UnitTest,
 )
@@ -146,7 +144,7 @@ def _body(subject: Subject) -> Any:
             return _query(query)
         case DataTest(kind=kind, model=model, arguments=arguments, file=file):
             given = {name: _argument(value) for name, value in arguments.items()}
-            return [kind, model, given, template_text(file.path) if file else ""]
+            return [kind, model, given, template_text(file) if file else ""]
         case UnitTest():
             return plain_but(subject, "file")
         case Case(format=name, path=path):
@@ -160,12 +158,12 @@ def _body(subject: Subject) -> Any:
 
 def _query(query: object) -> Any:
     match query:
-        case SqlFile(path=path):
-            return template_text(path)
+        case Path():
+            return template_text(query)
         case SeedFile(path=path):
             return _content(path)
-        case SqlText(text=text):
-            return text
+        case str():
+            return query
         case SourcesView(name=name, sources=sources):
             return [name, [source.name for source in sources]]
         case MirrorQuery(mirror=mirror):
@@ -226,10 +224,10 @@ def _templates(subject: Subject) -> Iterator[str]:
     """Returns the texts of the templates that a node is made of."""
     match subject:
         case Model(query=query, pre_hook=before, post_hook=after):
-            if isinstance(query, SqlFile):
-                yield template_text(query.path)
+            if isinstance(query, Path):
+                yield template_text(query)
             yield from (*before, *after)
-        case DataTest(file=SqlFile(path=path)):
+        case DataTest(file=Path() as path):
             yield template_text(path)
 
 

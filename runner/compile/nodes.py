@@ -25,8 +25,6 @@ from runner.project.nodes import (
     Node,
     SeedFile,
     SourcesView,
-    SqlFile,
-    SqlText,
     UnitTest,
 )
 from runner.project.templates import Templates
@@ -77,7 +75,7 @@ def compile_nodes(
                     compiled[node.name] = compile_one(node)
                 case DataTest() as test:
                     compiled[node.name] = library.complete(compiler.data_test(test))
-                case UnitTest(file=SqlFile(path=path), overrides=overrides):
+                case UnitTest(file=Path() as path, overrides=overrides):
                     overridden = CompiledNode(templates.overridden_sql(path, overrides, node.where))
                     compiled[node.name] = library.complete(overridden)
                 case Case() as case:
@@ -112,11 +110,11 @@ class Compiler:
                 return CompiledNode(folded(self.templates.call(f"view_{name}", sources)))
             case MirrorQuery(shows=shows) as query:
                 return CompiledNode(folded(self.templates.call(f"mirror_{shows}", query)))
-            case SqlText(text=text):
-                return CompiledNode(text)
+            case str(sql):
+                return CompiledNode(sql)
             case SeedFile() as file:
                 return self._with_hooks(CompiledNode(self._seed(file)), model, node)
-            case SqlFile(path=path):
+            case Path() as path:
                 sql = self.templates.sql(path)
                 if not sql.strip():
                     raise RunnerError("model-empty", f'the model "{node.name}" has no SQL', node.where)
@@ -155,7 +153,7 @@ class Compiler:
         if test.source:
             return CompiledNode(self.templates.call("test_conserved", test.source))
         if test.file:
-            sql = self.templates.singular_test_sql(test.file.path)
+            sql = self.templates.singular_test_sql(test.file)
         else:
             sql = self.templates.test_sql(test.kind, test.model, test.arguments, test.config.where)
         limit = test.config.limit

@@ -106,7 +106,9 @@ class Guesses:
     def lines(self) -> Iterator[str]:
         """Returns the lines of the spec without its head."""
         yield ""
-        yield from _each_lines(self.images)
+        if lists := [path_text(place.path) for place in self.images.places if place.is_list]:
+            yield _line(f"each: [{', '.join(lists)}]", "lists of rows")
+            yield ""
         yield from self._op_lines()
         yield ""
         yield from self._image_lines()
@@ -222,13 +224,6 @@ def _line(text: str, comment: str) -> str:
     'seq: [id]                                       # a guess'
     """
     return f"{text.ljust(COMMENT - 1)} # {shortened(comment, 110)}"
-
-
-def _each_lines(images: Images) -> Iterator[str]:
-    lists = [path_text(place.path) for place in images.places if place.is_list]
-    if lists:
-        yield _line(f"each: [{', '.join(lists)}]", "lists of rows")
-        yield ""
 
 
 def _meaning_line(images: Images, text: str, meaning: str, has_statement: bool) -> str:

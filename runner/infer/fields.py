@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from runner.infer.understanding import ABSENT, Document, text_of
+from runner.infer.understanding import Document, text_of
 
 Parts = tuple[str, ...]
 
@@ -41,14 +41,11 @@ class Fields:
 
     def scalars(self) -> list[Parts]:
         """Returns the paths with a scalar in some document, and an object or a list in none; the shallow ones first."""
-        found = [path for path in self.values if self.texts(path) and not any(self._nested(path))]
+        found = []
+        for path, values in self.values.items():
+            if self.texts(path) and not any(isinstance(value, dict | list) for value in values.values()):
+                found.append(path)
         return sorted(found, key=len)
-
-    def _nested(self, path: Parts) -> Iterator[bool]:
-        return (isinstance(value, dict | list) for value in self.values[path].values())
-
-    def at(self, path: Parts, number: int) -> Any:
-        return self.values.get(path, {}).get(number, ABSENT)
 
 
 def _walked(value: Any, path: Parts) -> Iterator[tuple[Parts, Any]]:

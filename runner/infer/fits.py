@@ -151,19 +151,18 @@ def fit_of(
     records: Sequence[TopicRecord | None] = (),
     beside: frozenset[str] = frozenset(),
 ) -> Fit:
-    """Returns how well a format fits documents, one for each message; `records` are the records that these came in, if
-    known. `beside` are the fields that some format drops from rows that are messages themselves: there they are not
-    columns.
+    """Returns how well a format fits documents, one for each message, which came in `records`, if these are known.
+    `beside` are the fields that some format drops from rows that are messages themselves: there they are not columns.
     """
     sent = zip_longest(documents, records)
     readings = [Reading(spec, part, record) for document, record in sent for part in parts(spec, document)]
-    lines = [reading.understood() for reading in readings]
-    named = sum(by_text for _, by_text in lines)
+    told = [(reading, *reading.understood()) for reading in readings]
+    named = sum(by_text for _, _, by_text in told)
     if not named:
-        only_rows = bool(lines) and all(_is_only_a_row(line) for line, _ in lines)
+        only_rows = bool(told) and all(_is_only_a_row(line) for _, line, _ in told)
         return Fit(spec.name, len(readings), without_op=len(readings), tells_only_rows=only_rows)
-    with_line = [(reading, line) for reading, (line, _) in zip(readings, lines) if line]
-    not_known = [reading.operation for reading, (line, _) in zip(readings, lines) if line is None]
+    with_line = [(reading, line) for reading, line, _ in told if line]
+    not_known = [reading.operation for reading, line, _ in told if line is None]
     has_rows = [line.kind != "row" or bool(reading.rows(line.own)) for reading, line in with_line]
     good = [pair for pair, has in zip(with_line, has_rows) if has and pair[1].kind != "dead_letter"]
     missing, words = _missing_words(spec, [reading for reading, _ in good])

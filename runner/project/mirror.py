@@ -61,9 +61,6 @@ class MirroredTable:
         return {"reads": "with_halves_joined" if has_halves else "as_landed", "log": log}
 
 
-# Type -> the macro that makes its values from texts (`typed_as_<way>`); other types use a cast.
-
-
 @dataclass(frozen=True)
 class MirrorColumn:
     """A column of a mirror. `sent_as` are other names under which messages send it; `meta.NAME` is the value in `meta`

@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project.inputs import Source
-from runner.project.nodes import QUERIES, SEED, Model, Node, Project, SeedFile, SqlFile
+from runner.project.nodes import QUERIES, SEED, Model, Node, Project, SeedFile
 from runner.project.properties import (
     COLUMN_KEYS,
     Contract,
@@ -81,7 +81,7 @@ def model_node(project: Project, templates: Templates, path: Path, properties: Y
 
 def _model(path: Path, config: Mapping[str, Any], new_rows: list[str]) -> Model:
     return Model(
-        SqlFile(path),
+        path,
         config.get("materialized", "view"),
         as_tuple(config.get("unique_key")),
         config.get("on_schema_change", "ignore"),
@@ -159,7 +159,7 @@ def _without_batch(name: str, by_name: dict[str, Node], seen: set[str]) -> str |
     if node is None or name in seen:
         return None
     match node.model:
-        case Model(query=SqlFile(), is_table=False):
+        case Model(query=Path(), is_table=False):
             found = (_without_batch(parent, by_name, seen | {name}) for parent in node.parents)
             return next((one for one in found if one), None)
         case Model(query=Source()):

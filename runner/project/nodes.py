@@ -32,20 +32,6 @@ SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 
 @dataclass(frozen=True)
-class SqlFile:
-    """A file in models/."""
-
-    path: Path
-
-
-@dataclass(frozen=True)
-class SqlText:
-    """SQL from the command line."""
-
-    text: str
-
-
-@dataclass(frozen=True)
 class SeedFile:
     """A file of comma-separated values in seeds/. `types` are those of columns that are not to be told by their values;
     columns of other names are not changed.
@@ -74,16 +60,16 @@ class SourcesView:
 
 @dataclass(frozen=True)
 class Model:
-    """A model. `query` is the origin of its SQL: for a model that lands messages, their source. New rows of an
-    incremental model replace rows with the same values of `unique_key`; without a key they are added to the others.
-    `on_schema_change` says what happens when its columns have changed. `new_rows` are the nodes of which the model
-    reads, in each run, only the rows that it has not read yet. `pre_hook` and `post_hook` are templates of statements
-    that run before and after it is built. `layout` is how its table is kept, `contract` the promise about its columns;
-    an incremental model that `replaces_partitions` puts new rows in place of all rows of their partitions. `alias` is
-    the name of its table or view, if that is another one.
+    """A model. `query` is the origin of its SQL: a file in models/, SQL from the command line or, for a model that
+    lands messages, their source. New rows of an incremental model replace rows with the same values of `unique_key`;
+    without a key they are added to the others. `on_schema_change` says what happens when its columns have changed.
+    `new_rows` are the nodes of which the model reads, in each run, only the rows that it has not read yet. `pre_hook`
+    and `post_hook` are templates of statements that run before and after it is built. `layout` is how its table is
+    kept, `contract` the promise about its columns; an incremental model that `replaces_partitions` puts new rows in
+    place of all rows of their partitions. `alias` is the name of its table or view, if that is another one.
     """
 
-    query: Source | SqlFile | SqlText | SeedFile | SourcesView | MirrorQuery
+    query: Source | Path | str | SeedFile | SourcesView | MirrorQuery
     materialized: str
     unique_key: tuple[str, ...] = ()
     on_schema_change: str = "ignore"
@@ -146,7 +132,7 @@ class DataTest:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     config: TestConfig = field(default_factory=TestConfig)
     source: Source | None = None
-    file: SqlFile | None = None
+    file: Path | None = None
 
     @property
     def statements_of(self) -> Mirror | None:
@@ -190,7 +176,7 @@ class UnitTest:
     expect: list[Mapping[str, Any]]
     new_rows: tuple[str, ...] = ()
     overrides: Overrides = field(default_factory=Overrides)
-    file: SqlFile | None = None
+    file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -324,7 +310,7 @@ class Graph:
         """Returns a graph of plain models, from the names of their parents."""
         return cls(
             {
-                name: Node(name, "model", Model(SqlText(""), "view"), tuple(read), path=f"models/{name}.sql")
+                name: Node(name, "model", Model("", "view"), tuple(read), path=f"models/{name}.sql")
                 for name, read in parents.items()
             }
         )

@@ -11,7 +11,7 @@ from runner.project import dbt_hints
 from runner.project.inputs import Source
 from runner.project.mirrors import generated_tests, mirror_names, mirror_nodes, mirror_tests
 from runner.project.models import check_new_rows, model_node, seed_files, seed_node, with_properties
-from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Graph, Model, Node, Project, SourcesView, SqlFile
+from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Graph, Model, Node, Project, SourcesView
 from runner.project.properties import (
     COLUMN_KEYS,
     EXPOSURE_KEYS,
@@ -80,7 +80,7 @@ def parse(
     for node in _views(project.sources):
         nodes.add(node)
     described, described_seeds = (_described(files, key, problems) for key in ("models", "seeds"))
-    tests = Tests(templates, nodes.by_name, nodes.project.relative, project.root)
+    tests = Tests(project, templates, nodes.by_name)
     for node, written in templates.foreign.values():
         nodes.add(node)
         with problems.gathered():
@@ -111,11 +111,11 @@ def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
     for entry in (entry for file in files for entry in _unit_tests(file)):
         with nodes.problems.gathered():
             # A model that could not be read has no tests: its mistake is already among the problems.
-            if (test := tests.unit_test(entry, nodes.by_name)) is not None:
+            if (test := tests.unit_test(entry)) is not None:
                 nodes.add(test)
     for path in yaml_files(function_folder(nodes.project.root / "macros")):
         with nodes.problems.gathered():
-            for node in function_tests(path, nodes.project.relative):
+            for node in function_tests(path, nodes.project):
                 nodes.add(node)
     for path in _singular_tests(nodes.project):
         with nodes.problems.gathered():
@@ -378,7 +378,7 @@ def _add_files(
     for path in files:
         properties = described.pop(path.stem, None)
         # This node takes the place of a model that cannot be read, so that mistakes in its tests are told too.
-        node: Node | None = Node(path.stem, "model", Model(SqlFile(path), "view"), path=nodes.project.relative(path))
+        node: Node | None = Node(path.stem, "model", Model(path, "view"), path=nodes.project.relative(path))
         with nodes.problems.gathered():
             if (node := node_of(nodes.project, tests.templates, path, properties)) is None:
                 nodes.disabled.add(path.stem)

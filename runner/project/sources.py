@@ -241,13 +241,14 @@ def external_tables(project: Project, files: Iterable[Yaml], problems: Problems)
                 for one in (group, table):
                     if one.get("config"):
                         one["config"].only(SOURCE_CONFIG_KEYS)
-                if "false" not in {str(_said(one, "enabled").value).lower() for one in (group, table)}:
+                enabled = (_setting(of, "enabled") for of in (group, table))
+                if not any(value and str(value.value).lower() == "false" for value in enabled):
                     yield _external_node(project, group, table), table
 
 
 def _external_node(project: Project, group: Yaml, table: Yaml) -> Node:
-    loaded_at = next((one for of in (table, group) if (one := _said(of, "loaded_at_field")).value), None)
-    of_group, of_table = (_said(one, "freshness") if _says(one, "freshness") else None for one in (group, table))
+    of_both = (_setting(of, "loaded_at_field") for of in (table, group))
+    loaded_at = next((one for one in of_both if one and one.value), None)
     folder, storage = _folder(project, table["external"]) if table.get("external") else ("", "")
     subject = ExternalTable(
         group["name"].text(),
@@ -256,9 +257,9 @@ def _external_node(project: Project, group: Yaml, table: Yaml) -> Node:
         folder,
         storage,
         expression(loaded_at, "loaded_at_field") if loaded_at else "",
-        read_freshness(of_table, read_freshness(of_group)),
+        read_freshness(_setting(table, "freshness"), read_freshness(_setting(group, "freshness"))),
     )
-    tags = (tag for one in (group, table) for tag in as_tuple(_said(one, "tags").value))
+    tags = (tag for of in (group, table) if (value := _setting(of, "tags")) for tag in as_tuple(value.value))
     return Node(
         f"source.{subject.label}",
         "source",
@@ -291,14 +292,7 @@ def _folder(project: Project, yaml: Yaml) -> tuple[str, str]:
     return found if storage == "delta" else escaped(found), storage
 
 
-def _said(yaml: Yaml, key: str) -> Yaml:
+def _setting(yaml: Yaml, key: str) -> Yaml | None:
     """Returns the value of a group or a table under a key, in `config` or beside it."""
-    return yaml["config"][key] if _is_in_config(yaml, key) else yaml[key] if key in yaml.value else Yaml(None, {})
-
-
-def _says(yaml: Yaml, key: str) -> bool:
-    return _is_in_config(yaml, key) or key in yaml.value
-
-
-def _is_in_config(yaml: Yaml, key: str) -> bool:
-    return bool(yaml.get("config")) and key in yaml["config"].value
+    config = yaml.get("config")
+    return (config and config.get(key)) or yaml.get(key)

@@ -31,9 +31,8 @@ def read_target(name: str, yaml: Yaml, root: Path, filler: Filler) -> Target:
     if remote:
         _check_remote(yaml, path)
     catalog, catalog_settings = _catalog(yaml, storage, path, filler)
-    own = (
-        {key: filler.setting(key, value) for key, value in yaml["spark"].mapping().items()} if yaml.get("spark") else {}
-    )
+    spark = yaml["spark"].mapping().items() if yaml.get("spark") else ()
+    own = {key: filler.setting(key, value) for key, value in spark}
     extensions = ",".join(text for text in (storage.extension, own.get("spark.sql.extensions")) if text)
     settings = {
         **_jars(yaml, root, filler),
@@ -111,41 +110,30 @@ def _catalog(yaml: Yaml, storage: type[Storage], path: str, filler: Filler) -> t
     entry = yaml.get("catalog")
     given = {key: filler.setting(key, value) for key, value in entry.mapping().items()} if entry else {}
     schema = given.pop("schema", "changelog")
-    return (_own_catalog if storage.own_catalog else _session_catalog)(yaml, storage, path, schema, given)
-
-
-def _session_catalog(
-    yaml: Yaml, storage: type[Storage], path: str, schema: str, given: dict[str, str]
-) -> tuple[Catalog | None, Mapping[str, str]]:
-    """Returns Spark's own catalog, in which tables in folders can have names, and the settings of Spark for it."""
-    entry = yaml.get("catalog")
-    name = given.pop("name", SESSION_CATALOG)
-    if entry and (name != SESSION_CATALOG or given):
-        raise entry.error(
-            "target-catalog",
-            f'tables in {storage.name} can only have names in the catalog "{SESSION_CATALOG}", '
-            'whose settings go under "spark"',
-            "catalog: {schema: changelog}",
-        )
-    settings = {f"spark.sql.catalog.{SESSION_CATALOG}": storage.session_catalog} if storage.session_catalog else {}
-    return (Catalog(name, schema) if entry else None), settings
-
-
-def _own_catalog(
-    yaml: Yaml, storage: type[Storage], path: str, schema: str, given: dict[str, str]
-) -> tuple[Catalog | None, Mapping[str, str]]:
-    """Returns the catalog that the tables are in, and the settings of Spark for it. All keys except `name` and `schema`
-    are settings of that catalog.
-    """
-    if not yaml.get("catalog"):
-        raise yaml.error(
-            "target-catalog",
-            f"tables in {storage.name} need a catalog, and the target has none",
-            "catalog: {type: hadoop}",
-        )
+    if not storage.own_catalog:
+        return _session_catalog(entry, storage, schema, given)
+    if not entry:
+        message = f"tables in {storage.name} need a catalog, and the target has none"
+        raise yaml.error("target-catalog", message, "catalog: {type: hadoop}")
+    # All keys except `name` and `schema` are settings of the catalog.
     name = given.pop("name", OWN_CATALOG)
     if given.get("type") == "hadoop":
         given.setdefault("warehouse", path)
     prefix = f"spark.sql.catalog.{name}"
     own = {f"{prefix}.{key}": value for key, value in given.items()}
     return Catalog(name, schema), {prefix: storage.own_catalog, **own} if given else {}
+
+
+def _session_catalog(
+    entry: Yaml | None, storage: type[Storage], schema: str, given: dict[str, str]
+) -> tuple[Catalog | None, Mapping[str, str]]:
+    """Returns Spark's own catalog, in which tables in folders can have names, and the settings of Spark for it."""
+    name = given.pop("name", SESSION_CATALOG)
+    if entry and (name != SESSION_CATALOG or given):
+        message = (
+            f'tables in {storage.name} can only have names in the catalog "{SESSION_CATALOG}", '
+            'whose settings go under "spark"'
+        )
+        raise entry.error("target-catalog", message, "catalog: {schema: changelog}")
+    settings = {f"spark.sql.catalog.{SESSION_CATALOG}": storage.session_catalog} if storage.session_catalog else {}
+    return (Catalog(name, schema) if entry else None), settings

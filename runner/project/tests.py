@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from runner.csv_text import Csv, csv_of, read_csv
 from runner.errors import Problems, Where, did_you_mean, nearest_or_all
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, SqlFile, UnitTest
+from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, Project, UnitTest
 from runner.project.properties import (
     TEST_SETTINGS,
     UNIT_TEST_KEYS,
@@ -47,14 +47,10 @@ SQL_ARGUMENTS = {
 
 
 class Tests:
-    """Creates the nodes of tests. `taken` are the names of nodes so far; `relative` gives paths as nodes have them;
-    `root` is the folder of the project.
-    """
+    """Creates the nodes of a project's tests. `nodes` are those that there are so far, by name."""
 
-    def __init__(
-        self, templates: Templates, taken: Collection[str], relative: Callable[[Path], str], root: Path
-    ) -> None:
-        self.templates, self.taken, self.relative, self.root = templates, taken, relative, root
+    def __init__(self, project: Project, templates: Templates, nodes: Mapping[str, Node]) -> None:
+        self.project, self.templates, self.nodes = project, templates, nodes
         self.signatures = {kind: one for kind, one in templates.tests().items() if kind not in GENERATED}
 
     def data_test(self, node: Node, column: str | None, entry: Yaml) -> Node | None:
@@ -88,7 +84,7 @@ class Tests:
             DataTest(kind, node.name, named, config),
             parents,
             frozenset(config.tags),
-            self.relative(where.path),
+            self.project.relative(where.path),
             description,
             where=where,
         )
@@ -110,8 +106,8 @@ class Tests:
         if not config.enabled:
             return None
         parents = tuple(dict.fromkeys(reading.parents))
-        test = DataTest("singular", "", config=config, file=SqlFile(path))
-        return Node(path.stem, "test", test, parents, frozenset(config.tags), self.relative(path), where=where)
+        test = DataTest("singular", "", config=config, file=path)
+        return Node(path.stem, "test", test, parents, frozenset(config.tags), self.project.relative(path), where=where)
 
     def _instead(self, kind: str) -> str:
         name = kind.rpartition(".")[2]
@@ -155,62 +151,61 @@ class Tests:
     def _free(self, label: str) -> str:
         """Returns the label, with a number behind it if the name is taken."""
         labels = itertools.chain([label], (f"{label}_{number}" for number in itertools.count(2)))
-        return next(one for one in labels if one not in self.taken)
+        return next(one for one in labels if one not in self.nodes)
 
-    def unit_test(self, entry: Yaml, nodes: Mapping[str, Node]) -> Node | None:
+    def unit_test(self, entry: Yaml) -> Node | None:
         """Returns the node of a unit test; None if its model exists but could not be read."""
         entry.only(UNIT_TEST_KEYS)
         for key in ("name", "model", "given", "expect"):
             if not entry.get(key):
                 raise entry.error("unit-test-missing", f'a unit test needs "{key}"')
         model = entry["model"].text()
-        if model not in nodes and model in self.templates.models:
+        if model not in self.nodes and model in self.templates.models:
             return None
         given = {
-            model if (name := ref_name(needed(one, "input"))) == THIS else name: given_rows(one, self.root)
+            model if (name := ref_name(needed(one, "input"))) == THIS else name: given_rows(one, self.project.root)
             for one in entry["given"].list().elements()
             if one.only(["input", *ROWS_KEYS])
         }
-        tested = _tested(entry, model, nodes)
+        tested = self._tested(entry, model)
         _check_inputs(entry, tested, given)
         new_rows = tested.model.new_rows if tested.model else ()
-        expect = given_rows(entry["expect"].only(ROWS_KEYS), self.root)
+        expect = given_rows(entry["expect"].only(ROWS_KEYS), self.project.root)
         test = UnitTest(model, given, expect, new_rows, *_overrides(entry, tested))
-        path, description = self.relative(entry.where().path), optional_text(entry.get("description"))
+        path, description = self.project.relative(entry.where().path), optional_text(entry.get("description"))
         name = entry["name"].text()
         return Node(name, "unit_test", test, (model,), path=path, description=description, where=entry.where())
 
+    def _tested(self, entry: Yaml, model: str) -> Node:
+        """Returns the node of a model that can be tested: any model that does not land messages."""
+        known = [name for name, node in self.nodes.items() if node.model and not node.model.source]
+        if model not in known:
+            hint = nearest_or_all(model, known)
+            raise entry["model"].error("model-unknown", f'there is no model "{model}" to test', hint)
+        return self.nodes[model]
 
-def function_tests(path: Path, relative: Callable[[Path], str]) -> Iterator[Node]:
+
+def function_tests(path: Path, project: Project) -> Iterator[Node]:
     """Returns the unit tests of SQL functions in a file: a node for each function."""
     file = read_yaml(path).only(["functions"])
     for function, tests in file["functions"].mapping().items() if file.get("functions") else ():
         test, where = FunctionTest(function, tests), tests.where()
-        yield Node(f"function.{function}", "unit_test", test, path=relative(path), where=where)
+        yield Node(f"function.{function}", "unit_test", test, path=project.relative(path), where=where)
 
 
-def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, SqlFile | None]:
+def _overrides(entry: Yaml, tested: Node) -> tuple[Overrides, Path | None]:
     """Returns a unit test's overrides of variables and of macros' texts, and the file that is rendered with them."""
     yaml, query = entry.get("overrides"), tested.model and tested.model.query
     if yaml is None:
         return Overrides(), None
     yaml.only(OVERRIDE_KEYS)
-    if not isinstance(query, SqlFile):
+    if not isinstance(query, Path):
         raise yaml.error("unit-test-overrides", f'"{tested.name}" is generated: it has no template')
     variables = yaml["vars"].mapping().data() if yaml.get("vars") else {}
     macros = yaml["macros"].mapping() if yaml.get("macros") else None
     said = macros.get(IS_INCREMENTAL) if macros else None
     texts = {name: text for name, text in texts_of(macros).items() if name != IS_INCREMENTAL}
     return Overrides(variables, texts, read_boolean(said, IS_INCREMENTAL) if said else False), query
-
-
-def _tested(entry: Yaml, model: str, nodes: Mapping[str, Node]) -> Node:
-    """Returns the node of a model that can be tested: any model that does not land messages."""
-    known = [name for name, node in nodes.items() if node.model and not node.model.source]
-    if model not in known:
-        hint = nearest_or_all(model, known)
-        raise entry["model"].error("model-unknown", f'there is no model "{model}" to test', hint)
-    return nodes[model]
 
 
 def _check_inputs(entry: Yaml, target: Node, given: Collection[str]) -> None:

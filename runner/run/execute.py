@@ -24,8 +24,6 @@ from runner.project.nodes import (
     FunctionTest,
     Model,
     Node,
-    SqlFile,
-    SqlText,
     UnitTest,
     compiled_path,
 )
@@ -127,9 +125,9 @@ class ErrorLocations:
 
     def _shown(self, query: Query, place: SqlPlace) -> str:
         source = query.node.model and query.node.model.query
-        if isinstance(source, SqlText):
-            return excerpt(Where(COMMAND_LINE, place.line, place.column), source.text, place.fragment)
-        if isinstance(source, SqlFile) and (where := self._in_template(source.path, query, place)):
+        if isinstance(source, str):
+            return excerpt(Where(COMMAND_LINE, place.line, place.column), source, place.fragment)
+        if isinstance(source, Path) and (where := self._in_template(source, query, place)):
             return excerpt(where, read_text(where.path), place.fragment)
         where = Where(compiled_path(self.project, query.node, query.is_increment), place.line, place.column)
         return excerpt(where, query.sql, place.fragment)

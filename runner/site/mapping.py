@@ -13,7 +13,7 @@ from runner.contract import COLUMNS
 from runner.functions.avro.files import TopicRecord
 from runner.infer.understanding import BESIDE, Reading, json_documents
 from runner.spec.vocabulary import ABOVE_ROOT, WHOLE
-from runner.spec.words import Condition, Field, FieldPath, Format, Image, Key, Line, Types, Value, fields_of
+from runner.spec.words import FieldPath, Format, Image, Key, Line, Value, fields_of
 from runner.yaml_text import read_yaml
 
 # Names of members and positions in lists, from the outermost inwards.
@@ -126,14 +126,14 @@ def _paths(spec: Format, line: Line, column: str) -> Iterator[tuple[FieldPath, s
     match column:
         case "op":
             yield from _of_value(spec.op.by)
-            yield from _of_conditions(line.conditions)
+            yield from ((one.path, _words(one.path, one.test)) for one in line.conditions)
         case "before" | "after":
             yield from _of_image(line.before if column == "before" else line.after)
         case "key":
             for key in spec.key:
                 yield from _of_key(key, line.own)
         case "types" if spec.types:
-            yield from _of_types(spec.types)
+            yield from ((path, _words(path)) for path in spec.types.at)
         case "seq":
             for value in spec.seq:
                 yield from _of_value(value)
@@ -146,15 +146,7 @@ def _paths(spec: Format, line: Line, column: str) -> Iterator[tuple[FieldPath, s
 
 def _of_value(value: Value) -> Iterator[tuple[FieldPath, str]]:
     for field in fields_of(value):
-        yield field.path, _words(field.path, _how(field))
-
-
-def _how(field: Field) -> str:
-    return "" if field.reader == "text" else field.reader
-
-
-def _of_conditions(conditions: Sequence[Condition]) -> Iterator[tuple[FieldPath, str]]:
-    return ((one.path, _words(one.path, one.test)) for one in conditions)
+        yield field.path, _words(field.path, "" if field.reader == "text" else field.reader)
 
 
 def _of_image(image: Image | None) -> Iterator[tuple[FieldPath, str]]:
@@ -167,18 +159,13 @@ def _of_image(image: Image | None) -> Iterator[tuple[FieldPath, str]]:
 
 
 def _of_key(key: Key, own: Image | None) -> Iterator[tuple[FieldPath, str]]:
-    images = [image for image in (key.image,) if image]
-    for path in (*key.names, *key.values, *(path for image in images for path in image.at)):
+    for path in (*key.names, *key.values, *(key.image.at if key.image else ())):
         yield path, _words(path)
     if key.members:
         yield key.members, _words(key.members, "members")
     for path in own.at if own and key.columns and not key.values else ():
         for column in key.columns:
             yield path.child(column), _words(path.child(column))
-
-
-def _of_types(types: Types) -> Iterator[tuple[FieldPath, str]]:
-    return ((path, _words(path)) for path in types.at)
 
 
 def _words(path: FieldPath, how: str = "") -> str:

@@ -31,7 +31,6 @@ from runner.project.nodes import (
     Project,
     SeedFile,
     SourcesView,
-    SqlFile,
     UnitTest,
 )
 from runner.project.properties import doc_blocks
@@ -166,8 +165,8 @@ def _texts(node: Node, compiled: Compiled) -> dict[str, Any]:
     """Returns the SQL of a node, or the rows of a unit test."""
     out: dict[str, Any] = {}
     file = node.model.query if node.model else node.data_test.file if node.data_test else None
-    if isinstance(file, SqlFile):
-        out["source"] = read_text(file.path)
+    if isinstance(file, Path):
+        out["source"] = read_text(file)
     if found := compiled.nodes.get(node.name):
         out["compiled"] = found.sql
         if found.increment:
