@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from runner.commands import debug, parse, session
+from runner.commands.session import Amount
 from runner.errors import RunnerError
-from runner.run import job_size
-from runner.run.job_size import Amount
 from tests.pages import table
 
 pytestmark = pytest.mark.usefixtures("lean")
@@ -87,7 +86,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         raise RunnerError("not-there", "Spark is not there")
 
     for name, limit in LIMITS.items():
-        monkeypatch.setattr(job_size, name, limit)
+        monkeypatch.setattr(session, name, limit)
     for module in (session, debug, parse):
         monkeypatch.setattr(module, "open_spark", not_there)
     return seen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete
@@ -80,7 +81,7 @@ def completion(call: Call, shell: str, line: str) -> int:
     *before, current = _words(line)[1:] or [""]
     command, own = click.get_current_context().find_root().command, Call(call.environment)
     found = ShellComplete(command, {"obj": own}, "runner", "").get_completions(before, current)
-    for item in sorted(found, key=lambda item: item.value):
+    for item in sorted(found, key=attrgetter("value")):
         if item.value.startswith(current):
             call.report.payload(f"{item.value}\t{item.help}" if item.help else item.value)
     return 0

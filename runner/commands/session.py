@@ -7,9 +7,11 @@ from __future__ import annotations
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +19,10 @@ from runner import artifacts
 from runner.compile.contents import ContentsOf
 from runner.compile.library import Library, functions_file
 from runner.engine.locks import Session, TableLocks
-from runner.files import is_uri
-from runner.project.inputs import Target
-from runner.project.nodes import Project
+from runner.files import Damaged, is_uri
+from runner.project.graph import Graph
+from runner.project.inputs import ExternalTable, Source, Target
+from runner.project.nodes import Case, FunctionTest, Project, UnitTest
 from runner.report import Report
 from runner.run.results import Interrupted, Result
 from runner.run.run import Run
@@ -29,11 +32,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[None]:
     """Opens a session with the tables of a run locked; the block sets the results of the run. Writes the compiled SQL
-    and the manifest before the block; after it, writes and reports the results. `is_small_job` decides how Java is
-    started: it is called when the tables are locked, because a run that is refused must not wait for the import of
-    Spark. Raises Interrupted after the results are written.
+    and the manifest before the block; after it, writes and reports the results. With `may_be_small` Java is started for
+    a small job, if the run is one. Raises Interrupted after the results are written.
     """
     project = run.project
     artifacts.write_compiled(project, run.graph, run.compiled, functions_file(run.macro, run.compiled))
@@ -41,7 +43,7 @@ def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda:
     run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     began, is_written = time.monotonic(), False
     try:
-        with run.signals, _locked(run, report, is_small_job) as spark:
+        with run.signals, _locked(run, report, may_be_small) as spark:
             run.begin(spark)
             report.measuring(spark.measures.now)
             try:
@@ -67,13 +69,15 @@ def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda:
 
 
 @contextmanager
-def _locked(run: Run, report: Report, is_small_job: Callable[[], bool]) -> Iterator[Spark]:
+def _locked(run: Run, report: Report, may_be_small: bool) -> Iterator[Spark]:
     """Opens a session of Spark, with the tables locked that the run writes."""
     target = run.project.target
     with _locks(run.project, run.command) as locks:
-        locks.take(run.tables_written, lambda session: _end(target, session))
-        # No JVM is started before the tables are locked.
-        with open_spark(target, spark_log(run.project), run.library, report, is_small_job()) as spark:
+        locks.take(run.tables_written, partial(_end, target))
+        # No JVM is started, and no Spark is imported, before the tables are locked: a run that is refused waits for
+        # neither.
+        is_small_job = may_be_small and _is_small_job(run)
+        with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
             run.signals.count_only(spark.cancel, spark.kill)
             if spark.process:
                 locks.jvm(spark.process)
@@ -106,10 +110,8 @@ def open_spark(target: Target, log: Path, library: Library | None, report: Repor
 @contextmanager
 def session_to_read(run: Run, report: Report) -> Iterator[None]:
     """Opens a session in which a run reads tables as they are."""
-    from runner.run.job_size import tables_are_small
-
     target = run.project.target
-    is_small_job = not run.settings.deferred and tables_are_small(run.graph, target)
+    is_small_job = not run.settings.deferred and _tables(run.graph, target).is_little
     with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
         run.begin(spark)
         yield
@@ -143,3 +145,83 @@ def _end(target: Target, session: Session) -> bool:
     from runner.engine.connect import end_session
 
     return end_session(target.remote, session)
+
+
+# --- small jobs: runs that read so little that they end before Java's second compiler would have paid for its time
+
+# A run that reads no more than this is shorter without Java's second compiler: measured on two cores. Lines count too,
+# since short lines take more time for their size. Files without lines, and tables, are compressed.
+LITTLE_TEXT, LITTLE_STORED, LINES = 1 << 26, 1 << 24, 60_000
+# Tests that bring the rows that they read.
+SELF_CONTAINED = (Case, UnitTest, FunctionTest)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """The amount that is read. `text` is the number of bytes of files with lines, `lines` the number of their lines,
+    `stored` the number of bytes of tables and of files without lines.
+    """
+
+    text: float = 0
+    lines: float = 0
+    stored: float = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.text + other.text, self.lines + other.lines, self.stored + other.stored)
+
+    @property
+    def is_little(self) -> bool:
+        return self.text <= LITTLE_TEXT and self.lines <= LINES and self.stored <= LITTLE_STORED
+
+
+# The amount of anything that this machine does not see.
+UNKNOWN = Amount(stored=float("inf"))
+
+
+def _is_small_job(run: Run) -> bool:
+    """Returns True if the nodes of a run read little: messages that have not landed (in a full refresh all messages),
+    messages that are read again for a test, and tables. Returns False where this machine does not see them.
+    """
+    if run.settings.reads_nothing or run.settings.deferred:
+        return not run.settings.deferred
+    target, is_refresh = run.project.target, run.settings.full_refresh
+    reading = [node for node in run.nodes if not isinstance(node.subject, SELF_CONTAINED)]
+    landing = [node.model.source for node in reading if node.model and node.model.source]
+    again = [node.data_test.source for node in reading if node.data_test and node.data_test.source]
+    try:
+        amounts = [
+            *(_messages(source, target, is_refresh) for source in landing),
+            *(_messages(source, target, True) for source in again),
+            *([_tables(run.graph, target)] if len(landing) < len(reading) else []),
+        ]
+    except (Damaged, OSError):
+        return False
+    return sum(amounts, Amount()).is_little
+
+
+def _tables(graph: Graph, target: Target) -> Amount:
+    has_others = target.catalog or any(isinstance(node.subject, ExternalTable) for node in graph.nodes.values())
+    if target.remote or is_uri(target.path) or has_others:
+        return UNKNOWN
+    found = Amount()
+    for path in Path(target.path).rglob("*"):
+        # A file may go away at any moment.
+        with suppress(OSError):
+            found += Amount(stored=path.stat().st_size if path.is_file() else 0)
+        if not found.is_little:
+            break
+    return found
+
+
+def _messages(source: Source, target: Target, all_of_them: bool) -> Amount:
+    """Returns the amount of the messages of a source: of all messages, or of those that have not landed."""
+    from runner.engine.progress import checkpoint_of
+    from runner.run.source_files import SourceFiles
+
+    if not source.messages.local_pattern or target.remote or is_uri(target.path):
+        return UNKNOWN
+    files = SourceFiles.found(source.messages, checkpoint_of(target, source))
+    if not all_of_them and files.checkpoint.has_unfinished_batch:
+        return UNKNOWN
+    size, lines = files.amount(files.there) if all_of_them else files.to_read
+    return Amount(stored=size) if lines is None else Amount(size, lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,8 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from runner.contract import Landed, landed_of
 from runner.engine.errors import query_errors
-from runner.engine.landed import Landed, landed_of
 from runner.engine.session import Spark
 from runner.engine.values import observed
 from runner.storage.data import Sink
@@ -76,3 +77,41 @@ def landed(progress: Iterable[Any]) -> Landed:
         observed(p.observedMetrics["landed"])["counts"] for p in progress if "landed" in (p.observedMetrics or {})
     ]
     return sum((landed_of(counts) for counts in batches if counts), Landed())
+
+
+def has_run(progress: Any) -> bool:
+    """Returns True if a batch has run. While no messages arrive, Spark reports progress under the number of the next
+    batch.
+    """
+    return "addBatch" in progress.durationMs
+
+
+def lag(sources: Iterable[Any]) -> int | None:
+    """Returns the number of messages between the end of a batch and the end of its topics; None for sources without
+    topics.
+
+    >>> lag([{"endOffset": {"t": {"0": 5, "1": 2}}, "latestOffset": {"t": {"0": 8, "1": 2, "2": 4}}}])
+    7
+    >>> lag([{"endOffset": '{"t":{"0":5}}', "latestOffset": '{"t":{"0":6}}'}])
+    1
+    >>> lag([{"endOffset": {"logOffset": 3}, "latestOffset": None}])
+    """
+    ends = [(_offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))) for source in sources]
+    behind = [_distance(end, latest) for end, latest in ends if isinstance(latest, dict)]
+    return sum(behind) if behind else None
+
+
+def _offsets(value: Any) -> Any:
+    """Returns offsets as a mapping; through Spark Connect they come as JSON text."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _distance(end: Any, latest: Any) -> int:
+    """Returns the number of messages between two offsets. A partition that is not in the batch was added later: all of
+    its messages are still to be read.
+    """
+    return sum(
+        offset - (end or {}).get(topic, {}).get(partition, 0)
+        for topic, partitions in latest.items()
+        for partition, offset in partitions.items()
+    )

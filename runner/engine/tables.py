@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -28,9 +29,8 @@ from runner.errors import full_refresh
 from runner.project.contracts import Contract
 from runner.project.inputs import Deferred, Target
 from runner.render import name as quoted
-from runner.storage.data import Increment, Layout
+from runner.storage.data import Increment, Layout, Macro
 from runner.storage.known import STORAGES
-from runner.storage.session import Macro
 from runner.storage.storage import NO_LAYOUT, Storage
 
 
@@ -64,7 +64,7 @@ class Tables:
     def progress(self, name: str) -> Progress:
         """Returns the record of how far an incremental model has read."""
         path = f"{self.target.at('_checkpoints')}/{name}/_progress.json"
-        return Progress(self.files, path, lambda: self.storage.writes(name))
+        return Progress(self.files, path, partial(self.storage.writes, name))
 
     def mark(self, name: str) -> str:
         """Returns the text that was last written with `write_mark` for a table; empty if none was."""

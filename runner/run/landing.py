@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from runner.contract import Landed
 from runner.counts import counted, enumeration
 from runner.engine.checkpoint import Fingerprint, Offsets
 from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
 from runner.engine.kafka import topics_now
-from runner.engine.landed import Landed
 from runner.engine.messages import source_view
 from runner.engine.streams import LIMITS, newest_landed
 from runner.engine.streams import landed as landed_by

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from runner.storage.data import Layout, Sink
-from runner.storage.session import Macro, Place
+from runner.storage.data import Layout, Macro, Place, Sink
 from runner.storage.table_format import TableFormat
 
 
