@@ -79,22 +79,14 @@ MARKED = re.compile(f"{MARK}(\\d+){MARK}")
 
 
 @dataclass(frozen=True)
-class Piece:
-    """The characters of a rendered text from `begin` on. If `is_copied` is True, they stand in the template as they
-    are, and follow each other there as they do here; else an expression at the place `where` has printed them.
+class Trace:
+    """A rendered text, with the pieces that it is made of, in order: where in the text a piece begins, its place in a
+    template, and whether it is copied. Then its characters stand in the template as they are, and follow each other
+    there as they do here; else an expression at that place has printed them.
     """
 
-    begin: int
-    where: Where
-    is_copied: bool
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A rendered text, with the pieces that it is made of, in order."""
-
     text: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[tuple[int, Where, bool], ...]
 
     def place(self, line: int, column: int) -> Where | None:
         """Returns the place in a template of a place in the text; None if nothing is known of it."""
@@ -102,11 +94,11 @@ class Trace:
         if line > len(lines):
             return None
         offset = sum(len(one) + 1 for one in lines[: line - 1]) + column - 1
-        number = bisect_right([piece.begin for piece in self.pieces], offset) - 1
+        number = bisect_right([begin for begin, *_ in self.pieces], offset) - 1
         if number < 0:
             return None
-        piece = self.pieces[number]
-        return _further(piece.where, self.text[piece.begin : offset]) if piece.is_copied else piece.where
+        begin, where, is_copied = self.pieces[number]
+        return _further(where, self.text[begin:offset]) if is_copied else where
 
 
 class TracingSandbox(Sandbox):
@@ -127,7 +119,7 @@ class TracingSandbox(Sandbox):
         for number, part in zip(parts[1::2], parts[2::2]):
             where, is_copied = self.places[int(number)]
             skipped = max(began - offset, 0) if is_copied else 0
-            pieces.append(Piece(max(offset - began, 0), _further(where, part[:skipped]), is_copied))
+            pieces.append((max(offset - began, 0), _further(where, part[:skipped]), is_copied))
             offset += len(part)
         return Trace(text.strip(), tuple(pieces))
 

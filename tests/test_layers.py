@@ -27,7 +27,6 @@ BASE = (
     "files",
     "patterns",
     "yaml_text",
-    "zones",
     "contract",
     "render",
     "sandbox",

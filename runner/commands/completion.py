@@ -105,24 +105,24 @@ def names_in(ctx: click.Context, parameter: click.Parameter, kind: str, begun: s
     if ctx.info_name == "parse" and ctx.params.get(parameter.name):
         return []  # behind the name of the format there is a file
     try:
-        found = NAMES[kind](ctx.obj.project, begun)
-        return [CompletionItem(name, help=meaning) for name, meaning in dict(found).items()]
+        names = dict(_names(ctx.obj.project, kind, begun))
+        return [CompletionItem(name, help=meaning) for name, meaning in names.items()]
     except (RunnerError, RunnerErrors):
         return []
 
 
-def _targets(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
-    root = root_of(project)
-    targets = read_yaml(root / "project.yml").get("targets") if root else None
-    yield from ((name, "target") for name in targets.mapping().value) if targets else ()
-
-
-def _formats(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
-    yield from ((name, "format") for name in FormatFolders(folders_of(project, "formats")).names())
-
-
-def _sources(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
-    yield from ((node.label, "source") for node in _nodes(project) if node.resource_type == "source")
+def _names(project: ProjectArguments, kind: str, begun: str) -> Iterator[tuple[str, str]]:
+    match kind:
+        case "targets":
+            root = root_of(project)
+            targets = read_yaml(root / "project.yml").get("targets") if root else None
+            yield from ((name, "target") for name in targets.mapping().value) if targets else ()
+        case "formats":
+            yield from ((name, "format") for name in FormatFolders(folders_of(project, "formats")).names())
+        case "sources":
+            yield from ((node.label, "source") for node in _nodes(project) if node.resource_type == "source")
+        case "selectors":
+            yield from _selectors(project, begun)
 
 
 def _selectors(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
@@ -131,7 +131,8 @@ def _selectors(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str
     before = match[0] if match else ""
     method, colon, _ = begun[len(before) :].partition(":")
     if colon:
-        values = {value for node in _nodes(project) for value in COMPARED.get(method, _nothing)(node)}
+        nodes = _nodes(project) if method in COMPARED else ()
+        values = {value for node in nodes for value in COMPARED[method](node)}
         yield from ((f"{before}{method}:{value}", "") for value in values)
         return
     for node in _nodes(project):
@@ -139,18 +140,11 @@ def _selectors(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str
     yield from ((f"{before}{method}:", "") for method in COMPARED if method != "name")
 
 
-NAMES = {"targets": _targets, "formats": _formats, "sources": _sources, "selectors": _selectors}
-
-
 def _nodes(project: ProjectArguments) -> Iterable[Node]:
     try:
         return Workspace(project).graph.nodes.values()
     except (RunnerError, RunnerErrors):
         return ()
-
-
-def _nothing(node: Node) -> Iterable[str]:
-    return ()
 
 
 def _kind(node: Node) -> str:

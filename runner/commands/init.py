@@ -29,8 +29,8 @@ from runner.run.workspace import read_project_of
 from runner.spec.formats import FormatFolders
 from runner.spec.json_schema import spec_schema
 from runner.spec.schemas import schemas_at, with_schemas
+from runner.spec.values import read_zone
 from runner.yaml_text import Yaml, read_yaml
-from runner.zones import read_zone
 
 
 def init(call: Call, name: str | None, from_dbt: Path | None, format: str | None, files: str | None) -> int:

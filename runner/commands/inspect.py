@@ -156,7 +156,6 @@ def docs(call: Call, action: str, no_tables: bool) -> int:
     tables = _read_tables(workspace, call.report) if reads else Tables(problem=NOT_READ)
     data = site_data(project, graph, compiled, workspace.formats, tables)
     path = site_path(project)
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, page(data, project.secrets))
     call.report.payload(str(path))
     return 0

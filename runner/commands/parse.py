@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.commands.arguments import Call, MessagesArguments
-from runner.commands.session import Amount, open_spark
+from runner.commands.session import is_little, open_spark
 from runner.compile.compiled import CompiledNode
 from runner.compile.library import Library
 from runner.compile.query import compile_format
@@ -30,8 +30,8 @@ from runner.run.results import most_frequent, silences
 from runner.run.workspace import folders_of, format_renderer
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import Schemas, schemas_at, with_schemas
+from runner.spec.values import read_zone
 from runner.yaml_text import Yaml
-from runner.zones import read_zone
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
@@ -123,7 +123,7 @@ def parse_messages(arguments: MessagesArguments, report: Report, given: bytes | 
         report.say(f"{arguments.file} has records that a tool has dumped: a source reads them with dump: {dump}")
     folder = Path(tempfile.gettempdir()) / "runner-parse"
     size = sum(len(message.raw) for message in messages)
-    target, is_small_job = Target("parse", str(folder)), Amount(size, len(messages)).is_little
+    target, is_small_job = Target("parse", str(folder)), is_little(size, len(messages))
     with open_spark(target, folder / "logs" / "spark.log", library, report, is_small_job) as opened:
         with report.during(f"reading {Path(arguments.file).name}"):
             spark = opened.for_messages(starting_is_longer(size, len(messages)))

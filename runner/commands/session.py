@@ -9,9 +9,9 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,7 +111,7 @@ def open_spark(target: Target, log: Path, library: Library | None, report: Repor
 def session_to_read(run: Run, report: Report) -> Iterator[None]:
     """Opens a session in which a run reads tables as they are."""
     target = run.project.target
-    is_small_job = not run.settings.deferred and _tables(run.graph, target).is_little
+    is_small_job = not run.settings.deferred and is_little(stored=_stored(run.graph, target))
     with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
         run.begin(spark)
         yield
@@ -156,26 +156,15 @@ LITTLE_TEXT, LITTLE_STORED, LINES = 1 << 26, 1 << 24, 60_000
 SELF_CONTAINED = (Case, UnitTest, FunctionTest)
 
 
-@dataclass(frozen=True)
-class Amount:
-    """The amount that is read. `text` is the number of bytes of files with lines, `lines` the number of their lines,
-    `stored` the number of bytes of tables and of files without lines.
-    """
-
-    text: float = 0
-    lines: float = 0
-    stored: float = 0
-
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.text + other.text, self.lines + other.lines, self.stored + other.stored)
-
-    @property
-    def is_little(self) -> bool:
-        return self.text <= LITTLE_TEXT and self.lines <= LINES and self.stored <= LITTLE_STORED
-
-
+# The bytes of files with lines, the number of their lines, and the bytes of tables and of files without lines.
+Amount = tuple[float, float, float]
 # The amount of anything that this machine does not see.
-UNKNOWN = Amount(stored=float("inf"))
+UNKNOWN: Amount = (0, 0, inf)
+
+
+def is_little(text: float = 0, lines: float = 0, stored: float = 0) -> bool:
+    """Returns True if an amount is little to read."""
+    return text <= LITTLE_TEXT and lines <= LINES and stored <= LITTLE_STORED
 
 
 def _is_small_job(run: Run) -> bool:
@@ -192,25 +181,26 @@ def _is_small_job(run: Run) -> bool:
         amounts = [
             *(_messages(source, target, is_refresh) for source in landing),
             *(_messages(source, target, True) for source in again),
-            *([_tables(run.graph, target)] if len(landing) < len(reading) else []),
+            *([(0, 0, _stored(run.graph, target))] if len(landing) < len(reading) else []),
         ]
     except (Damaged, OSError):
         return False
-    return sum(amounts, Amount()).is_little
+    return is_little(*map(sum, zip(*amounts)))
 
 
-def _tables(graph: Graph, target: Target) -> Amount:
+def _stored(graph: Graph, target: Target) -> float:
+    """Returns the bytes of all tables of a target, or so many that they are not little."""
     has_others = target.catalog or any(isinstance(node.subject, ExternalTable) for node in graph.nodes.values())
     if target.remote or is_uri(target.path) or has_others:
-        return UNKNOWN
-    found = Amount()
+        return inf
+    size = 0
     for path in Path(target.path).rglob("*"):
         # A file may go away at any moment.
         with suppress(OSError):
-            found += Amount(stored=path.stat().st_size if path.is_file() else 0)
-        if not found.is_little:
+            size += path.stat().st_size if path.is_file() else 0
+        if size > LITTLE_STORED:
             break
-    return found
+    return size
 
 
 def _messages(source: Source, target: Target, all_of_them: bool) -> Amount:
@@ -224,4 +214,4 @@ def _messages(source: Source, target: Target, all_of_them: bool) -> Amount:
     if not all_of_them and files.checkpoint.has_unfinished_batch:
         return UNKNOWN
     size, lines = files.amount(files.there) if all_of_them else files.to_read
-    return Amount(stored=size) if lines is None else Amount(size, lines)
+    return (0, 0, size) if lines is None else (size, lines, 0)

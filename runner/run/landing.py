@@ -66,7 +66,8 @@ class Landing:
         while True:
             try:
                 with query_errors():
-                    return landed + self._awaited(source, query)
+                    query.awaitTermination()
+                    return landed + self._landed_by(source, query)
             except QueryFailed as failure:
                 if not self.set_aside(source, failure):
                     raise
@@ -97,11 +98,6 @@ class Landing:
         batch = checkpoint.next_batch if trigger == ALL_NEW and not has_limit else None
         sql, are_few = self.compiled.nodes[source.model].sql, trigger == ALL_NEW and self.files[source.name].are_few()
         return self.tables.start(source.model, sql, self.run_id, trigger, batch, are_few)
-
-    def _awaited(self, source: Source, query: Any) -> Landed:
-        """Waits until a stream has ended; returns what it has landed."""
-        query.awaitTermination()
-        return self._landed_by(source, query)
 
     def _landed_by(self, source: Source, query: Any) -> Landed:
         progress = query.recentProgress
