@@ -10,7 +10,6 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from runner.contract import COLUMNS
-from runner.engine import streams
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.contracts import (
     as_written,
@@ -23,6 +22,7 @@ from runner.engine.contracts import (
 )
 from runner.engine.errors import QueryFailed, query_errors, telling
 from runner.engine.files import files_of
+from runner.engine.messages import changelog_stream, start_stream
 from runner.engine.progress import Position, Progress, Refreshes
 from runner.engine.session import Spark
 from runner.errors import full_refresh
@@ -295,13 +295,13 @@ class Tables:
         sink = self.storage.sink(name)
         # A clone has catalogs of its own: this session may not see for a while what they write.
         spark = self.spark if sink.table else self.spark.for_messages(are_few)
-        frame = streams.changelog_stream(spark, sql, self.macro("landed_counts"), run_id, batch)
+        frame = changelog_stream(spark, sql, self.macro("landed_counts"), run_id, batch)
         self.storage.create_changelog(name)
         checkpoint = self.checkpoint(name)
         checkpoint.drop_leftovers()
         if checkpoint.newest_commit < 0:
             checkpoint.write_table(self.storage.identity(name) or "")
-        return streams.start(frame, name, checkpoint.folder, sink, trigger)
+        return start_stream(frame, name, checkpoint.folder, sink, trigger)
 
     def forget(self, name: str) -> None:
         """Removes a changelog and its checkpoint; the checkpoint first, because a changelog without one is refused."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from runner.contract import Landed
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
-from runner.engine.streams import has_run, lag, landed
+from runner.engine.messages import has_run, lag, landed
 from runner.project.inputs import Source
 from runner.project.mirror import Mirror
 from runner.project.nodes import Node

@@ -13,9 +13,8 @@ from runner.counts import counted, enumeration
 from runner.engine.checkpoint import Fingerprint, Offsets
 from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
 from runner.engine.kafka import topics_now
-from runner.engine.messages import source_view
-from runner.engine.streams import LIMITS, newest_landed
-from runner.engine.streams import landed as landed_by
+from runner.engine.messages import LIMITS, newest_landed, source_view
+from runner.engine.messages import landed as landed_by
 from runner.engine.tables import check_consistency
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
