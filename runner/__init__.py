@@ -14,6 +14,6 @@ __all__ = ["invoke"]
 def invoke(arguments: Sequence[str]) -> Invocation:
     """Runs a command in this process and returns how it went. Raises KeyboardInterrupt when a signal has ended it."""
     # Imported only here: code that does not use it, such as the command line, starts without it.
-    from runner.invocation import invoked
+    from runner.cli import invoked
 
     return invoked(arguments)

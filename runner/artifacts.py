@@ -232,7 +232,8 @@ def write_results(
         }
         for r in results
     ]
-    metadata = {**_about("run-results", 6), "generated_at": _now(), "invocation_id": run_id}
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    metadata = {**_about("run-results", 6), "generated_at": now, "invocation_id": run_id}
     written = {"metadata": metadata, "args": dict(args), "results": entries, "elapsed_time": round(seconds, 3)}
     _write(project, project.target_path / RESULTS, _json(written))
 
@@ -247,11 +248,7 @@ def write_ages(
     entries = [
         {
             "unique_id": unique_id(project, graph.nodes[result.name]),
-            **(
-                _age(graph.nodes[result.name], result, found[result.name], now)
-                if result.name in found
-                else _unknown(result)
-            ),
+            **_age(graph.nodes[result.name], result, found.get(result.name), now),
         }
         for result in results
     ]
@@ -262,15 +259,20 @@ def write_ages(
     )
 
 
-def _age(node: Node, result: Result, found: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Returns the entry of a source with its age; as in dbt, a source without rows is as old as can be."""
+def _age(node: Node, result: Result, found: Mapping[str, Any] | None, now: datetime) -> dict[str, Any]:
+    """Returns the entry of a source with its age, if that could be measured; as in dbt, a source without rows is as old
+    as can be.
+    """
+    if found is None:
+        return {"status": "runtime error", "error": result.message}
+    freshness = node.subject.freshness if isinstance(node.subject, (Source, ExternalTable)) else ANY_AGE
     ever = int((now - BEGINNING).total_seconds())
     return {
         "status": STATUSES_OF_AGES.get(result.status, result.status),
         "max_loaded_at": found["newest"] or BEGINNING.isoformat(),
         "max_loaded_at_time_ago_in_s": ever if found["age"] is None else found["age"],
         "snapshotted_at": now.isoformat(timespec="seconds"),
-        "criteria": _criteria(_freshness(node)),
+        "criteria": _criteria(freshness),
         "adapter_response": {},
         "timing": _timing(result),
         "thread_id": "",
@@ -294,15 +296,6 @@ def _instant(moment: datetime) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
-def _unknown(result: Result) -> dict[str, Any]:
-    """Returns the entry of a source whose age could not be measured."""
-    return {"status": "runtime error", "error": result.message}
-
-
-def _freshness(node: Node) -> Freshness:
-    return node.subject.freshness if isinstance(node.subject, (Source, ExternalTable)) else ANY_AGE
-
-
 def _criteria(freshness: Freshness) -> dict[str, Any]:
     """Returns the thresholds of a source."""
     return {**asdict(freshness), "filter": freshness.filter or None}
@@ -311,10 +304,6 @@ def _criteria(freshness: Freshness) -> dict[str, Any]:
 def _about(artifact: str, version: int) -> dict[str, Any]:
     """Returns the keys that tell readers which file this is."""
     return {"dbt_schema_version": f"https://schemas.getdbt.com/dbt/{artifact}/v{version}.json", "dbt_version": DBT}
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def _ids(ids: Mapping[str, str], names: Iterable[str]) -> list[str]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
 import click
 
 from runner.commands.arguments import TRIGGER, Call
-from runner.commands.flags import COMMON, SELECTION, Command, Group, argument, completed, option, shared
+from runner.commands.flags import COMMON, HELP, SELECTION, Command, Group, argument, completed, option, shared
 from runner.errors import RunnerError, RunnerErrors, errors_in
 from runner.run.results import Result
 
@@ -86,9 +90,14 @@ COMMANDS = (
     ),
     Command("seed", "run:execute", "load the files in seeds/", *EXECUTING, FULL_REFRESH),
     Command("build", "run:execute", "load seeds, land new messages, build models and run tests, in order", *BUILDING),
-    Command("retry", "retry", "run again what failed in the last run, and what was skipped"),
+    Command("retry", "run:retry", "run again what failed in the last run, and what was skipped"),
     Command(
-        *("maintain", "maintain", "compact tables, remove old rows, old versions and leftover files", *SELECTION),
+        *(
+            "maintain",
+            "tables:maintain",
+            "compact tables, remove old rows, old versions and leftover files",
+            *SELECTION,
+        ),
         option("--keep-days N", KEPT, int),
         option(
             "--history-days N", "for how many days old versions of tables stay readable (default: 7)", int, default=7
@@ -106,13 +115,13 @@ COMMANDS = (
         option("--resource-type", "list only nodes of this type", RESOURCE_TYPES),
     ),
     Command(
-        *("show", "show", "show the first rows of a model or query", *SELECTION, DEFER),
+        *("show", "tables:show", "show the first rows of a model or query", *SELECTION, DEFER),
         option("--inline SQL", "show the rows of this query instead of a model's"),
         option("--limit N", "show at most N rows (default: 10)", int, default=10),
         option("--output", "how to print the rows (default: table)", ("table", "json"), default="table"),
     ),
     Command(
-        *("docs", "docs:generate", "write a page about everything in the project"),
+        *("docs", "inspect:docs", "write a page about everything in the project"),
         argument("action", "write target/docs/index.html", ("generate",)),
         option("--no-tables", "start no Spark: the page says nothing of what has landed"),
     ),
@@ -131,7 +140,7 @@ COMMANDS = (
         option("--name NAME", "with infer: write a draft of this name, also if a known format fits"),
     ),
     Command(
-        *("source", "freshness", "measure how old the newest row of each source is", *SELECTION),
+        *("source", "tables:freshness", "measure how old the newest row of each source is", *SELECTION),
         argument("action", "measure the selected sources, and write target/sources.json", ("freshness",)),
     ),
     Command(
@@ -151,7 +160,9 @@ COMMANDS = (
         option("--files PATTERN", PATTERN),
     ),
     Command("debug", "debug", "check that all is there that a run needs: Java, Spark, packages, project, sources"),
-    Command("prepare", "prepare", "keep the classes of Spark in an archive, once: each run starts some seconds sooner"),
+    Command(
+        "prepare", "debug:prepare", "keep the classes of Spark in an archive, once: each run starts some seconds sooner"
+    ),
     Command(
         *("completion", "completion", "print the script with which a shell completes commands"),
         argument("shell", LINE, ("bash", "zsh", "fish", "candidates")),
@@ -167,8 +178,9 @@ COMMANDS = (
     commands=COMMANDS,
     invoke_without_command=True,
     subcommand_metavar="COMMAND [ARGS]...",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    context_settings={"max_content_width": 120},
 )
+@HELP
 @click.version_option(package_name="changelog-runner", message="%(prog)s %(version)s", help="show the version and exit")
 @click.pass_context
 def runner(context: click.Context) -> None:
@@ -202,14 +214,65 @@ def execute(argv: Sequence[str] | None, stdout: TextIO | None = None) -> Invocat
             if call.flags.get("debug"):
                 call.report.debug("".join(traceback.format_exception(error)).rstrip())
         return Invocation(2, exception=mistake)
-    except KeyboardInterrupt as signal:
+    except KeyboardInterrupt as interrupt:
         call.report.interrupted()
-        return Invocation(130, call.report.results, signal)
+        return Invocation(130, call.report.results, interrupt)
     except Exception as bug:
         call.report.bug(traceback.format_exc())
         return Invocation(1, call.report.results, bug)
     finally:
         call.report.close()
+
+
+# --- commands run from Python: when one has ended, nothing is left of it but the files that it has written
+
+# A process has one JVM, so commands of several threads run one after the other.
+ONE_AT_A_TIME = threading.RLock()
+
+
+def invoked(arguments: Sequence[str]) -> Invocation:
+    """Runs a command in this process. A session of Spark that is there is used, and left as it is; a session that has
+    to be started is stopped, with its JVM. Raises KeyboardInterrupt when a signal has ended the command.
+    """
+    output = io.StringIO()
+    with ONE_AT_A_TIME, _signals_kept(), _own_jvm_ended():
+        outcome = execute([*arguments], output)
+    if isinstance(outcome.exception, KeyboardInterrupt):
+        raise outcome.exception
+    return replace(outcome, output=output.getvalue())
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Makes Ctrl-C do after the block what it did before: a new session of Spark changes that, in the main thread."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if is_main else None
+    try:
+        yield
+    finally:
+        if before:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _own_jvm_ended() -> Iterator[None]:
+    """Ends the JVM that was started in the block: the next command may need another, with other packages."""
+    had_jvm = _has_jvm()
+    try:
+        yield
+    finally:
+        if not had_jvm and _has_jvm():
+            from runner.engine.start import end_jvm
+
+            end_jvm()
+
+
+def _has_jvm() -> bool:
+    if "pyspark" not in sys.modules:
+        return False
+    from runner.engine.start import has_jvm
+
+    return has_jvm()
 
 
 if __name__ == "__main__":

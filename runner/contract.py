@@ -1,10 +1,17 @@
-"""The changelog's columns, and the way in which values of each class become canonical by default."""
+"""The changelog's columns, the way in which values of each class become canonical by default, and the numbers of what
+has landed.
+"""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from runner.render import name as quoted
+
+Counts = Mapping[str, int]
 
 ORIGIN = (
     "struct<topic string, partition int, offset bigint, timestamp timestamp, key string, "
@@ -48,6 +55,9 @@ COLUMNS = {
     "loaded_at": "timestamp",
     "landed_on": "date",
 }
+
+# The kinds of rows.
+KINDS = ("row", "ddl", "control", "dead_letter")
 
 # The columns that come from the run, not from a message.
 RUN_COLUMNS = ("run_id", "batch", "loaded_at", "landed_on")
@@ -96,3 +106,50 @@ def schema(columns: Mapping[str, str]) -> str:
     '`a` string, `b` int'
     """
     return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())
+
+
+@dataclass(frozen=True)
+class Landed:
+    """The numbers of what has landed: of `messages`, of `rows` of each kind, and of dead letters for each of the
+    `reasons`. For each part that a format may name, `expected` is the number of rows that should have it, `found` the
+    number of rows that do.
+    """
+
+    messages: int = 0
+    rows: Counts = field(default_factory=dict.fromkeys(KINDS, 0).copy)
+    reasons: Counts = field(default_factory=dict)
+    expected: Counts = field(default_factory=dict)
+    found: Counts = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> Counts:
+        """The number of messages, then those of rows by kind."""
+        return {"messages": self.messages, **self.rows}
+
+    def __add__(self, other: Landed) -> Landed:
+        """Adds the numbers of another landing to these.
+
+        >>> Landed(1, {"row": 1}, {}) + Landed(2, {"row": 0}, {"no-op": 2})
+        Landed(messages=3, rows={'row': 1}, reasons={'no-op': 2}, expected={}, found={})
+        """
+        return Landed(
+            self.messages + other.messages,
+            _sum(self.rows, other.rows),
+            _sum(self.reasons, other.reasons),
+            _sum(self.expected, other.expected),
+            _sum(self.found, other.found),
+        )
+
+
+def landed_of(text: str) -> Landed:
+    """Returns the numbers that the macro `landed_counts` has printed as text."""
+    counts = json.loads(text)
+    # An entry without an `item` counts the rows that have no reason.
+    reasons = {one["item"]: one["count"] for one in counts["reasons"] if "item" in one}
+    return Landed(counts["messages"], counts["rows"], reasons, counts["expected"], counts["found"])
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    total = Counter(one)
+    total.update(other)
+    return dict(total)

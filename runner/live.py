@@ -95,7 +95,7 @@ class Live:
 
     def __init__(self, terminal: TextIO | None, say: Callable[[Work], None]) -> None:
         self.terminal, self.say = terminal, say
-        self.measured: Measured = lambda name: None
+        self.measured: Measured | None = None
         self.works: dict[str, Work] = {}
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -156,7 +156,7 @@ class Live:
         for work in works:
             # Work may end, and Spark with it, while it is measured: other code reports that.
             with suppress(Exception):
-                if measure := self.measured(work.name):
+                if self.measured and (measure := self.measured(work.name)):
                     work.measured(measure)
 
     def _say(self, works: list[Work]) -> None:

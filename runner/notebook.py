@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ def register(spark: Any, *models: str, project_dir: str | Path | None = None) ->
 
     workspace = Workspace(ProjectArguments(Path(project_dir).absolute() if project_dir else None))
     library = Library(workspace.templates.renderer)
-    nodes = workspace.chosen(Selection(models), lambda node: node.model is not None)
+    nodes = workspace.chosen(Selection(models), attrgetter("model"))
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, library)
     functions = SessionFunctions(spark, library)
     functions.make_python(PYTHON_FUNCTIONS)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,8 +17,7 @@ import jinja2.nodes
 
 from runner.errors import RunnerError, RunnerErrors, Where, did_you_mean, from_here, placed
 from runner.files import read_text
-from runner.sandbox import Sandbox
-from runner.tracing import Trace, TracingSandbox
+from runner.sandbox import Sandbox, Trace, TracingSandbox
 
 
 def name(text: str) -> str:
@@ -137,7 +137,8 @@ class Renderer:
         self.parsed: dict[Path, list[jinja2.nodes.Macro]] = {}
         own_files = [path for folder in own for path in _sql_files(folder)]
         for path in own_files:
-            self._guard(path, partial(self._register, path))
+            with self._guarded(path):
+                self._register(path)
         callers = {macro: self._caller(macro) for macro in self.files}
         self.environment.globals |= callers
         self.namespace = namespace if namespace not in self.environment.globals else ""
@@ -145,7 +146,8 @@ class Renderer:
             self.environment.globals[self.namespace] = callers
         # The macros are loaded before anything is rendered: mistakes in macros that nothing calls are reported too.
         for path in own_files:
-            self._guard(path, partial(self._load, path))
+            with self._guarded(path):
+                self._load(path)
 
     def names(self) -> list[str]:
         """Returns the names of all macros."""
@@ -162,11 +164,13 @@ class Renderer:
         return self._rendered(path, context).strip() + "\n"
 
     def _rendered(self, path: Path, context: Mapping[str, Any]) -> str:
-        return str(self._guard(path, lambda: self.environment.get_template(str(path)).render(context)))
+        with self._guarded(path):
+            return self.environment.get_template(str(path)).render(context)
 
     def call(self, macro: str, *arguments: Any, **named: Any) -> str:
         """Returns the text that a macro prints."""
-        return str(self._guard(self.files[macro], lambda: self._macro(macro)(*arguments, **named))).strip() + "\n"
+        with self._guarded(self.files[macro]):
+            return str(self._macro(macro)(*arguments, **named)).strip() + "\n"
 
     def constant(self, macro: str, text: str, where: Where | None) -> Callable[..., str]:
         """Returns a function that prints a text where a template calls a macro; raises `macro-unknown` if there is no
@@ -183,10 +187,8 @@ class Renderer:
 
     def parse(self, path: Path) -> jinja2.nodes.Template:
         """Returns the syntax tree of a template; raises RunnerError `template` with the line."""
-        tree: jinja2.nodes.Template = self._guard(
-            path, lambda: self.environment.parse(read_text(path), filename=str(path))
-        )
-        return tree
+        with self._guarded(path):
+            return self.environment.parse(read_text(path), filename=str(path))
 
     def _register(self, path: Path) -> None:
         """Registers the macros of a file. They may replace built-in macros that are replaceable."""
@@ -225,9 +227,13 @@ class Renderer:
             self.loaded[path] = vars(self.environment.get_template(str(path)).module)
         return self.loaded[path]
 
-    def _guard(self, path: Path, action: Callable[[], Any]) -> Any:
+    @contextmanager
+    def _guarded(self, path: Path) -> Iterator[None]:
+        """Raises mistakes in templates as RunnerErrors with their places; `path` is the file from which they were
+        called.
+        """
         try:
-            return action()
+            yield
         except jinja2.TemplateSyntaxError as e:
             raise _mistake(e, Where(Path(e.filename or path), e.lineno), self.environment) from None
         except RunnerErrors as several:
@@ -344,8 +350,8 @@ def _mistake(error: Exception, where: Where, environment: Sandbox) -> RunnerErro
     return RunnerError("template", message[:1].lower() + message[1:], where, hint)
 
 
-def _source(path: str) -> tuple[str, str, Callable[[], bool]] | None:
-    return (read_text(Path(path)), path, lambda: True) if Path(path).exists() else None
+def _source(path: str) -> tuple[str, str, None] | None:
+    return (read_text(Path(path)), path, None) if Path(path).exists() else None
 
 
 def _innermost(error: BaseException, path: Path) -> Where:

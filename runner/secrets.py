@@ -36,7 +36,7 @@ class Secrets:
         """Records a value, and all ways in which it may be written, as secret from now on."""
         forms = self.forms | {form for part in _parts(value) for form in _forms(part) if len(form) >= SHORTEST}
         if forms != self.forms:
-            longest_first = sorted(forms, key=lambda form: (-len(form), form))
+            longest_first = sorted(sorted(forms), key=len, reverse=True)
             self.pattern, self.forms = re.compile("|".join(map(re.escape, longest_first))), forms
         if len(value) >= SHORTEST:
             self.names[value] = name

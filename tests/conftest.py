@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from runner.cli import main
 from runner.compile.query import compile_format
 from runner.project.project import project_folders
-from runner.tracing import TracingSandbox
+from runner.sandbox import TracingSandbox
 
 pytest_plugins = ["tests.durations", "tests.spark_fixtures"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from runner.engine import streams
+from runner.engine import tables
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
 from runner.engine.session import Spark
@@ -46,7 +46,7 @@ def test_only_streams_of_few_messages_are_interpreted(project, runner, monkeypat
 
         return call
 
-    monkeypatch.setattr(streams, "start", noting(streams.start))
+    monkeypatch.setattr(tables, "start_stream", noting(tables.start_stream))
     monkeypatch.setattr(Tables, "replace", noting(Tables.replace))
     for name, lines, interpreted, settings in (
         ("1", 3, True, PROJECT),
@@ -59,7 +59,7 @@ def test_only_streams_of_few_messages_are_interpreted(project, runner, monkeypat
         (folder / f"in/{name}.jsonl").write_text(f"{message(1)}\n" * lines)
         ran = runner("run", "-s", "app_to_changelog", "counted")
         assert ran.code == 0, ran.err
-        assert seen == [f"start {str(not interpreted).lower()}", "replace true"]
+        assert seen == [f"start_stream {str(not interpreted).lower()}", "replace true"]
         seen.clear()
     ran = runner("show", "--inline", "select * from {{ ref('counted') }}", "--output", "json")
     assert json.loads(ran.out) == {"n": 5_009}

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from runner.commands import debug, parse, session
+from runner.commands.session import is_little
 from runner.errors import RunnerError
-from runner.run import job_size
-from runner.run.job_size import Amount
 from tests.pages import table
 
 pytestmark = pytest.mark.usefixtures("lean")
@@ -67,14 +66,14 @@ RUNS = table("little_to_read")
 @pytest.mark.parametrize(
     ("amount", "expected"),
     [
-        (Amount(text=60_000_000, lines=50_000, stored=16_000_000), True),
-        (Amount(text=70_000_000), False),
-        (Amount(lines=70_000), False),
-        (Amount(stored=17_000_000), False),
+        ({"text": 60_000_000, "lines": 50_000, "stored": 16_000_000}, True),
+        ({"text": 70_000_000}, False),
+        ({"lines": 70_000}, False),
+        ({"stored": 17_000_000}, False),
     ],
 )
-def test_how_much_is_little(amount: Amount, expected: bool) -> None:
-    assert amount.is_little is expected
+def test_how_much_is_little(amount: dict[str, int], expected: bool) -> None:
+    assert is_little(**amount) is expected
 
 
 @pytest.fixture
@@ -87,7 +86,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         raise RunnerError("not-there", "Spark is not there")
 
     for name, limit in LIMITS.items():
-        monkeypatch.setattr(job_size, name, limit)
+        monkeypatch.setattr(session, name, limit)
     for module in (session, debug, parse):
         monkeypatch.setattr(module, "open_spark", not_there)
     return seen

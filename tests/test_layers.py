@@ -26,16 +26,12 @@ BASE = (
     "errors",
     "files",
     "patterns",
-    "yaml_events",
     "yaml_text",
-    "zones",
     "contract",
     "render",
     "sandbox",
-    "tracing",
     "secrets",
     "sql_text",
-    "sql_layout",
     "csv_text",
     "counts",
     "grid",
@@ -59,8 +55,7 @@ MAY_IMPORT = {
         *("artifacts", "site", "report", "commands"),
     },
     "notebook": {"base", "functions", "compile", "engine", "run"},
-    "cli": {"base", "report", "commands", "run"},
-    "invocation": {"base", "cli", "engine", "run"},
+    "cli": {"base", "report", "commands", "engine", "run"},
 }
 MODULES = sorted(path for path in RUNNER.rglob("*.py") if path.stem != "__init__")
 MACROS = sorted((ROOT / "macros").rglob("*.sql"))
@@ -236,7 +231,6 @@ def test_listing_loads_no_compiler_and_no_decoder(loaded: dict[str, set[str]]) -
         "runner.functions.avro",
         "runner.functions.avro.layout",
         "runner.functions.avro.schema",
-        "runner.engine.landed",
         "runner.run.results",
         "runner.run.workspace",
     }
@@ -266,7 +260,7 @@ def test_only_the_command_line_exits() -> None:
 def test_only_the_project_the_command_line_and_what_starts_java_read_the_environment() -> None:
     readers = {named(path) for path in MODULES if "os.environ" in path.read_text() or "getenv" in path.read_text()}
     project = {"runner/project/project.py", "runner/project/variables.py"}
-    assert readers <= {*project, "runner/cli.py", "runner/engine/archive.py", "runner/engine/start.py"}
+    assert readers <= {*project, "runner/cli.py", "runner/engine/start.py"}
 
 
 def test_files_and_functions_stay_small() -> None:

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from runner.engine.errors import QueryFailed
 from runner.engine.tables import Tables
+from runner.project.mirror import MirrorQuery
 from runner.project.parse import VIEWS
-from runner.run.mirrors import Increment
+from runner.run.mirrors import Mirrors
 from tests import lives
 from tests.encoders import ENCODERS
 from tests.landed import Project, random_pieces
@@ -154,24 +155,24 @@ def test_in_many_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, storage: 
     told, runs = {vendor: told_by(vendor) for vendor in TELLERS}, 8
     project = project_of(tmp_path, storage, told, tuple(TELLERS))
     killed: set[str] = set()
-    chance, write, replace = Random(storage), Increment._write, Tables.replace
+    chance, write, replace = Random(storage), Mirrors._write, Tables.replace
 
     def may_die(table: str) -> None:
         if table not in killed and run < runs - 1 and chance.random() < 0.5:
             killed.add(table)
             raise QueryFailed("killed")
 
-    def written(increment: Increment, step: str, table: str, *arguments: Any) -> None:
+    def written(mirrors: Mirrors, query: MirrorQuery, step: str, table: str, changed: str) -> None:
         if step == "merged":
             may_die(f"{table} merged")
-        write(increment, step, table, *arguments)
+        write(mirrors, query, step, table, changed)
 
     def replaced(tables: Tables, name: str, *arguments: Any, **words: Any) -> int:
         if "_of_" in name:
             may_die(name)
         return replace(tables, name, *arguments, **words)
 
-    monkeypatch.setattr(Increment, "_write", written)
+    monkeypatch.setattr(Mirrors, "_write", written)
     monkeypatch.setattr(Tables, "replace", replaced)
     lengths = {vendor: len(one.messages) for vendor, one in told.items()}
     for run, pieces in enumerate(random_pieces(lengths, runs, Random(storage))):

@@ -17,9 +17,10 @@ import pytest
 from hypothesis import strategies as st
 
 from runner.engine.errors import QueryFailed
+from runner.project.mirror import MirrorQuery
 from runner.project.project import project_folders
 from runner.run import mirrors as runner_mirrors
-from runner.run.mirrors import Increment, Mark
+from runner.run.mirrors import Mark, Mirrors
 from runner.storage.delta import Delta
 from tests import lives, pages, test_mirrors_by_hand
 from tests.engines import ConnectServer, jars
@@ -122,15 +123,15 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number
     logged, logs = logged_messages(number, steps=25)
     files, logs = (files, logs) if is_increment else (["\n".join(files)], ["\n".join(logs)])
     writes: list[tuple[str, str]] = []
-    write = Increment._write
+    write = Mirrors._write
 
-    def dies(increment: Increment, step: str, table: str, *arguments: Any) -> None:
+    def dies(mirrors: Mirrors, query: MirrorQuery, step: str, table: str, changed: str) -> None:
         writes.append((step, table))
         if run == 1 and step == "merged" and not table.startswith(("orderly_history", "logged")):
             raise QueryFailed("killed")
-        write(increment, step, table, *arguments)
+        write(mirrors, query, step, table, changed)
 
-    monkeypatch.setattr(Increment, "_write", dies)
+    monkeypatch.setattr(Mirrors, "_write", dies)
     decisions = looked_at(monkeypatch, "history_decisions")
     for name in ("in", "logged"):
         (folder / name).mkdir()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.engine.landed import Landed
+from runner.contract import Landed
 from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.nodes import Node
 from runner.report import Report

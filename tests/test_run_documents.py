@@ -13,4 +13,4 @@ CASES = table("documents")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"])
 def test_messages_of_a_file(case: dict) -> None:
     found = split_messages(case["text"].encode("latin-1"))
-    assert [(one.line, one.text.decode("latin-1")) for one in found] == [*case["messages"].items()]
+    assert [(line, text.decode("latin-1")) for line, text in found] == [*case["messages"].items()]

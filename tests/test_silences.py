@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from runner.compile.promises import make_promises
-from runner.engine.landed import Landed
+from runner.contract import Landed
 from runner.errors import RunnerWarning
 from runner.project.nodes import Model, Node
 from runner.project.project import built_in_folder, unread

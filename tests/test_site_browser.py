@@ -57,7 +57,8 @@ def generate(folder: Path) -> Path:
         for day in range(9)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("runner.commands.docs._read", lambda *_: ([{"source": "shop", **counts}], over_time, ""))
+        read = ([{"source": "shop", **counts}], over_time, "")
+        patch.setattr("runner.commands.inspect._read_tables", lambda *_: read)
         assert main(["--project-dir", str(folder), "docs", "generate"]) == 0
     return folder / "target/docs/index.html"
 

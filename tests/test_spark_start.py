@@ -14,8 +14,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from runner.engine.archive import READ_BY_JAVA, archive, reading
-from runner.engine.start import DEFAULT_OPTIONS, OPTIONS, java_options
+from runner.engine.start import DEFAULT_OPTIONS, OPTIONS, READ_BY_JAVA, archive, java_options, reading
 
 JAVA_OPTIONS = ("-XX:+UseParallelGC", "-XX:-DontCompileHugeMethods", "-XX:MetaspaceSize=256m")
 FOR_LITTLE = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")

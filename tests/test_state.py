@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.commands import retry
+from runner.commands import run as run_command
 from runner.commands.arguments import RunArguments
 from runner.run.workspace import Selection
 from tests.landed import Project
@@ -146,7 +146,7 @@ def test_retry_takes_what_failed_and_what_lacks_its_rows(
     }
     write_results(project(FILES) / "target", statuses, args=kept)
     asked: list[RunArguments] = []
-    monkeypatch.setattr(retry, "COMMANDS", {"build": lambda arguments, report: asked.append(arguments) or 1})
+    monkeypatch.setattr(run_command, "run_nodes", lambda _, arguments, __: asked.append(arguments) or 1)
     assert runner("retry", "--vars", "{unit: cent}").code == 1
     (one,) = asked
     assert one.only == ("changelog", "conserved_orders", "orders_to_changelog", "paid")

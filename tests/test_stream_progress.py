@@ -13,8 +13,7 @@ from unittest.mock import Mock
 
 from runner.engine.errors import QueryFailed, query_errors
 from runner.project.nodes import Model, Node
-from runner.run.continuous import Continuous, Stream
-from runner.run.following import Follower, Following
+from runner.run.continuous import Continuous, Follower, Following, Stream
 from runner.run.landing import Landing
 from runner.run.results import Result
 from runner.run.schedule import StopSignals
@@ -168,7 +167,7 @@ def test_what_lands_while_a_mirror_is_built_is_behind_and_then_follows() -> None
         deadline = time.monotonic() + 10
         while not (found := list(follows.look())) and time.monotonic() < deadline:
             time.sleep(0.01)
-        return [(one.node.name, one.behind) for one in found]
+        return [(follower.node.name, behind) for follower, _, behind in found]
 
     nodes = [replace(NODE, name=name) for name in ("first", "second")]
     follows = Following(build, [Follower(nodes[0], 2, mirror), Follower(nodes[1], 3, other)])

@@ -16,8 +16,7 @@ import runner.yaml_text
 from runner.errors import RunnerError, RunnerErrors, errors_in
 from runner.run.workspace import ProjectArguments, Workspace
 from runner.spec.formats import FormatFolders
-from runner.yaml_events import DEEPEST, LARGEST, MOST_REPEATED
-from runner.yaml_text import Yaml, read_yaml
+from runner.yaml_text import DEEPEST, LARGEST, MOST_REPEATED, Yaml, read_yaml
 
 
 def read(tmp_path: Path, text: str | bytes) -> Yaml:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete
@@ -80,7 +81,7 @@ def completion(call: Call, shell: str, line: str) -> int:
     *before, current = _words(line)[1:] or [""]
     command, own = click.get_current_context().find_root().command, Call(call.environment)
     found = ShellComplete(command, {"obj": own}, "runner", "").get_completions(before, current)
-    for item in sorted(found, key=lambda item: item.value):
+    for item in sorted(found, key=attrgetter("value")):
         if item.value.startswith(current):
             call.report.payload(f"{item.value}\t{item.help}" if item.help else item.value)
     return 0
@@ -104,24 +105,24 @@ def names_in(ctx: click.Context, parameter: click.Parameter, kind: str, begun: s
     if ctx.info_name == "parse" and ctx.params.get(parameter.name):
         return []  # behind the name of the format there is a file
     try:
-        found = NAMES[kind](ctx.obj.project, begun)
-        return [CompletionItem(name, help=meaning) for name, meaning in dict(found).items()]
+        names = dict(_names(ctx.obj.project, kind, begun))
+        return [CompletionItem(name, help=meaning) for name, meaning in names.items()]
     except (RunnerError, RunnerErrors):
         return []
 
 
-def _targets(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
-    root = root_of(project)
-    targets = read_yaml(root / "project.yml").get("targets") if root else None
-    yield from ((name, "target") for name in targets.mapping().value) if targets else ()
-
-
-def _formats(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
-    yield from ((name, "format") for name in FormatFolders(folders_of(project, "formats")).names())
-
-
-def _sources(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
-    yield from ((node.label, "source") for node in _nodes(project) if node.resource_type == "source")
+def _names(project: ProjectArguments, kind: str, begun: str) -> Iterator[tuple[str, str]]:
+    match kind:
+        case "targets":
+            root = root_of(project)
+            targets = read_yaml(root / "project.yml").get("targets") if root else None
+            yield from ((name, "target") for name in targets.mapping().value) if targets else ()
+        case "formats":
+            yield from ((name, "format") for name in FormatFolders(folders_of(project, "formats")).names())
+        case "sources":
+            yield from ((node.label, "source") for node in _nodes(project) if node.resource_type == "source")
+        case "selectors":
+            yield from _selectors(project, begun)
 
 
 def _selectors(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str]]:
@@ -137,9 +138,6 @@ def _selectors(project: ProjectArguments, begun: str) -> Iterator[tuple[str, str
     for node in _nodes(project):
         yield from ((f"{before}{name}", _kind(node)) for name in compared(node, "name"))
     yield from ((f"{before}{method}:", "") for method in METHODS if method != "name")
-
-
-NAMES = {"targets": _targets, "formats": _formats, "sources": _sources, "selectors": _selectors}
 
 
 def _nodes(project: ProjectArguments) -> Iterable[Node]:

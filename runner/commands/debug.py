@@ -1,7 +1,10 @@
-"""debug: checks in one table that everything is there that a run needs."""
+"""debug, prepare: check in one table that everything is there that a run needs, and keep the classes of Spark in an
+archive, so that Java loads them sooner.
+"""
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
@@ -13,24 +16,28 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from runner.commands.arguments import Call
+from runner.commands.arguments import Call, RunArguments
 from runner.commands.session import open_spark, spark_log
 from runner.counts import counted, grouped
 from runner.errors import RunnerError, RunnerErrors, errors_in
 from runner.files import is_uri
-from runner.project.inputs import Source, Target
+from runner.patterns import matching
+from runner.project.inputs import Catalog, Messages, Source, Target
 from runner.project.nodes import Project
+from runner.render import name as quoted
 from runner.report import Report
 from runner.run.workspace import ProjectArguments, Workspace, read_project_of
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
 
+DISTRIBUTION = "changelog-runner"
 OLDEST_JAVA = 17
 INSTALL_JAVA = f"install Java {OLDEST_JAVA} or later, and put it in PATH or in JAVA_HOME"
 SECONDS_FOR_JAVA = 60
@@ -38,6 +45,9 @@ SECONDS_FOR_JAVA = 60
 LEAST_SPACE = 100_000_000
 # If the variable is set, Spark does not look at the setting.
 LOCAL_DIR, LOCAL_DIRS = "spark.local.dir", "SPARK_LOCAL_DIRS"
+SECONDS_TO_WRITE = 300.0
+CHARACTERS_OF_LOG = 500
+MEGABYTE = 1e6
 GOOD, WRONG, UNKNOWN = "ok", "WRONG", "-"
 
 
@@ -81,13 +91,39 @@ def _findings(call: Call) -> Iterator[Finding]:
 
 
 def _packages(with_connect: bool) -> Iterator[Finding]:
-    found = list(packages(with_connect))
-    for package in found:
-        needs = f"pip install '{package.name}{package.wanted}'"
-        text = f"{package.installed or 'not installed'}, needed is {package.wanted or 'any'}"
-        yield Finding(f"package {package.name}", *((GOOD, text) if package.is_right else (WRONG, text, needs)))
-    if not found:
+    """Checks the packages that the runner needs, with those for Spark Connect or without."""
+    try:
+        needs = [*map(Requirement, requires(DISTRIBUTION) or [])]
+    except PackageNotFoundError:
+        needs = []
+    extra = {"extra": "connect" if with_connect else ""}
+    needs = [need for need in needs if not need.marker or need.marker.evaluate(extra)]
+    for need in needs:
+        installed, wanted = _installed(need.name), ",".join(sorted(map(str, need.specifier), reverse=True))
+        found, to_do = (
+            f"{installed or 'not installed'}, needed is {wanted or 'any'}",
+            f"pip install '{need.name}{wanted}'",
+        )
+        is_right = _is_right(installed, need.specifier)
+        yield Finding(f"package {need.name}", *((GOOD, found) if is_right else (WRONG, found, to_do)))
+    if not needs:
         yield Finding("packages", UNKNOWN, "the runner was not installed as a package, which would name them")
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _is_right(installed: str | None, wanted: SpecifierSet) -> bool:
+    """Returns True if the installed version is one of the wanted ones.
+
+    >>> [_is_right(installed, SpecifierSet(">=3.1,<4")) for installed in ("3.1.6", "4.0", "3.2rc1", None)]
+    [True, False, True, False]
+    """
+    return installed is not None and wanted.contains(installed, prereleases=True)
 
 
 def _java(home: str | None) -> Finding:
@@ -174,7 +210,7 @@ def _with_spark(project: Project | None, report: Report) -> Iterator[Finding]:
 
 
 def _classes() -> Finding:
-    from runner.engine.archive import archive
+    from runner.engine.start import archive
 
     if (file := archive()).is_file():
         return Finding("classes", GOOD, str(file))
@@ -182,19 +218,16 @@ def _classes() -> Finding:
 
 
 def _reached(spark: Spark, project: Project, report: Report) -> Iterator[Finding]:
-    from runner.engine.connectivity import messages_found, schema_found, tables_found
-
     catalog = project.target.catalog
     with report.during("looking at the tables"):
-        yield _tried("tables", lambda: tables_found(spark), 'correct "path" of the target, or its rights')
+        yield _tried("tables", 'correct "path" of the target, or its rights', _tables_found, spark)
     if catalog:
         with report.during("asking the catalog"):
             name, to_do = f"catalog {catalog.name}.{catalog.schema}", 'correct "catalog" of the target, or its settings'
-            yield _tried(name, lambda: schema_found(spark, catalog), to_do)
-
+            yield _tried(name, to_do, _schema_found, spark, catalog)
     for source in project.sources:
         with report.during(f"looking at {source.name}"):
-            yield _tried(f"source {source.name}", lambda: messages_found(spark, source.messages), _to_do(source))  # noqa: B023
+            yield _tried(f"source {source.name}", _to_do(source), _messages_found, spark, source.messages)
 
 
 def _to_do(source: Source) -> str:
@@ -202,55 +235,118 @@ def _to_do(source: Source) -> str:
     return f'correct "{key}" of the source, or see that this machine can reach it'
 
 
-def _tried(what: str, find: Callable[[], str], to_do: str) -> Finding:
+def _tried(what: str, to_do: str, find: Callable[..., str], *arguments: Any) -> Finding:
     from runner.engine.errors import QueryFailed
 
     try:
-        found = find()
+        found = find(*arguments)
     except QueryFailed as failure:
         return Finding(what, WRONG, failure.message, to_do)
     return Finding(what, UNKNOWN if found.startswith("not looked for") else GOOD, found)
 
 
-DISTRIBUTION = "changelog-runner"
-
-
-@dataclass(frozen=True)
-class Package:
-    """A package that the runner needs. `wanted` are the versions that would do, `installed` is the installed version,
-    None if there is none.
+def _messages_found(spark: Spark, messages: Messages) -> str:
+    """Returns in words how many messages or files of a source are found; raises QueryFailed if there are none, or no
+    answer.
     """
+    from runner.engine.errors import QueryFailed, query_errors
+    from runner.engine.kafka import topics_now
+    from runner.engine.messages import STORED_AS
 
-    name: str
-    wanted: str
-    installed: str | None
+    if messages.topics:
+        now = topics_now(spark, messages.topics, ())
+        if not now:
+            return "not looked for: only the server of Spark Connect can reach Kafka"
+        return f"{counted(len(now.ids), 'topic')}, {counted(now.left({}), 'message')}"
+    if pattern := messages.local_pattern:
+        files = [path for path in matching(pattern) if os.access(path, os.R_OK)]
+        if not files:
+            raise QueryFailed(f'nothing that can be read matches "{messages.path}"')
+        return counted(len(files), "file")
+    with query_errors():
+        # This only lists the files.
+        frame = spark.session.read.format(STORED_AS[messages.kind]).load(messages.path)
+        return counted(len(frame.inputFiles()), "file")
 
-    @property
-    def is_right(self) -> bool:
-        """True if the installed version is one of the wanted ones.
 
-        >>> [Package("a", ">=3.1,<4", installed).is_right for installed in ("3.1.6", "4.0", "3.2rc1", None)]
-        [True, False, True, False]
-        """
-        return self.installed is not None and SpecifierSet(self.wanted).contains(self.installed, prereleases=True)
+def _tables_found(spark: Spark) -> str:
+    """Returns in words whether the place of the tables is there; raises QueryFailed if nothing can be written there."""
+    from runner.engine.errors import QueryFailed, query_errors
+    from runner.engine.files import files_of
+
+    path = spark.target.path
+    if is_uri(path):
+        with query_errors():
+            return "there" if files_of(spark, spark.target).exists(path) else "will be created"
+    nearest = next(folder for folder in (Path(path), *Path(path).parents) if folder.exists())
+    try:
+        # Access rights do not tell everything: a disk may be read-only.
+        tempfile.TemporaryFile(dir=nearest).close()
+    except OSError as error:
+        raise QueryFailed(f'nothing can be written to "{nearest}": {error.strerror}') from None
+    return "there" if Path(path).exists() else "will be created"
 
 
-def packages(with_connect: bool) -> Iterator[Package]:
-    """Yields the packages that the runner needs, with those for Spark Connect or without; nothing if the runner itself
-    is not installed.
+def _schema_found(spark: Spark, catalog: Catalog) -> str:
+    """Returns in words whether a schema is in its catalog; raises QueryFailed if the catalog does not answer."""
+    from runner.engine.errors import query_errors
+
+    with query_errors():
+        is_there = spark.session.catalog.databaseExists(f"{quoted(catalog.name)}.{quoted(catalog.schema)}")
+    return "there" if is_there else "will be created"
+
+
+# --- prepare
+
+
+def prepare(call: Call) -> int:
+    """Builds the sample project in a folder that is gone afterwards, and writes the archive of all classes that the
+    build has loaded. Does nothing else if the archive is there.
     """
-    try:
-        needs = requires(DISTRIBUTION) or []
-    except PackageNotFoundError:
-        return
-    for need in map(Requirement, needs):
-        if not need.marker or need.marker.evaluate({"extra": "connect" if with_connect else ""}):
-            wanted = ",".join(sorted(map(str, need.specifier), reverse=True))
-            yield Package(need.name, wanted, _installed(need.name))
+    if "pyspark" in sys.modules:
+        from runner.engine.start import has_jvm
+
+        if has_jvm():
+            raise RunnerError("prepare", "this process has a Spark already", hint="run it in a process of its own")
+    from runner.engine.start import archive
+
+    file = archive()
+    if file.exists():
+        call.report.say(f"is there: {file}")
+        return 0
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # The archive is renamed when it is whole: another process that starts meanwhile must not read half of it.
+    with TemporaryDirectory(dir=file.parent) as folder:
+        _write_archive(Path(folder) / "classes.jsa", Path(folder) / "sample", call.report)
+        os.replace(Path(folder) / "classes.jsa", file)
+    for other in file.parent.glob("classes-*.jsa"):
+        if other != file:
+            other.unlink(missing_ok=True)
+    call.report.say(f"wrote {file} ({file.stat().st_size / MEGABYTE:.0f} MB)")
+    return 0
 
 
-def _installed(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+def _write_archive(file: Path, root: Path, report: Report) -> None:
+    """Writes the archive of a process that builds a sample project."""
+    from runner.commands.init import sample
+    from runner.commands.run import run_nodes
+    from runner.engine.start import DEFAULT_OPTIONS, end_jvm, writing
+
+    (root / "project.yml").write_text(sample(root, {DEFAULT_OPTIONS: writing(file)}), encoding="utf-8")
+    project = ProjectArguments(root, "local", target_path=root / "target")
+    with report.during("preparing Spark", is_said=True):
+        try:
+            exit_code = run_nodes("run", RunArguments(project), Report(quiet=True))
+        except RunnerError as mistake:
+            raise _not_written(mistake.message) from mistake
+        end_jvm(SECONDS_TO_WRITE)
+    if exit_code:
+        raise _not_written("the sample project could not be built")
+    if not file.exists():
+        log = (root / "target" / "logs" / "spark.log").read_text(encoding="utf-8", errors="replace")
+        raise _not_written(log.strip()[-CHARACTERS_OF_LOG:] or "it gave no reason")
+
+
+def _not_written(why: str) -> RunnerError:
+    hint = "runs work without an archive; `runner debug` says what else is wrong"
+    return RunnerError("prepare", f"Java has written no archive of classes: {why}", hint=hint)

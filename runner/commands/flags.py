@@ -41,6 +41,7 @@ class Command(click.Command):
         module, _, self.function = function.rpartition(":")
         self.module = f"{__package__}.{module or self.function}"
         super().__init__(name, params=[*params, *COMMON], help=help, short_help=help, callback=self._call)
+        HELP(self)
 
     def _call(self, **values: Any) -> int:
         call = click.get_current_context().obj
@@ -160,6 +161,7 @@ def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list
     return complete
 
 
+HELP = click.help_option("-h", "--help", help="show this message and exit")
 PROJECT = "the folder with project.yml (default: the current folder or the nearest one above that has it)"
 TARGET = "which of the targets in project.yml to use (default: the one that project.yml chooses)"
 QUIET = "print only warnings, failures and errors; with compile: print the SQL instead of paths"

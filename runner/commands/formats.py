@@ -17,12 +17,11 @@ from runner.yaml_text import Yaml
 def formats(call: Call, action: str, words: tuple[str, ...], messages: str | None, name: str | None) -> int:
     """Does one of the actions list, show NAME, check [NAME], schema and infer FILES."""
     if action == "infer":
-        from runner.commands.infer import InferArguments, infer
+        from runner.commands.infer import infer
 
         if messages or not words:
             raise RunnerError("usage", "formats infer needs files of messages", hint="runner formats infer FILE")
-        arguments = InferArguments(call.project, words, name, call.flags["zone"], call.flags["schema"])
-        return infer(arguments, call.report)
+        return infer(call, words, name)
     if name:
         raise RunnerError("usage", '"--name" is only for formats infer', hint="runner formats infer FILE --name NAME")
     if len(words) > 1:
@@ -55,9 +54,9 @@ def _check(call: Call, name: str, messages: str | None) -> None:
     names = check_formats(call.project, format_renderer(call.project).call, name)
     summary, report = counted(len(names), "format"), call.report
     if messages:
-        from runner.commands.parse import parse_messages
+        from runner.commands.parse import parse_messages, read_file
 
-        parsed = parse_messages(call.messages(name, messages), report)
+        parsed = parse_messages(call.messages(name, messages), report, read_file(messages))
         for warning in parsed.warnings:
             report.warn(warning)
         summary = f"{summary}, {parsed.summary}"

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from runner.commands.arguments import MessagesArguments
-from runner.commands.editors import editor_line, write_schemas
-from runner.commands.fitting import Look, Messages, look_at, read_file
-from runner.commands.parse import parse_with
+from runner.commands.arguments import Call, MessagesArguments
+from runner.commands.init import editor_line, write_schemas
+from runner.commands.parse import Look, Messages, look_at, parse_messages, read_file
 from runner.counts import counted
 from runner.errors import RunnerError, from_here
 from runner.files import write_whole
@@ -22,7 +20,7 @@ from runner.infer.understanding import ABSENT, Document, documents_of, is_flat_r
 from runner.project.project import find_project
 from runner.report import Report
 from runner.run.results import most_frequent
-from runner.run.workspace import ProjectArguments, folders_of, root_of
+from runner.run.workspace import folders_of, root_of
 from runner.spec.formats import FormatFolders, read_type_table
 from runner.spec.schemas import Schemas, schemas_at
 from runner.spec.words import TypeTable
@@ -32,25 +30,14 @@ from runner.yaml_text import read_yaml
 TRIED, NAMED = 2, 3
 
 
-@dataclass(frozen=True)
-class InferArguments:
-    """Files of messages of an unknown format, with what a source would declare about the messages. `name` is the name
-    of a draft; if it is None, a draft is written only if no known format fits, with a name made from the name of the
-    first file.
+def infer(call: Call, files: tuple[str, ...], name: str | None) -> int:
+    """Prints which formats fit the messages of files. Writes a draft of a new format if none does, with a name made
+    from the name of the first file, or if `name` asks for one.
     """
-
-    project: ProjectArguments
-    files: tuple[str, ...]
-    name: str | None
-    zone: str | None
-    schemas: tuple[Path, ...]
-
-
-def infer(arguments: InferArguments, report: Report) -> int:
-    """Prints which formats fit the messages, and writes a draft of a new one if none does, or if one is asked for."""
-    contents = {file: read_file(file) for file in arguments.files}
-    schemas = schemas_at([(path, None) for path in arguments.schemas])
-    folders = FormatFolders(folders_of(arguments.project, "formats"))
+    report = call.report
+    contents = {file: read_file(file) for file in files}
+    schemas = schemas_at([(path, None) for path in call.flags["schema"]])
+    folders = FormatFolders(folders_of(call.project, "formats"))
     look = look_at(folders, contents, schemas)
     report.payload(f"{counted(look.count, 'message')} of {look.name}, {len(look.messages)} looked at")
     if look.dump:
@@ -58,10 +45,10 @@ def infer(arguments: InferArguments, report: Report) -> int:
     for line in _said(look, folders):
         report.payload(line)
     for fit in look.best[:TRIED]:
-        for line in _tried(arguments, look, fit.name, report):
+        for line in _tried(call.messages(fit.name, look.name), look, report):
             report.payload(line)
-    if arguments.name or not look.best:
-        _write_draft(arguments, look, schemas, report)
+    if name or not look.best:
+        _write_draft(call.messages(name or _name_of(files[0]), files[0]), look, schemas, report)
     return 0
 
 
@@ -88,12 +75,11 @@ def _said(look: Look, folders: FormatFolders) -> Iterator[str]:
             yield f"  {fit.name.ljust(22)} {fit.score:3.0f}  {'; '.join(fit.reasons())}"
 
 
-def _tried(arguments: InferArguments, look: Look, name: str, report: Report) -> Iterator[str]:
+def _tried(arguments: MessagesArguments, look: Look, report: Report) -> Iterator[str]:
     """Yields lines about the rows that a format makes of the messages."""
-    messages = MessagesArguments(arguments.project, name, look.name, arguments.zone, arguments.schemas)
-    numbers = list(range(1, len(look.messages) + 1))
+    name, numbers = arguments.format, list(range(1, len(look.messages) + 1))
     try:
-        parsed = parse_with(messages, report, lambda encoding: Messages(list(look.messages), numbers, False))
+        parsed = parse_messages(arguments, report, Messages(list(look.messages), numbers, False))
     except RunnerError as error:
         yield f"rows with {name}: not tried, since {error.message}"
         return
@@ -109,61 +95,51 @@ def _tried(arguments: InferArguments, look: Look, name: str, report: Report) -> 
 # --- a draft
 
 
-@dataclass(frozen=True)
-class Material:
-    """The material of a draft: a document for each message that has one, what the spec says of the messages as a whole,
-    and the schema that stands in their file.
+def _write_draft(arguments: MessagesArguments, look: Look, schemas: Schemas, report: Report) -> None:
+    """Writes the draft of a format, with the name in the arguments, into the project; raises `infer-nothing` if there
+    are no changes in the messages, and `infer-none` if they are Avro of an unknown schema.
     """
-
-    documents: list[Document]
-    message: str = ""
-    schema: str | None = None
-
-
-def _write_draft(arguments: InferArguments, look: Look, schemas: Schemas, report: Report) -> None:
-    """Writes the draft of a format into the project; raises `infer-nothing` if there are no changes in the messages,
-    and `infer-none` if they are Avro of an unknown schema.
-    """
-    folders = FormatFolders(folders_of(arguments.project, "formats"))
-    name = arguments.name or _name_of(arguments.files[0])
-    material = _material(arguments, look, schemas, name)
-    head, documents = editor_line("format", "../"), material.documents
+    folders, name = FormatFolders(folders_of(arguments.project, "formats")), arguments.format
+    documents, message, schema = _material(arguments, look, schemas)
     try:
-        draft = draft_of(documents, type_tables(folders), look.name, head, material.message)
+        draft = draft_of(documents, type_tables(folders), look.name, editor_line("format", "../"), message)
     except NoDraft as why:
-        message = f"these are no change messages: {why}"
-        raise RunnerError("infer-nothing", message, hint=_hint(arguments, look)) from None
+        what = f"these are no change messages: {why}"
+        raise RunnerError("infer-nothing", what, hint=_hint(arguments, look)) from None
     root = root_of(arguments.project) or find_project(Path.cwd())
     path = root / "formats" / f"{name}.yml"
     if path.exists() or name in folders.names():
         what = f'"{from_here(path)}" exists' if path.exists() else f'there is a format "{name}" already'
         raise RunnerError("infer-exists", what, hint="choose another name with --name")
     write_schemas(root)
-    if material.schema:
-        write_whole(path.with_suffix(".avsc"), material.schema)
+    if schema:
+        write_whole(path.with_suffix(".avsc"), schema)
     write_whole(path, draft)
     for line in draft.splitlines()[1:]:
         report.payload(f"  {line}".rstrip())
     flags = "".join(f" --schema {from_here(one)}" for one in arguments.schemas if one.is_dir())
-    report.payload(f"wrote {from_here(path)}: look at it, then runner parse {name} {arguments.files[0]}{flags}")
+    report.payload(f"wrote {from_here(path)}: look at it, then runner parse {name} {arguments.file}{flags}")
 
 
-def _hint(arguments: InferArguments, look: Look) -> str:
+def _hint(arguments: MessagesArguments, look: Look) -> str:
     """Returns what to do with messages in which nothing names an operation."""
     as_rows = [fit.name for fit in look.fits if fit.tells_only_rows]
     if as_rows:
-        return f"if each is a row as it is now: runner parse {as_rows[0]} {arguments.files[0]} shows what would land"
+        return f"if each is a row as it is now: runner parse {as_rows[0]} {arguments.file} shows what would land"
     if not any(one.record for one in look.messages) and all(map(is_flat_row, documents_of(look.messages))):
         return "if each is a row as it is now, it needs the key and the topic that it had: docs/formats.md, flat rows"
     return "if they are changes of a kind that is not recognised, write the format by hand: docs/formats.md"
 
 
-def _material(arguments: InferArguments, look: Look, schemas: Schemas, name: str) -> Material:
+def _material(arguments: MessagesArguments, look: Look, schemas: Schemas) -> tuple[list[Document], str, str | None]:
+    """Returns the material of a draft: a document for each message that has one, what the spec says of the messages as
+    a whole, and the schema that stands in their file.
+    """
     if look.encoding == "json":
         documents = documents_of(look.messages)
         if documents and all(isinstance(one, list) for one in documents):
-            return Material([element for one in documents for element in one], "message: {batch: .}")
-        return Material(documents)
+            return [element for one in documents for element in one], "message: {batch: .}", None
+        return documents, "", None
     own = next((one.schema for one in look.messages if one.schema), None)
     if not schemas and not own:
         known = ", ".join(fit.name for fit in look.fits) or "no format"
@@ -176,15 +152,13 @@ def _material(arguments: InferArguments, look: Look, schemas: Schemas, name: str
         what = f"{wrong} of {counted(len(look.messages), 'message')} of {look.name} are no records of the schema"
         raise RunnerError("infer-none", what, hint="--schema gives another schema; bytes before a record are not known")
     if not schemas:
-        return Material(documents, f"message: {{encoding: avro, schema: {name}.avsc}}", own)
+        return documents, f"message: {{encoding: avro, schema: {arguments.format}.avsc}}", own
     if schemas.known:
-        return Material(
-            documents, "message: {encoding: avro, framing: schema_number}    # the source names the schemas"
-        )
+        return documents, "message: {encoding: avro, framing: schema_number}    # the source names the schemas", None
     formats = (root_of(arguments.project) or Path.cwd()) / "formats"
     places = [scalar(os.path.relpath(path, formats)) for path in arguments.schemas]
     written = places[0] if len(places) == 1 else f"[{', '.join(places)}]"
-    return Material(documents, f"message: {{encoding: avro, schema: {written}}}")
+    return documents, f"message: {{encoding: avro, schema: {written}}}", None
 
 
 def type_tables(folders: FormatFolders) -> dict[str, TypeTable]:

@@ -1,22 +1,32 @@
-"""ls, check, compile: nodes, mistakes, compiled SQL. They need no Spark."""
+"""ls, check, compile, docs: nodes, mistakes, compiled SQL, a page. They need no Spark, except for what has landed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runner import artifacts
 from runner.commands.arguments import Call
 from runner.counts import counted
-from runner.errors import Problems, Where
+from runner.errors import Problems, RunnerWarning, Where
+from runner.files import write_whole
 from runner.grid import json_text
-from runner.project.nodes import DECLARED, TESTS, Case, DataTest, Model, Node
+from runner.project.nodes import DECLARED, TESTS, Case, DataTest, Model, Node, SourcesView
 from runner.project.parse import Nodes
 from runner.project.project import unread
 from runner.project.templates import Templates
+from runner.report import Report
 from runner.run.workspace import Workspace, format_renderer, read_nodes, read_project_of, saved_selectors
 from runner.spec.formats import FormatFolders
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
+    from runner.site.page import Landed
+
+OVER_TIME = "landed_over_time"
+NOT_READ = "not read: the page was made with --no-tables"
 
 
 def ls(call: Call, output: str, resource_type: str | None) -> int:
@@ -27,13 +37,9 @@ def ls(call: Call, output: str, resource_type: str | None) -> int:
     with_tests = resource_type in TESTS
     names = (workspace.selected_with_tests if with_tests else workspace.selected)(call.selection)
     with_cases = bool(call.selection.select or resource_type)
-
-    def is_listed(node: Node) -> bool:
-        is_of_type = resource_type in (None, node.resource_type)
-        return is_of_type and (with_cases or not isinstance(node.subject, Case))
-
-    for node in workspace.in_order(names, is_listed):
-        call.report.payload(_line(node, output, workspace.changes))
+    for node in workspace.in_order(names):
+        if resource_type in (None, node.resource_type) and (with_cases or not isinstance(node.subject, Case)):
+            call.report.payload(_line(node, output, workspace.changes))
     return 0
 
 
@@ -109,7 +115,7 @@ def compile_(call: Call, inline: str | None, runnable: bool) -> int:
     if inline:
         report.payload(workspace.templates.expand(inline, Where(Path("--inline")))[0])
         return 0
-    nodes = workspace.chosen(call.selection, lambda node: isinstance(node.subject, (Model, DataTest)))
+    nodes = workspace.chosen(call.selection, _is_compiled)
     library = Library(workspace.templates.renderer)
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, library)
     macro = workspace.templates.call
@@ -124,3 +130,61 @@ def compile_(call: Call, inline: str | None, runnable: bool) -> int:
         else:
             report.payload(str(compiled_path(workspace.project, node)))
     return 0
+
+
+def _is_compiled(node: Node) -> bool:
+    return isinstance(node.subject, (Model, DataTest))
+
+
+# --- docs generate
+
+
+def docs(call: Call, action: str, no_tables: bool) -> int:
+    """Writes target/docs/index.html and prints its path."""
+    from runner.compile.library import Library
+    from runner.compile.nodes import compile_nodes
+    from runner.site.page import page, site_data, site_path
+
+    workspace = Workspace(call.project)
+    project, graph = workspace.project, workspace.graph
+    nodes = [node for node in graph.nodes.values() if _is_compiled(node)]
+    compiled = compile_nodes(nodes, workspace.templates, workspace.formats, Library(workspace.templates.renderer))
+    reads = not no_tables and bool(project.sources)
+    tables: Landed = _read_tables(workspace, call.report) if reads else ([], [], NOT_READ)
+    data = site_data(project, graph, compiled, workspace.formats, tables)
+    path = site_path(project)
+    write_whole(path, page(data, project.secrets))
+    call.report.payload(str(path))
+    return 0
+
+
+def _read_tables(workspace: Workspace, report: Report) -> Landed:
+    """Reads what the page shows of the tables of sources; a table that cannot be read gives a warning, and a text on
+    the page.
+    """
+    from runner.commands.session import session_to_read
+    from runner.engine.errors import QueryFailed
+    from runner.run.run import Run
+
+    sources = workspace.project.sources
+    over_time = Node(
+        OVER_TIME, "model", Model(SourcesView(OVER_TIME, sources), "view"), tuple(source.model for source in sources)
+    )
+    graph = workspace.graph
+    workspace.graph = graph.with_node(over_time)
+    try:
+        run = Run(workspace, "docs", [graph.nodes["freshness"], over_time])
+        with session_to_read(run, report), report.during("reading what has landed"):
+            freshness, numbers = (_rows(run, node, report) for node in run.nodes)
+    except QueryFailed as failure:
+        report.warn(RunnerWarning("source-unreadable", failure.message))
+        return [], [], failure.message
+    finally:
+        workspace.graph = graph
+    return freshness, numbers, ""
+
+
+def _rows(run: Run, node: Node, report: Report) -> list[dict[str, object]]:
+    for note in run.views.prepare(node.name):
+        report.warn(RunnerWarning("source-unreadable", note))
+    return run.spark.rows(run.compiled.nodes[node.name].sql)[1]

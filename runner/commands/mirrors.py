@@ -14,7 +14,7 @@ from runner.compile.suggested_mirrors import (
     with_differences,
 )
 from runner.errors import RunnerError, RunnerWarning, nearest_or_all
-from runner.files import read_text
+from runner.files import read_text, write_whole
 from runner.project.inputs import Source
 from runner.project.mirror import HISTORY, Mirror
 from runner.project.mirrors import mirror_nodes
@@ -82,8 +82,7 @@ def _write(workspace: Workspace, path: Path, text: str, name: str) -> None:
     for entry in yaml_of(text, path)["mirrors"].elements():
         if entry["name"].value == name:
             list(mirror_nodes(entry, workspace.project, str(path.relative_to(workspace.project.root))))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text)
 
 
 def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:

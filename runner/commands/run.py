@@ -1,97 +1,75 @@
-"""run, test, build: run the selected nodes, parents first, or land messages until a signal comes."""
+"""run, test, seed, build, retry: run the selected nodes, parents first, or land messages until a signal comes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from runner.commands.arguments import TRIGGER, Call, RunArguments
-from runner.commands.repeat import repeatable
 from runner.commands.session import session
+from runner.counts import counted
 from runner.errors import RunnerError
 from runner.project.inputs import Deferred
-from runner.project.nodes import Case, DataTest, FunctionTest, Node, UnitTest
+from runner.project.nodes import TESTS, Node
 from runner.project.project import unread
-from runner.project.state import given_state, target_in
+from runner.project.state import (
+    RESULTS,
+    given_state,
+    read_artifact,
+    statuses_in,
+    target_in,
+    unique_id,
+    unreadable,
+)
 from runner.report import Report
 from runner.run.results import Result
 from runner.run.run import Run, Settings
 from runner.run.schedule import Schedule
-from runner.run.workspace import NOTHING, Wanted, Workspace
+from runner.run.workspace import NOTHING, ProjectArguments, Selection, Workspace
 
+# Command -> the types of the nodes that it runs.
+RESOURCE_TYPES = {"run": {"model"}, "seed": {"seed"}, "test": {*TESTS}, "build": {"seed", "model", *TESTS}}
+# Arguments that run_results.json keeps as they are, so that a run can be run again.
+KEPT = ("threads", "fail_fast", "full_refresh", "unit_only", "data_only", "empty", "defer")
+AGAIN = ("error", "fail", "skipped")
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
-
-
-def run(arguments: RunArguments, report: Report) -> int:
-    """Lands new messages and builds models."""
-    if arguments.continuous:
-        return _run_continuously(arguments, report)
-    if arguments.trigger:
-        hint = f"runner run --continuous --trigger {arguments.trigger}"
-        raise RunnerError("usage", "--trigger is only for --continuous", hint=hint)
-    return _execute("run", arguments, report, _is_model)
-
-
-def _is_model(node: Node) -> bool:
-    """Returns True if a node is a model that runs: an ephemeral one does not, since its readers run its query."""
-    return node.resource_type == "model" and node.runs
-
-
-def seed(arguments: RunArguments, report: Report) -> int:
-    """Loads seeds."""
-    return _execute("seed", arguments, report, lambda node: node.resource_type == "seed")
-
-
-def test(arguments: RunArguments, report: Report) -> int:
-    """Runs data tests, and unit tests of models, formats and functions."""
-
-    def wanted(node: Node) -> bool:
-        match node.subject:
-            case DataTest():
-                return not arguments.unit_only
-            case UnitTest() | Case() | FunctionTest():
-                return not arguments.data_only
-        return False
-
-    return _execute("test", arguments, report, wanted)
-
-
-def build(arguments: RunArguments, report: Report) -> int:
-    """Loads seeds, lands new messages, builds models and runs tests, in order."""
-    return _execute("build", arguments, report, lambda node: node.runs)
-
-
-COMMANDS: Mapping[str, Callable[[RunArguments, Report], int]] = {"run": run, "seed": seed, "test": test, "build": build}
 
 
 def execute(call: Call, **flags: Any) -> int:
     """Runs the command of this name with the flags of the command line."""
     if flags.get("unit_only") and flags["data_only"]:
         raise RunnerError("usage", "argument --data: not allowed with argument --unit", hint="runner test --help")
-    return COMMANDS[call.command](RunArguments(call.project, call.selection, **flags), call.report)
+    return run_nodes(call.command, RunArguments(call.project, call.selection, **flags), call.report)
 
 
-def _execute(command: str, arguments: RunArguments, report: Report, wanted: Wanted) -> int:
-    """Runs the selected nodes, in order, and reports the results."""
+def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
+    """Runs the selected nodes that a command runs, in order, and reports the results."""
+    if arguments.continuous:
+        return _run_continuously(arguments, report)
+    if arguments.trigger:
+        hint = f"runner run --continuous --trigger {arguments.trigger}"
+        raise RunnerError("usage", "--trigger is only for --continuous", hint=hint)
     if arguments.threads < 1:
         raise RunnerError("usage", f'"--threads" must be at least 1, not "{arguments.threads}"')
     workspace = _workspace(arguments, report)
-    nodes = _nodes(workspace, arguments, wanted)
+    nodes = _nodes(workspace, command, arguments)
     if not nodes:
         report.say(NOTHING)
         return 0
     run = Run(workspace, command, nodes, _settings(workspace, nodes, arguments))
     if run.settings.deferred:
         report.say(f'what is neither selected nor here is read at "{run.settings.deferred.target.path}"')
-    with session(run, report, lambda: _reads_little(run, arguments)):
+    with session(run, report, may_be_small=True):
         run.results = _results(run, arguments, report)
         workspace = run.seen.project_now()
         for warning in workspace.mirrors.warnings:
             if warning not in run.workspace.mirrors.warnings:
                 report.warn(warning)
-        new = [] if workspace is run.workspace else _nodes(workspace, arguments, wanted)
+        new = [] if workspace is run.workspace else _nodes(workspace, command, arguments)
         if new := [node for node in new if node.name not in run.graph.nodes]:
             with run.of_new_tables(workspace, new) as more:
                 run.results += _results(more, arguments, report)
@@ -117,13 +95,20 @@ def _workspace(arguments: RunArguments, report: Report) -> Workspace:
     return workspace
 
 
-def _nodes(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
-    """Returns the nodes to run."""
+def _nodes(workspace: Workspace, command: str, arguments: RunArguments) -> list[Node]:
+    """Returns the nodes to run: those that are selected, and the tests of selected models."""
     if arguments.only is not None:
-        nodes = workspace.in_order(arguments.only, lambda node: True)
+        nodes = workspace.in_order(arguments.only)
     else:
-        nodes = _with_tests(workspace, arguments, wanted)
+        types = {"unit_test"} if arguments.unit_only else {"test"} if arguments.data_only else RESOURCE_TYPES[command]
+        names, wanted = workspace.selected_with_tests(arguments.selection), partial(_is_run, types)
+        nodes = workspace.in_order(names, wanted) or workspace.chosen(arguments.selection, wanted)
     return [node for node in nodes if not (arguments.empty and _reads_messages(node))]
+
+
+def _is_run(types: Collection[str], node: Node) -> bool:
+    """Returns True if a node of these types runs: an ephemeral model does not, since its readers run its query."""
+    return node.resource_type in types and node.runs
 
 
 def _reads_messages(node: Node) -> bool:
@@ -132,20 +117,19 @@ def _reads_messages(node: Node) -> bool:
 
 
 def _settings(workspace: Workspace, nodes: list[Node], arguments: RunArguments) -> Settings:
-    """Returns the settings of a run, with the arguments with which it can be run again."""
-    own = {node.name for node in nodes}
-    deferred = deferred_tables(workspace, own, arguments.selection.state) if arguments.defer else None
-    again = repeatable(arguments, workspace.project.target.name)
+    """Returns the settings of a run, with the arguments with which it can be run again, as JSON keeps them."""
+    own, selection = {node.name for node in nodes}, arguments.selection
+    deferred = deferred_tables(workspace, own, selection.state) if arguments.defer else None
+    again = {
+        "target": workspace.project.target.name,
+        "vars": dict(arguments.project.variables),
+        "select": list(selection.select),
+        "exclude": list(selection.exclude),
+        "selector": selection.selector,
+        "state": str(selection.state.absolute()) if selection.state else None,
+        **{name: getattr(arguments, name) for name in KEPT},
+    }
     return Settings(arguments.full_refresh, arguments.empty, deferred, again)
-
-
-def _reads_little(run: Run, arguments: RunArguments) -> bool:
-    """Returns True if a run reads few rows, as far as this machine sees them."""
-    if arguments.empty or arguments.defer:
-        return not arguments.defer
-    from runner.run.job_size import is_small_job
-
-    return is_small_job(run.nodes, run.graph, run.project.target, arguments.full_refresh)
 
 
 def deferred_tables(workspace: Workspace, run: Collection[str], folder: Path | None) -> Deferred:
@@ -162,12 +146,6 @@ def deferred_tables(workspace: Workspace, run: Collection[str], folder: Path | N
     return Deferred(target, frozenset(node.relation for name, node in workspace.graph.nodes.items() if name not in run))
 
 
-def _with_tests(workspace: Workspace, arguments: RunArguments, wanted: Wanted) -> list[Node]:
-    """Returns the nodes to run: those that are selected, and the tests of selected models."""
-    names = workspace.selected_with_tests(arguments.selection)
-    return workspace.in_order(names, wanted) or workspace.chosen(arguments.selection, wanted)
-
-
 # --- until a signal comes
 
 
@@ -178,11 +156,10 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
             raise RunnerError("usage", f'"{flag}" has no meaning together with "--continuous"')
     interval = spark_interval(arguments.trigger or TRIGGER)
     workspace = _workspace(arguments, report)
-    models = workspace.chosen(arguments.selection, _is_model)
-    sources = [node for node in models if node.model and node.model.source]
+    models = workspace.chosen(arguments.selection, partial(_is_run, RESOURCE_TYPES["run"]))
+    sources = workspace.chosen(arguments.selection, _lands)
     mirrors = [node for node in models if node.model and node.model.mirror]
     others = [node.name for node in models if node.model and not node.model.source and not node.model.mirror]
-    workspace.chosen(arguments.selection, lambda node: bool(node.model and node.model.source))
     if not models:
         report.say(NOTHING)
         return 0
@@ -196,6 +173,10 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
     return run.exit_code
 
 
+def _lands(node: Node) -> bool:
+    return bool(node.model and node.model.source)
+
+
 def spark_interval(text: str) -> str:
     """Returns the interval of a trigger as Spark writes it; raises `usage` for a text that is no time.
 
@@ -206,3 +187,57 @@ def spark_interval(text: str) -> str:
     if not found:
         raise RunnerError("usage", f'"--trigger" must be a time, not "{text}"', hint="such as 500ms, 10s or 2m")
     return f"{found[1]} {UNITS[found[2]]}"
+
+
+# --- once more
+
+
+def retry(call: Call) -> int:
+    """Runs the last command again, with its flags, for the nodes that failed or were skipped, and for the models that
+    were built without rows of such nodes.
+    """
+    workspace = Workspace(call.project)
+    folder = workspace.project.target_path
+    command = _command(folder)
+    names = _again(workspace, statuses_in(folder))
+    if not names:
+        call.report.say("nothing to do: nothing has failed in the last run")
+        return 0
+    try:
+        arguments = _repeated(read_artifact(folder, RESULTS)["args"], call.project, names)
+    except (KeyError, TypeError):
+        raise unreadable(folder / RESULTS, "it does not say how it was run") from None
+    call.report.say(f'"{command}" again, of {counted(len(names), "node")}')
+    return run_nodes(command, arguments, call.report)
+
+
+def _command(folder: Path) -> str:
+    """Returns the last command; raises `retry-command` for a command that cannot be run again."""
+    how = read_artifact(folder, RESULTS).get("args")
+    command = how.get("which") if isinstance(how, dict) else None
+    if not isinstance(command, str):
+        raise unreadable(folder / RESULTS, "it does not say how it was run")
+    if command not in RESOURCE_TYPES:
+        message = f'"{command}" cannot be run again in part'
+        raise RunnerError("retry-command", message, hint=f"runner {command}")
+    return command
+
+
+def _repeated(kept: Mapping[str, Any], project: ProjectArguments, only: tuple[str, ...]) -> RunArguments:
+    """Returns the arguments that were kept, for these nodes only; the target and the variables of `project` win over
+    those that were kept. Raises KeyError or TypeError for arguments that were not kept by this version.
+    """
+    again = replace(project, target=project.target or kept["target"], variables={**kept["vars"], **project.variables})
+    state = Path(kept["state"]) if kept["state"] else None
+    selection = Selection(tuple(kept["select"]), tuple(kept["exclude"]), state, kept["selector"])
+    return RunArguments(again, selection, only=only, **{name: kept[name] for name in KEPT})
+
+
+def _again(workspace: Workspace, statuses: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the names of the nodes to run again, among those that are still there."""
+    graph = workspace.graph
+    ended = {name: statuses.get(unique_id(workspace.project, node)) for name, node in graph.nodes.items()}
+    again = {name for name, status in ended.items() if status in AGAIN}
+    # Views of all sources, and the models that read them, are built although a source has failed.
+    incomplete = {name for name in graph.downstream(again) if ended[name] == "warn" and graph.nodes[name].model}
+    return tuple(sorted(again | incomplete))

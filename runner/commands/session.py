@@ -7,10 +7,11 @@ from __future__ import annotations
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,9 @@ from runner import artifacts
 from runner.compile.contents import ContentsOf
 from runner.compile.library import Library, functions_file
 from runner.engine.locks import Session, TableLocks
-from runner.files import is_uri
-from runner.project.inputs import Target
-from runner.project.nodes import Project
+from runner.files import Damaged, is_uri
+from runner.project.inputs import ExternalTable, Source, Target
+from runner.project.nodes import Case, FunctionTest, Graph, Project, UnitTest
 from runner.report import Report
 from runner.run.results import Interrupted, Result
 from runner.run.run import Run
@@ -30,18 +31,17 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def session(run: Run, report: Report, is_small_job: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[None]:
     """Opens a session with the tables of a run locked; the block sets the results of the run. Writes the compiled SQL
-    and the manifest before the block; after it, writes and reports the results. `is_small_job` decides how Java is
-    started: it is called when the tables are locked, because a run that is refused must not wait for the import of
-    Spark. Raises Interrupted after the results are written.
+    and the manifest before the block; after it, writes and reports the results. With `may_be_small` Java is started for
+    a small job, if the run is one. Raises Interrupted after the results are written.
     """
     _write_project(run)
     graph = run.graph
     run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     began, is_written = time.monotonic(), False
     try:
-        with run.signals, _locked(run, report, is_small_job) as spark:
+        with run.signals, _locked(run, report, may_be_small) as spark:
             run.begin(spark)
             report.measuring(spark.measures.now)
             try:
@@ -75,14 +75,16 @@ def _write_project(run: Run) -> None:
 
 
 @contextmanager
-def _locked(run: Run, report: Report, is_small_job: Callable[[], bool]) -> Iterator[Spark]:
+def _locked(run: Run, report: Report, may_be_small: bool) -> Iterator[Spark]:
     """Opens a session of Spark, with the tables locked that the run writes."""
     target = run.project.target
     with _locks(run.project, run.command) as locks:
         run.lock = partial(locks.take, end=partial(_end, target))
         run.lock(run.tables_written)
-        # No JVM is started before the tables are locked.
-        with open_spark(target, spark_log(run.project), run.library, report, is_small_job()) as spark:
+        # No JVM is started, and no Spark is imported, before the tables are locked: a run that is refused waits for
+        # neither.
+        is_small_job = may_be_small and _is_small_job(run)
+        with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
             run.signals.count_only(spark.cancel, spark.kill)
             if spark.process:
                 locks.jvm(spark.process)
@@ -115,10 +117,8 @@ def open_spark(target: Target, log: Path, library: Library | None, report: Repor
 @contextmanager
 def session_to_read(run: Run, report: Report) -> Iterator[None]:
     """Opens a session in which a run reads tables as they are."""
-    from runner.run.job_size import tables_are_small
-
     target = run.project.target
-    is_small_job = not run.settings.deferred and tables_are_small(run.graph, target)
+    is_small_job = not run.settings.deferred and is_little(stored=_stored(run.graph, target))
     with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
         run.begin(spark)
         yield
@@ -152,3 +152,73 @@ def _end(target: Target, session: Session) -> bool:
     from runner.engine.connect import end_session
 
     return end_session(target.remote, session)
+
+
+# --- small jobs: runs that read so little that they end before Java's second compiler would have paid for its time
+
+# A run that reads no more than this is shorter without Java's second compiler: measured on two cores. Lines count too,
+# since short lines take more time for their size. Files without lines, and tables, are compressed.
+LITTLE_TEXT, LITTLE_STORED, LINES = 1 << 26, 1 << 24, 60_000
+# Tests that bring the rows that they read.
+SELF_CONTAINED = (Case, UnitTest, FunctionTest)
+
+
+# The bytes of files with lines, the number of their lines, and the bytes of tables and of files without lines.
+Amount = tuple[float, float, float]
+# The amount of anything that this machine does not see.
+UNKNOWN: Amount = (0, 0, inf)
+
+
+def is_little(text: float = 0, lines: float = 0, stored: float = 0) -> bool:
+    """Returns True if an amount is little to read."""
+    return text <= LITTLE_TEXT and lines <= LINES and stored <= LITTLE_STORED
+
+
+def _is_small_job(run: Run) -> bool:
+    """Returns True if the nodes of a run read little: messages that have not landed (in a full refresh all messages),
+    messages that are read again for a test, and tables. Returns False where this machine does not see them.
+    """
+    if run.settings.reads_nothing or run.settings.deferred:
+        return not run.settings.deferred
+    target, is_refresh = run.project.target, run.settings.full_refresh
+    reading = [node for node in run.nodes if not isinstance(node.subject, SELF_CONTAINED)]
+    landing = [node.model.source for node in reading if node.model and node.model.source]
+    again = [node.data_test.source for node in reading if node.data_test and node.data_test.source]
+    try:
+        amounts = [
+            *(_messages(source, target, is_refresh) for source in landing),
+            *(_messages(source, target, True) for source in again),
+            *([(0, 0, _stored(run.graph, target))] if len(landing) < len(reading) else []),
+        ]
+    except (Damaged, OSError):
+        return False
+    return is_little(*map(sum, zip(*amounts)))
+
+
+def _stored(graph: Graph, target: Target) -> float:
+    """Returns the bytes of all tables of a target, or so many that they are not little."""
+    has_others = target.catalog or any(isinstance(node.subject, ExternalTable) for node in graph.nodes.values())
+    if target.remote or is_uri(target.path) or has_others:
+        return inf
+    size = 0
+    for path in Path(target.path).rglob("*"):
+        # A file may go away at any moment.
+        with suppress(OSError):
+            size += path.stat().st_size if path.is_file() else 0
+        if size > LITTLE_STORED:
+            break
+    return size
+
+
+def _messages(source: Source, target: Target, all_of_them: bool) -> Amount:
+    """Returns the amount of the messages of a source: of all messages, or of those that have not landed."""
+    from runner.engine.progress import checkpoint_of
+    from runner.run.source_files import SourceFiles
+
+    if not source.messages.local_pattern or target.remote or is_uri(target.path):
+        return UNKNOWN
+    files = SourceFiles.found(source.messages, checkpoint_of(target, source))
+    if not all_of_them and files.checkpoint.has_unfinished_batch:
+        return UNKNOWN
+    size, lines = files.amount(files.there) if all_of_them else files.to_read
+    return (0, 0, size) if lines is None else (size, lines, 0)

@@ -12,8 +12,8 @@ from runner.project.sources import read_source_format, read_tables
 from runner.project.sql_functions import SqlFunction
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import schemas_at
+from runner.spec.values import read_zone
 from runner.yaml_text import Yaml, read_yaml
-from runner.zones import read_zone
 
 CASE_KEYS = ("about", "source", "rows")
 SOURCE_KEYS = ("zone", "format", "tables", "schema")

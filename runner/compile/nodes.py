@@ -30,7 +30,7 @@ from runner.project.nodes import (
 from runner.project.templates import Templates
 from runner.render import name as quoted
 from runner.spec.formats import FormatFolders
-from runner.sql_layout import folded
+from runner.sql_text import folded
 
 
 class OnDemand(dict[str, CompiledNode]):

@@ -27,7 +27,7 @@ from runner.project.sql_functions import printed_functions
 from runner.render import name as quoted
 from runner.render import sql_text
 from runner.spec.words import Field, Format
-from runner.sql_layout import folded
+from runner.sql_text import folded
 
 
 def compile_format(

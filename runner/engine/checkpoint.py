@@ -12,7 +12,7 @@ from typing import Any
 
 from runner.files import Damaged, from_json, gone_beside_checksums, json_lines, mapping
 from runner.functions.avro.files import plain_path
-from runner.storage.session import FileSystem
+from runner.storage.data import FileSystem
 
 FINGERPRINT = "_format.json"
 TOPIC_IDS = "_topics.json"

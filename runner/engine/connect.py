@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
@@ -29,7 +29,8 @@ def connected(remote: str) -> tuple[SparkSession, Session]:
     own = Session(server_of(remote), user_name(), str(uuid.uuid4()))
     with _explained(remote):
         session = SparkSession.builder.remote(_with(remote, own)).create()
-        _ask(session, lambda: session.version)
+        with _asked_once(session):
+            _ = session.version
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
         session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES)])
@@ -45,7 +46,8 @@ def end_session(remote: str, left: Session) -> bool:
     with _explained(remote):
         session = SparkSession.builder.remote(_with(remote, left)).create()
         # It is not an error if the server does not know the session (any more).
-        _ask(session, session.client.release_session)
+        with _asked_once(session):
+            session.client.release_session()
         session.release_session_on_close = False
         session.stop()
     return True
@@ -73,12 +75,13 @@ def _with(remote: str, session: Session) -> str:
     return f"{address.rstrip('/')}/;" + ";".join([*user, *given, f"session_id={session.id}"])
 
 
-def _ask(session: Any, question: Callable[[], Any]) -> None:
-    """Asks the server once, without retries."""
+@contextmanager
+def _asked_once(session: Any) -> Iterator[None]:
+    """Asks the server in the block without retries."""
     session.client.set_retry_policies([])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        question()
+        yield
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.files import decoded, is_uri, write_whole
 from runner.project.inputs import Target
-from runner.storage.session import FileSystem
+from runner.storage.data import FileSystem
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark

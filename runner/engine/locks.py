@@ -104,7 +104,7 @@ class TableLocks:
             finally:
                 _release(lock)
 
-    def take(self, tables: Iterable[str], end: Callable[[Session], bool] = lambda session: False) -> None:
+    def take(self, tables: Iterable[str], end: Callable[[Session], bool] | None = None) -> None:
         """Locks all of the tables or none; raises `target-held` for the first by name that is held. `end` ends a
         session that a dead holder has left; it returns False if it cannot.
         """
@@ -165,12 +165,12 @@ class TableLocks:
                     raise _left_behind(table, last, last.jvm)
                 time.sleep(LOOK_AGAIN_SECONDS)
 
-    def _end_sessions(self, locked: dict[str, int], end: Callable[[Session], bool]) -> None:
+    def _end_sessions(self, locked: dict[str, int], end: Callable[[Session], bool] | None) -> None:
         ended: set[Session] = set()
         for table, file in locked.items():
             last = _read(file)
             if last and last.session and last.session not in ended:
-                if not end(last.session):
+                if not (end and end(last.session)):
                     raise _left_in_server(table, last, last.session, self._path(table))
                 ended.add(last.session)
 

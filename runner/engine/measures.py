@@ -20,16 +20,8 @@ ROWS = "number of output rows"
 NEWEST = 20
 
 
-@dataclass(frozen=True)
-class Counts:
-    """The numbers of rows and `bytes` that the stages of jobs have read, and of rows that they have `written`."""
-
-    read: int = 0
-    bytes: int = 0
-    written: int = 0
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(self.read + other.read, self.bytes + other.bytes, self.written + other.written)
+# The numbers of rows and bytes that the stages of jobs have read, and of rows that they have written.
+Counts = tuple[int, int, int]
 
 
 @dataclass
@@ -49,12 +41,12 @@ class Task:
 
     @property
     def measure(self) -> Measure:
-        counts = sum(self.stages.values(), Counts())
+        in_stages, size, written = map(sum, zip((0, 0, 0), *self.stages.values()))
         # Spark counts what a stage has read only when a task ends, and what a query has scanned also before; only
         # stages count what is read without a scan.
-        read = max(counts.read, sum(self.scanned.values()))
-        rows = counts.read * self.bytes / counts.bytes if self.bytes and counts.bytes else self.rows
-        return Measure(read, counts.written, read / rows if rows and read else None)
+        read = max(in_stages, sum(self.scanned.values()))
+        rows = in_stages * self.bytes / size if self.bytes and size else self.rows
+        return Measure(read, written, read / rows if rows and read else None)
 
 
 class Measures:
@@ -113,10 +105,10 @@ def _look_at_job(task: Task, store: Any, number: int) -> None:
 def _stage(store: Any, number: int) -> Counts:
     try:
         stage = store.lastStageAttempt(number)
-        return Counts(stage.inputRecords(), stage.inputBytes(), stage.outputRecords())
+        return stage.inputRecords(), stage.inputBytes(), stage.outputRecords()
     except Py4JError:
         # Spark has no such stage if its rows were there already, or if Spark has forgotten the stage.
-        return Counts()
+        return 0, 0, 0
 
 
 def _look_at_queries(task: Task, store: Any, jobs: Collection[int]) -> None:

@@ -19,7 +19,7 @@ from runner.engine.files import LocalFiles
 from runner.files import Damaged, is_uri, mapping
 from runner.patterns import matching
 from runner.project.inputs import Messages, Source, Target
-from runner.storage.session import FileSystem
+from runner.storage.data import FileSystem
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from runner.contract import COLUMNS
-from runner.engine import streams
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.contracts import (
     as_written,
@@ -22,15 +22,15 @@ from runner.engine.contracts import (
 )
 from runner.engine.errors import QueryFailed, query_errors, telling
 from runner.engine.files import files_of
+from runner.engine.messages import changelog_stream, start_stream
 from runner.engine.progress import Position, Progress, Refreshes
 from runner.engine.session import Spark
 from runner.errors import full_refresh
 from runner.project.inputs import Deferred, Target
 from runner.project.properties import Contract
 from runner.render import name as quoted
-from runner.storage.data import Increment, Layout
+from runner.storage.data import Increment, Layout, Macro
 from runner.storage.known import STORAGES
-from runner.storage.session import Macro
 from runner.storage.storage import NO_LAYOUT, Storage
 
 
@@ -64,7 +64,7 @@ class Tables:
     def progress(self, name: str) -> Progress:
         """Returns the record of how far an incremental model has read."""
         path = f"{self.target.at('_checkpoints')}/{name}/_progress.json"
-        return Progress(self.files, path, lambda: self.storage.writes(name))
+        return Progress(self.files, path, partial(self.storage.writes, name))
 
     def mark(self, name: str) -> str:
         """Returns the text that was last written with `write_mark` for a table; empty if none was."""
@@ -295,13 +295,13 @@ class Tables:
         sink = self.storage.sink(name)
         # A clone has catalogs of its own: this session may not see for a while what they write.
         spark = self.spark if sink.table else self.spark.for_messages(are_few)
-        frame = streams.changelog_stream(spark, sql, self.macro("landed_counts"), run_id, batch)
+        frame = changelog_stream(spark, sql, self.macro("landed_counts"), run_id, batch)
         self.storage.create_changelog(name)
         checkpoint = self.checkpoint(name)
         checkpoint.drop_leftovers()
         if checkpoint.newest_commit < 0:
             checkpoint.write_table(self.storage.identity(name) or "")
-        return streams.start(frame, name, checkpoint.folder, sink, trigger)
+        return start_stream(frame, name, checkpoint.folder, sink, trigger)
 
     def forget(self, name: str) -> None:
         """Removes a changelog and its checkpoint; the checkpoint first, because a changelog without one is refused."""

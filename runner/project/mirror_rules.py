@@ -18,8 +18,7 @@ from runner.project.properties import entries
 from runner.project.tables_seen import ColumnSeen, TableSeen, TablesSeen, column_type, plain_name, wider_type
 from runner.spec.values import one_of, texts
 from runner.spec.words import Types
-from runner.yaml_events import Steps
-from runner.yaml_text import Yaml
+from runner.yaml_text import Steps, Yaml
 
 RULE_KEYS = (
     *("tables", "except", "of", "name", "into", "new_tables", "schema", "tables_like"),

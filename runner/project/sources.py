@@ -30,11 +30,10 @@ from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import Schemas, read_registry, schemas_at, with_schemas
-from runner.spec.values import one_of, read_path
+from runner.spec.values import one_of, read_path, read_zone
 from runner.spec.vocabulary import LOADS
 from runner.spec.words import Format
 from runner.yaml_text import Yaml, whole_number
-from runner.zones import read_zone
 
 MESSAGE_KEYS = ("files", "table", "kafka")
 SOURCE_KEYS = (

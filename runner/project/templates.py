@@ -18,8 +18,8 @@ from runner.project.nodes import DataTest, Node, Overrides, Project
 from runner.project.settings import check_setting
 from runner.project.variables import NOT_GIVEN, public_env_var, secret_in_model, variable
 from runner.render import Renderer, Signature, TracingRenderer, name
+from runner.sandbox import Trace
 from runner.storage.known import STORAGES
-from runner.tracing import Trace
 from runner.yaml_text import Yaml
 
 

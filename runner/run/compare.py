@@ -35,6 +35,11 @@ def case_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def place(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Returns the place of a changelog row among those of its source."""
+    return row["seq"]["arrival"], row["seq"]["row"]
+
+
 def as_text(value: Any) -> Any:
     """Returns a plain value with each number and boolean as text, as YAML has them.
 
@@ -119,27 +124,29 @@ class _Flow(dict[str, Any]):
     """A mapping that is written on one line."""
 
 
+# Line breaks: YAML escapes them in quotes; without quotes they would break the line.
+_BREAKS = frozenset("\n\r\x85\u2028\u2029")
+
+
 class _Dumper(yaml.SafeDumper):
-    """Writes YAML without aliases, which people do not read easily."""
+    """Writes lists on one line, and no aliases, which people do not read easily."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def text(self, value: str) -> yaml.Node:
+        return self.represent_scalar("tag:yaml.org,2002:str", value, style='"' if _BREAKS.intersection(value) else None)
 
-# Line breaks: YAML escapes them in quotes; without quotes they would break the line.
-_BREAKS = frozenset("\n\r\x85\u2028\u2029")
-_Dumper.add_representer(
-    str,
-    lambda dumper, value: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", value, style='"' if _BREAKS.intersection(value) else None
-    ),
-)
-_Dumper.add_representer(
-    list, lambda dumper, value: dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=True)
-)
-_Dumper.add_representer(
-    _Flow, lambda dumper, value: dumper.represent_mapping("tag:yaml.org,2002:map", value, flow_style=True)
-)
+    def list_on_a_line(self, value: list[Any]) -> yaml.Node:
+        return self.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=True)
+
+    def mapping_on_a_line(self, value: dict[str, Any]) -> yaml.Node:
+        return self.represent_mapping("tag:yaml.org,2002:map", value, flow_style=True)
+
+
+_Dumper.add_representer(str, _Dumper.text)
+_Dumper.add_representer(list, _Dumper.list_on_a_line)
+_Dumper.add_representer(_Flow, _Dumper.mapping_on_a_line)
 
 
 def case_text(about: str, source: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:

@@ -6,19 +6,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
+from runner.contract import Landed
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
-from runner.engine.landed import Landed
-from runner.engine.streams import landed
+from runner.engine.messages import has_run, lag, landed
 from runner.project.inputs import Source
+from runner.project.mirror import Mirror
 from runner.project.nodes import Node
 from runner.run.execute import Execution
-from runner.run.following import Followed, following
 from runner.run.results import Batch, Result
 from runner.run.schedule import Listener
 
@@ -109,8 +111,9 @@ class Continuous:
         self.spark, self.landing, self.publisher, self.signals = run.spark, run.landing, run.publisher, run.signals
         self.views, self.watcher, self.interval, self.fail_fast = run.views, watcher, interval, fail_fast
         self.sources = [(node, node.model.source) for node in run.nodes if node.model and node.model.source]
-        mirrors = [node for node in run.nodes if node.model and node.model.mirror]
-        self.following = following(self._rebuilt, mirrors, len(self.sources) + 1)
+        mirrors = [(node, node.model.mirror) for node in run.nodes if node.model and node.model.mirror]
+        followers = [Follower(node, nth, mirror) for nth, (node, mirror) in enumerate(mirrors, len(self.sources) + 1)]
+        self.following = Following(self._rebuilt, followers)
         self.running: list[Stream] = []
         self.paused: dict[str, tuple[float, Callable[[], None]]] = {}
         self.results: list[Result] = []
@@ -235,14 +238,14 @@ class Continuous:
     def _follow(self) -> None:
         """Reports the mirror that has been brought up to date. Unless the run ends, the next mirror begins."""
         for followed in self.following.look() if not self._must_stop() else ():
-            self._followed(followed)
+            self._followed(*followed)
 
     def _end_following(self) -> None:
         """Waits for the mirror that is being built, and reports all mirrors."""
         for followed in self.following.end():
             # The second signal has ended Spark, and with it what ran there.
-            if not (followed.result.has_failed and self.signals.count > 1):
-                self._followed(followed)
+            if not (followed[1].has_failed and self.signals.count > 1):
+                self._followed(*followed)
         for follower in self.following.followers:
             result = self._last(follower.node.name)
             if not result:
@@ -251,16 +254,16 @@ class Continuous:
                 more = (f"{follower.behind} messages behind: the next run brings them",) if follower.behind else ()
                 self._finish(follower.node, follower.number, replace(result, notes=(*result.notes, *more)))
 
-    def _followed(self, followed: Followed) -> None:
-        name, result, before = followed.node.name, followed.result, self._last(followed.node.name)
+    def _followed(self, follower: Follower, result: Result, behind: int) -> None:
+        name, before = follower.node.name, self._last(follower.node.name)
         if result.has_failed:
-            self._finish(followed.node, followed.number, result)
+            self._finish(follower.node, follower.number, result)
             return
         for note in result.notes:
             if not before or note not in before.notes:
                 self.watcher.say(f"{name}: {note}")
         self._keep(result)
-        self.watcher.followed(name, result, followed.behind)
+        self.watcher.followed(name, result, behind)
         self.reported_at = time.monotonic()
 
     def _report_if_idle(self) -> None:
@@ -324,39 +327,61 @@ class Continuous:
         self.results = [*(one for one in self.results if one.name != result.name), result]
 
 
-def has_run(progress: Any) -> bool:
-    """Returns True if a batch has run. While no messages arrive, Spark reports progress under the number of the next
-    batch.
+@dataclass
+class Follower:
+    """A mirror that follows streams. `number` is its number among the nodes of a run, `behind` the number of messages
+    that have landed and that its table does not have. `is_due` is True if it has to be brought up to date.
     """
-    return "addBatch" in progress.durationMs
+
+    node: Node
+    number: int
+    mirror: Mirror
+    behind: int = 0
+    is_due: bool = True
 
 
-def lag(sources: Iterable[Any]) -> int | None:
-    """Returns the number of messages between the end of a batch and the end of its topics; None for sources without
-    topics.
+# A mirror that was brought up to date, its result, and the number of messages that have landed since that began.
+Followed = tuple[Follower, Result, int]
 
-    >>> lag([{"endOffset": {"t": {"0": 5, "1": 2}}, "latestOffset": {"t": {"0": 8, "1": 2, "2": 4}}}])
-    7
-    >>> lag([{"endOffset": '{"t":{"0":5}}', "latestOffset": '{"t":{"0":6}}'}])
-    1
-    >>> lag([{"endOffset": {"logOffset": 3}, "latestOffset": None}])
+
+class Following:
+    """The mirrors that follow the streams of one run: one after the other takes in what has landed. `build` brings a
+    mirror up to date, in any thread. A mirror is due when the run begins, and whenever messages have landed for it.
     """
-    ends = [(_offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))) for source in sources]
-    behind = [_distance(end, latest) for end, latest in ends if isinstance(latest, dict)]
-    return sum(behind) if behind else None
 
+    def __init__(self, build: Callable[[Node], Result], followers: Collection[Follower]) -> None:
+        self.build, self.followers, self.pool = build, followers, ThreadPoolExecutor(1)
+        self.running: tuple[Follower, Future[Result]] | None = None
 
-def _offsets(value: Any) -> Any:
-    """Returns offsets as a mapping; through Spark Connect they come as JSON text."""
-    return json.loads(value) if isinstance(value, str) else value
+    def landed(self, model: str, messages: int) -> None:
+        """Records that a model has landed messages."""
+        for follower in self.followers:
+            if model in follower.mirror.models:
+                follower.behind += messages
+                follower.is_due = True
 
+    def look(self) -> Iterator[Followed]:
+        """Yields the mirror that has been brought up to date since the last call, if there is one; then begins the next
+        one.
+        """
+        if self.running and not self.running[1].done():
+            return
+        yield from self._ended()
+        # The mirror that is furthest behind goes first; of mirrors that are equally far behind, the first in their
+        # order.
+        due = max((one for one in self.followers if one.is_due), key=attrgetter("behind"), default=None)
+        if due:
+            due.is_due, due.behind = False, 0
+            self.running = due, self.pool.submit(self.build, due.node)
 
-def _distance(end: Any, latest: Any) -> int:
-    """Returns the number of messages between two offsets. A partition that is not in the batch was added later: all of
-    its messages are still to be read.
-    """
-    return sum(
-        offset - (end or {}).get(topic, {}).get(partition, 0)
-        for topic, partitions in latest.items()
-        for partition, offset in partitions.items()
-    )
+    def end(self) -> Iterator[Followed]:
+        """Waits for the mirror that is being built, and yields it; no other mirror begins."""
+        try:
+            yield from self._ended()
+        finally:
+            self.pool.shutdown()
+
+    def _ended(self) -> Iterator[Followed]:
+        if self.running:
+            (follower, future), self.running = self.running, None
+            yield follower, future.result(), follower.behind

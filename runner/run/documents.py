@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from runner.errors import RunnerError
 from runner.functions.avro.files import FileMessage, TopicRecord, messages_of_file
 from runner.functions.records import Record, console_record, dump_of, read_record
 from runner.project.inputs import RECORDS
 
-
-@dataclass(frozen=True)
-class Message:
-    """A message of a file. `line` is the line where the message begins, from 1."""
-
-    text: bytes
-    line: int
+# A message of a file, behind the line where it begins, from 1.
+Message = tuple[int, bytes]
 
 
 def messages_of(name: str, content: bytes, encoding: str) -> list[FileMessage]:
@@ -71,9 +65,9 @@ def split_messages(text: bytes) -> list[Message]:
     r"""Returns the messages of a file: its lines that are not blank or, if the first line holds only the beginning of a
     document, whole documents.
 
-    >>> [m.text for m in split_messages(b'{"a":1}\n\n{"a":2}\n')]
-    [b'{"a":1}', b'{"a":2}']
-    >>> [(m.line, m.text) for m in split_messages(b'{\n "a": 1\n}\n{\n}')]
+    >>> split_messages(b'{"a":1}\n\n{"a":2}\n')
+    [(1, b'{"a":1}'), (3, b'{"a":2}')]
+    >>> split_messages(b'{\n "a": 1\n}\n{\n}')
     [(1, b'{\n "a": 1\n}'), (4, b'{\n}')]
     """
     lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -82,7 +76,7 @@ def split_messages(text: bytes) -> list[Message]:
 
 
 def _lines(lines: list[bytes]) -> list[Message]:
-    return [Message(line.rstrip(b"\r"), number) for number, line in enumerate(lines, 1) if line.strip(b" \t\r")]
+    return [(number, line.rstrip(b"\r")) for number, line in enumerate(lines, 1) if line.strip(b" \t\r")]
 
 
 def _is_open(line: bytes) -> bool:
@@ -109,10 +103,10 @@ def _documents(lines: list[bytes]) -> list[Message]:
         start = number if start is None else start
         depth, in_text = _depth_after(line, depth, in_text)
         if depth <= 0:
-            out.append(Message(b"\n".join(lines[start : number + 1]).strip(), start + 1))
+            out.append((start + 1, b"\n".join(lines[start : number + 1]).strip()))
             start, depth, in_text = None, 0, False
     if start is not None:
-        out.append(Message(b"\n".join(lines[start:]).strip(), start + 1))
+        out.append((start + 1, b"\n".join(lines[start:]).strip()))
     return out
 
 

@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,15 +85,6 @@ class Execution:
                 raise AssertionError(f"{node.name} is nothing that runs")
 
 
-@dataclass(frozen=True)
-class Query:
-    """A query of a node. If `is_increment` is True, `sql` is the SQL that runs once the node's table exists."""
-
-    node: Node
-    sql: str
-    is_increment: bool
-
-
 class ErrorLocations:
     """Finds the places of mistakes in the queries of a run. Several threads may call its methods at the same time."""
 
@@ -106,33 +97,31 @@ class ErrorLocations:
         the mistake. Empty if nothing is known of the place.
         """
         if named := failure.place:
-            for query in self._queries(node):
-                if place := named.found_in(query.sql):
-                    return f"\n{self._shown(query, place)}"
+            for one, sql, is_increment in self._queries(node):
+                if place := named.found_in(sql):
+                    return f"\n{self._shown(one, sql, is_increment, place)}"
         return ""
 
-    def _queries(self, node: Node) -> Iterator[Query]:
+    def _queries(self, node: Node) -> Iterator[tuple[Node, str, bool]]:
         """Yields the queries that may have failed: those of the node, and those of the views that the node reads,
-        nearest first.
+        nearest first; each with its node, and whether it is the one that runs once the node's table exists.
         """
         above = self.graph.upstream({node.name})
         views = [self.graph.nodes[name] for name in reversed(self.graph.order()) if name in above]
         for one in [node, *(view for view in views if view.model and not view.model.is_table)]:
             if found := self.compiled.nodes.get(one.name):
                 if found.increment:
-                    yield Query(one, found.increment, True)
-                yield Query(one, found.sql, False)
+                    yield one, found.increment, True
+                yield one, found.sql, False
 
-    def _shown(self, query: Query, place: SqlPlace) -> str:
-        source = query.node.model and query.node.model.query
+    def _shown(self, node: Node, sql: str, is_increment: bool, place: SqlPlace) -> str:
+        source = node.model and node.model.query
         if isinstance(source, str):
             return excerpt(Where(COMMAND_LINE, place.line, place.column), source, place.fragment)
-        if isinstance(source, Path) and (where := self._in_template(source, query, place)):
-            return excerpt(where, read_text(where.path), place.fragment)
-        where = Where(compiled_path(self.project, query.node, query.is_increment), place.line, place.column)
-        return excerpt(where, query.sql, place.fragment)
-
-    def _in_template(self, path: Path, query: Query, place: SqlPlace) -> Where | None:
-        with self.tracing:
-            trace = self.templates.trace(path, query.sql, query.is_increment)
-        return trace.place(place.line, place.column) if trace else None
+        if isinstance(source, Path):
+            with self.tracing:
+                trace = self.templates.trace(source, sql, is_increment)
+            if trace and (where := trace.place(place.line, place.column)):
+                return excerpt(where, read_text(where.path), place.fragment)
+        where = Where(compiled_path(self.project, node, is_increment), place.line, place.column)
+        return excerpt(where, sql, place.fragment)

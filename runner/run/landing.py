@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from runner.contract import Landed
 from runner.counts import counted, enumeration
 from runner.engine.checkpoint import Fingerprint, Offsets
 from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
 from runner.engine.kafka import topics_now
-from runner.engine.landed import Landed
-from runner.engine.messages import source_view
-from runner.engine.streams import LIMITS, newest_landed
-from runner.engine.streams import landed as landed_by
+from runner.engine.messages import LIMITS, newest_landed, source_view
+from runner.engine.messages import landed as landed_by
 from runner.engine.tables import check_consistency
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
@@ -66,7 +65,8 @@ class Landing:
         while True:
             try:
                 with query_errors():
-                    return landed + self._awaited(source, query)
+                    query.awaitTermination()
+                    return landed + self._landed_by(source, query)
             except QueryFailed as failure:
                 if not self.set_aside(source, failure):
                     raise
@@ -97,11 +97,6 @@ class Landing:
         batch = checkpoint.next_batch if trigger == ALL_NEW and not has_limit else None
         sql, are_few = self.compiled.nodes[source.model].sql, trigger == ALL_NEW and self.files[source.name].are_few()
         return self.tables.start(source.model, sql, self.run_id, trigger, batch, are_few)
-
-    def _awaited(self, source: Source, query: Any) -> Landed:
-        """Waits until a stream has ended; returns what it has landed."""
-        query.awaitTermination()
-        return self._landed_by(source, query)
 
     def _landed_by(self, source: Source, query: Any) -> Landed:
         progress = query.recentProgress

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.compile.compiled import CompiledNode
@@ -22,7 +22,7 @@ from runner.project.templates import new_rows_view
 from runner.run.increments import NOTHING, landed_again, reading_until
 from runner.run.landing import finishes
 from runner.run.statements import Effect
-from runner.sql_layout import folded
+from runner.sql_text import folded
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -153,8 +153,41 @@ class Mirrors:
         with progress.writing(until):
             if found["with_key"]:
                 query = self._remembered(query, found, statements.effects)
-                Increment(self.tables, query, new, lambda: self._check_whole(query)).apply()
+                self._take_in(query, new)
         return self.tables.count(name), (*notes, *statements.notes) if query.shows == "state" else ()
+
+    def _take_in(self, query: MirrorQuery, new: Mirror) -> None:
+        """Merges new changes into the tables of a mirror; `new` is the mirror as it reads only these changes. A run
+        that dies meanwhile leaves them to the next run, and the second merge has the same result.
+        """
+        own = map(self.tables.storage.table, (query.model, query.beside))
+        with self._computed(query, "decided", replace(query, mirror=new), *own) as decided:
+            counts = _row(self.tables, f"{query.shows}_decisions", decided)
+            looks_again = counts["again"] > 0
+            if looks_again:
+                self._check_whole(query)
+            if counts["changed"]:
+                with self._changed(query, decided, looks_again) as changed:
+                    if counts["beside"]:
+                        self._write(query, "beside_written", query.beside, changed)
+                    self._write(query, "merged", query.model, changed)
+
+    def _changed(self, query: MirrorQuery, decided: str, looks_again: bool) -> AbstractContextManager[str]:
+        """Creates a view of the rows that change."""
+        if query.shows == "history":
+            return self._computed(query, "changed", query, decided, [decided] if looks_again else [])
+        return self._computed(query, "changed", query, decided) if looks_again else nullcontext(decided)
+
+    def _write(self, query: MirrorQuery, step: str, table: str, changed: str) -> None:
+        own = self.tables.storage.table(table)
+        self.tables.spark.do(self.tables.macro(f"{query.shows}_{step}", query, own, changed))
+
+    @contextmanager
+    def _computed(self, query: MirrorQuery, step: str, *arguments: Any) -> Iterator[str]:
+        """Creates a view of what a step selects, computed before the tables of the mirror change."""
+        view = f"{query.model}__{step}"
+        with self.tables.spark.computed_view(view, self.tables.macro(f"{query.shows}_{step}", *arguments)):
+            yield view
 
     def _remembered(self, query: MirrorQuery, found: Mapping[str, Any], effects: Sequence[Effect]) -> MirrorQuery:
         """Returns the query with what is known of all changes of the table, including those that the table is about to
@@ -260,52 +293,6 @@ class Mirrors:
         numbered_in = _numbered_in(found, statements.effects)
         query = _knowing(replace(query, mirror=mirror), statements.effects, found["tells_parts"], numbered_in)
         return query, (*notes, *statements.notes), defaults
-
-
-@dataclass(frozen=True)
-class Increment:
-    """New changes of a mirror. `new` is the mirror as it reads only these changes. A run that dies while it merges them
-    leaves them to the next run, and the second merge has the same result. `check_whole` raises QueryFailed if old
-    changes are missing.
-    """
-
-    tables: Tables
-    query: MirrorQuery
-    new: Mirror
-    check_whole: Callable[[], None]
-
-    def apply(self) -> None:
-        own = map(self.tables.storage.table, (self.query.model, self.query.beside))
-        with self._computed("decided", replace(self.query, mirror=self.new), *own) as decided:
-            self._merge(decided)
-
-    def _merge(self, decided: str) -> None:
-        counts = _row(self.tables, f"{self.query.shows}_decisions", decided)
-        looks_again = counts["again"] > 0
-        if looks_again:
-            self.check_whole()
-        if counts["changed"]:
-            with self._changed(decided, looks_again) as changed:
-                if counts["beside"]:
-                    self._write("beside_written", self.query.beside, changed)
-                self._write("merged", self.query.model, changed)
-
-    def _changed(self, decided: str, looks_again: bool) -> AbstractContextManager[str]:
-        """Creates a view of the rows that change."""
-        if self.query.shows == "history":
-            return self._computed("changed", self.query, decided, [decided] if looks_again else [])
-        return self._computed("changed", self.query, decided) if looks_again else nullcontext(decided)
-
-    def _write(self, step: str, table: str, changed: str) -> None:
-        macro, storage = f"{self.query.shows}_{step}", self.tables.storage
-        self.tables.spark.do(self.tables.macro(macro, self.query, storage.table(table), changed))
-
-    @contextmanager
-    def _computed(self, step: str, *arguments: Any) -> Iterator[str]:
-        """Creates a view of what a step selects, computed before the tables of the mirror change."""
-        view = f"{self.query.model}__{step}"
-        with self.tables.spark.computed_view(view, self.tables.macro(f"{self.query.shows}_{step}", *arguments)):
-            yield view
 
 
 def defaults_told(tables: Tables, mirror: Mirror) -> dict[str, str]:

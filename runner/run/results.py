@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from runner.engine.landed import Landed
+from runner.contract import Landed
 from runner.errors import RunnerWarning
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ class Result:
     seconds: float = 0.0
     is_incomplete: bool = False
     is_unchanged: bool = False
-    ended: datetime = field(default_factory=lambda: datetime.now(timezone.utc), compare=False)
+    ended: datetime = field(default_factory=partial(datetime.now, timezone.utc), compare=False)
 
     @property
     def has_failed(self) -> bool:
@@ -72,7 +74,7 @@ def most_frequent(reasons: Mapping[str, int]) -> str:
     >>> most_frequent({"no-op": 1, "not-json": 2, "empty": 1, "not-utf8": 4}), most_frequent({})
     ('4 not-utf8, 2 not-json, 1 empty and 1 more', '')
     """
-    ordered = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+    ordered = sorted(sorted(reasons.items()), key=itemgetter(1), reverse=True)
     more = sum(count for _, count in ordered[REASONS_NAMED:])
     named = ", ".join(f"{count} {reason}" for reason, count in ordered[:REASONS_NAMED])
     return f"{named} and {more} more" if more else named

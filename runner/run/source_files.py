@@ -139,13 +139,13 @@ class SourceFiles:
 
     def changed(self) -> list[str]:
         """Returns the files that have changed since they were read."""
-        changed = () if self.messages.topics else ReadFiles(self.checkpoint).changed()
+        changed = () if self.messages.topics else changed_files(self.checkpoint)
         return [shown(plain_path(file)) for file in changed]
 
     def record(self) -> None:
         """Records what was in the files that were read, so that changes can be seen."""
         if not self.messages.topics:
-            ReadFiles(self.checkpoint).record()
+            record_files(self.checkpoint)
 
 
 def starting_is_longer(size: int, messages: float | None) -> bool:
@@ -226,44 +226,41 @@ def _is_checksum(file: Path) -> bool:
 BLOCK = 1 << 20
 
 
-@dataclass(frozen=True)
-class ReadFiles:
-    """Records and compares what was in the files that a stream has read. The content of a file is recorded after it was
-    read, if its time of change is then still the one that Spark saw before. If a file changed in between, only that
-    time is known.
+# --- what was in the files that a stream has read. The content of a file is recorded after it was read, if its time of
+# change is then still the one that Spark saw before. If a file changed in between, only that time is known.
+
+
+def record_files(checkpoint: Checkpoint) -> None:
+    """Records what is in the files that were read and whose content was not recorded yet."""
+    known = checkpoint.file_states()
+    times = {file: time for file, time in checkpoint.committed_files().items() if file not in known}
+    new = {file: state for file, state in _states(times).items() if state and state.modified == times[file]}
+    if new:
+        checkpoint.write_file_states({**known, **new})
+
+
+def changed_files(checkpoint: Checkpoint) -> list[str]:
+    """Returns the files that have changed; reads again only files that have another time or size. Records the time of
+    files that were only touched.
     """
+    known, times = checkpoint.file_states(), checkpoint.committed_files()
+    now = _states(
+        file
+        for file, time in times.items()
+        if (looks := _looks(file)) and looks != (known[file].looks if file in known else (time, looks[1]))
+    )
+    same = _same(now, known, times)
+    if same:
+        checkpoint.write_file_states({**known, **same})
+    return [file for file in now if file not in same]
 
-    checkpoint: Checkpoint
 
-    def record(self) -> None:
-        """Records what is in the files that were read and whose content was not recorded yet."""
-        known = self.checkpoint.file_states()
-        times = {file: time for file, time in self.checkpoint.committed_files().items() if file not in known}
-        new = {file: state for file, state in _states(times).items() if state and state.modified == times[file]}
-        if new:
-            self.checkpoint.write_file_states({**known, **new})
-
-    def changed(self) -> list[str]:
-        """Returns the files that have changed; reads again only files that have another time or size. Records the time
-        of files that were only touched.
-        """
-        known, times = self.checkpoint.file_states(), self.checkpoint.committed_files()
-        now = _states(
-            file
-            for file, time in times.items()
-            if (looks := _looks(file)) and looks != (known[file].looks if file in known else (time, looks[1]))
-        )
-        same = _same(now, known, times)
-        if same:
-            self.checkpoint.write_file_states({**known, **same})
-        return [file for file in now if file not in same]
-
-    def differing(self) -> list[str]:
-        """Returns the files that have changed; reads all of them again to see it."""
-        known, times = self.checkpoint.file_states(), self.checkpoint.committed_files()
-        now = _states(times)
-        same = _same(now, known, times)
-        return [file for file in now if file not in same]
+def differing_files(checkpoint: Checkpoint) -> list[str]:
+    """Returns the files that have changed; reads all of them again to see it."""
+    known, times = checkpoint.file_states(), checkpoint.committed_files()
+    now = _states(times)
+    same = _same(now, known, times)
+    return [file for file in now if file not in same]
 
 
 def _same(

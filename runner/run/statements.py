@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from runner.engine.tables import Tables
@@ -13,6 +14,7 @@ from runner.project.mirror import Called, Mirror, MirroredTable
 from runner.project.tables_seen import TablesSeen
 
 Row = Mapping[str, Any]
+LOAD = itemgetter("source", "generation")
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,14 @@ class Followed:
         return tuple(one.note for one in self.lost)
 
 
-@dataclass(frozen=True)
 class Statements:
     """Reads the statements of sources. The statements of a source are read once for all its mirrors, as long as nothing
     lands.
     """
 
-    tables: Tables
-    told: dict[Any, list[Row]] = field(default_factory=dict)
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.told: dict[Any, list[Row]] = {}
 
     def show(self, mirror: Mirror, views: Mapping[str, str] | None = None) -> Followed:
         """Creates the view of what statements did to the table of a mirror. `views` maps the models of its sources to
@@ -294,26 +296,30 @@ def _each_once(rows: Iterable[Row]) -> Iterator[Row]:
 def _as_they_came(rows: Iterable[Row]) -> list[Row]:
     """Sorts statements as they came: within a log in the order of the log, between logs by when they were sent."""
     out: list[Row] = []
-    logs = sorted(rows, key=lambda row: (row["source"], row["log"] or "", row["arrival"]))
-    for _, of_log in groupby(logs, key=lambda row: (row["source"], row["log"])):
+    logs = sorted(rows, key=_place_in_log)
+    for _, of_log in groupby(logs, key=itemgetter("source", "log")):
         latest = -1
         for row in of_log:
             latest = max(latest, -1 if row["sent_at"] is None else row["sent_at"])
             out.append({**row, "told_at": latest})
-    return sorted(out, key=lambda row: (row["told_at"], row["arrival"], row["log"] or ""))
+    return sorted(out, key=_when_told)
+
+
+def _place_in_log(row: Row) -> tuple[Any, ...]:
+    return row["source"], row["log"] or "", row["arrival"]
+
+
+def _when_told(row: Row) -> tuple[Any, ...]:
+    return row["told_at"], row["arrival"], row["log"] or ""
 
 
 def _in_order(rows: Iterable[Row]) -> list[Row]:
     """Sorts statements, given as they came: stretches in which all are numbered in one log, by their numbers."""
     out: list[Row] = []
-    for _, load in groupby(sorted(rows, key=_load), key=_load):
-        for _, stretch in groupby(load, key=lambda row: row["numbered_in"]):
+    for _, load in groupby(sorted(rows, key=LOAD), key=LOAD):
+        for _, stretch in groupby(load, key=itemgetter("numbered_in")):
             out += sorted(stretch, key=_position)
     return out
-
-
-def _load(row: Row) -> tuple[str, int]:
-    return row["source"], row["generation"]
 
 
 def _position(row: Row) -> tuple[int, ...]:

@@ -24,11 +24,11 @@ from runner.project.nodes import DataTest, Node, UnitTest
 from runner.project.properties import TestConfig
 from runner.project.templates import new_rows_view, read_rows_view
 from runner.render import name as quoted
-from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order
+from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order, place
 from runner.run.documents import messages_of
 from runner.run.mirrors import defaults_told, with_defaults
 from runner.run.results import Result
-from runner.run.source_files import ReadFiles
+from runner.run.source_files import differing_files
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -177,7 +177,7 @@ class TestRuns:
         out: dict[str, list[dict[str, Any]]] = {name: [] for name in sharing}
         for row in session.rows(first.query.sql)[1]:
             out[owners[row["seq"]["arrival"][0]]].append(row)
-        return {name: [as_text(case_row(row)) for row in sorted(rows, key=_place)] for name, rows in out.items()}
+        return {name: [as_text(case_row(row)) for row in sorted(rows, key=place)] for name, rows in out.items()}
 
     def function_test(self, node: Node) -> Result:
         """Runs the test of a function, which passes if the function returns the expected values for all arguments."""
@@ -200,11 +200,6 @@ class TestRuns:
 
 def _messages(case: CompiledCase) -> list[FileMessage]:
     return messages_of(case.messages.name, case.messages.read_bytes(), case.query.encoding)
-
-
-def _place(row: Row) -> tuple[Any, Any]:
-    """Returns the place of a row among those of its source."""
-    return row["seq"]["arrival"], row["seq"]["row"]
 
 
 def _shown(value: Any) -> Any:
@@ -257,7 +252,7 @@ class Recount:
         if removed:
             counts = f"{len(removed)} of {len(files)} files may have landed before {since}"
             notes.append(f"{counts}, and rows from before that day were removed: {removed[0]}")
-        changed = ReadFiles(checkpoint).differing()
+        changed = differing_files(checkpoint)
         self.spark.rows_view(f"{source.name}_gone", [(file,) for file in [*gone, *removed]], "value string")
         self.spark.rows_view(f"{source.name}_changed", [(file,) for file in changed], "value string")
         return tuple(notes)

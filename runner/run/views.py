@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
@@ -33,13 +33,13 @@ class Views:
         """Creates the views that a node reads, unless this run has already created them. Returns notes on the sources
         whose rows are missing there.
         """
-        return self._make_all(name, lambda model: not model.is_table, self.make)
+        return self._make_all(name)
 
     def prepare_shapes(self, name: str) -> None:
         """Creates the views that a node reads if only their columns matter: a table may not be built yet, so its view
         is that of its query. Needs a session of its own: others would read the query under the table's name.
         """
-        self._make_all(name, lambda model: model.source is None, self._make_shape)
+        self._make_all(name, of_shapes=True)
 
     def make(self, node: Node) -> None:
         """Creates the view of a node as it is now; raises QueryFailed for a table that was never built."""
@@ -76,17 +76,13 @@ class Views:
                 self.made.discard(name)
                 self.unreadable.pop(name, None)
 
-    def _make_all(self, name: str, is_query: Callable[[Model], bool], make: Callable[[Node], None]) -> tuple[str, ...]:
-        needed = self._needed(name, is_query)
-        model = self.graph.nodes[name].model
-        by_name = (
-            self._needed(name, lambda model: is_query(model) and not model.reads_all_sources)
-            if not (model and model.reads_all_sources)
-            else set()
-        )
+    def _make_all(self, name: str, of_shapes: bool = False) -> tuple[str, ...]:
+        needed, model = self._needed(name, of_shapes), self.graph.nodes[name].model
+        reads_all = model and model.reads_all_sources
+        by_name = set() if reads_all else self._needed(name, of_shapes, past_views_of_all=False)
         with self.making:
             for one in [one for one in self.graph.order() if one in needed - self.made]:
-                self._make(self.graph.nodes[one], make)
+                self._make(self.graph.nodes[one], of_shapes)
                 # Recorded only now: a node whose view cannot be created must fail for each node that reads it.
                 self.made.add(one)
             for one in sorted(by_name & self.unreadable.keys()):
@@ -94,11 +90,14 @@ class Views:
             missing = sorted(needed & self.unreadable.keys())
         return tuple(f'without any row of "{one}": {self.unreadable[one]}' for one in missing)
 
-    def _make(self, node: Node, make: Callable[[Node], None]) -> None:
+    def _make(self, node: Node, of_shapes: bool) -> None:
         """Creates the view of a node; for a changelog that cannot be read, a view without rows."""
         try:
             with query_errors():
-                make(node)
+                if of_shapes:
+                    self._make_shape(node)
+                else:
+                    self.make(node)
         except SparkGone:
             raise
         except QueryFailed as failure:
@@ -120,10 +119,15 @@ class Views:
         else:
             self.make(node)
 
-    def _needed(self, name: str, is_query: Callable[[Model], bool]) -> set[str]:
+    def _needed(self, name: str, of_shapes: bool, past_views_of_all: bool = True) -> set[str]:
         """Returns the nodes whose views a node needs: its parents and, if a parent is a query, the nodes that the query
-        reads in turn.
+        reads in turn. Of shapes, all models but sources are queries.
         """
+
+        def is_query(model: Model) -> bool:
+            is_read_by_name = past_views_of_all or not model.reads_all_sources
+            return is_read_by_name and (model.source is None if of_shapes else not model.is_table)
+
         needed: set[str] = set()
         model = self.graph.nodes[name].model
         frontier = set() if model and model.source else set(self.graph.nodes[name].parents)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from runner.errors import Problems, RunnerError, RunnerWarning
 from runner.project.inputs import Source
 from runner.project.mirror import Mirror
 from runner.project.mirror_rules import Mirrors, read_mirrors, unmirrored
-from runner.project.nodes import Graph, Node, Project
+from runner.project.nodes import Node, Project
 from runner.project.parse import Nodes, names_of_files, parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project
 from runner.project.select import Lookup, SavedSelectors, read_selectors, select
@@ -104,7 +104,7 @@ class Workspace:
         problems.raise_if_any()
         self.graph = nodes.graph()
         self.formats = FormatFolders(self.project.format_folders)
-        self.previous = self._previous(None)
+        self.previous = PreviousState(self, None)
 
     def unmirrored(self, seen: TablesSeen) -> RunnerWarning | None:
         """Returns a warning about the tables of a source that have no mirror; None if there are none."""
@@ -120,7 +120,7 @@ class Workspace:
         own = {table.source.name for mirror in self._mirrors for table in mirror.tables}
         return frozenset(own | {rule.source.name for rule in self.mirrors.rules})
 
-    def chosen(self, selection: Selection, wanted: Wanted = lambda node: True) -> list[Node]:
+    def chosen(self, selection: Selection, wanted: Wanted | None = None) -> list[Node]:
         """Returns the selected nodes that are wanted, parents first. Raises `selector-empty` if there are none, unless
         selectors ask for what earlier runs have left: that may well be nothing.
         """
@@ -134,11 +134,11 @@ class Workspace:
     def selected(self, selection: Selection) -> set[str]:
         """Returns the names of the selected nodes: without any selector, those of the default selector, or all."""
         if selection.state != self.previous.folder:
-            self.previous = self._previous(selection.state)
+            self.previous = PreviousState(self, selection.state)
         previous, saved = self.previous, self.saved_selectors
         asked: dict[str, Lookup] = {"state": previous.in_state, "result": previous.with_result}
         asked["source_status"] = previous.with_source_status
-        asked["selector"] = lambda name: saved.select(name, self.graph, asked)
+        asked["selector"] = partial(saved.select, graph=self.graph, lookups=asked)
         name = selection.selector
         if not (name or selection.select or selection.exclude):
             name = saved.default
@@ -157,17 +157,14 @@ class Workspace:
     def saved_selectors(self) -> SavedSelectors:
         return saved_selectors(self.project)
 
-    def _previous(self, folder: Path | None) -> PreviousState:
-        return PreviousState(self.project, self.graph, self.templates.renderer, folder)
-
     def changes(self, node: Node) -> tuple[str, ...] | None:
         """Returns the parts of a node that are not as in the state; None if no state is given."""
         return self.previous.changes[node.name] if self.previous.folder else None
 
-    def in_order(self, names: Collection[str], wanted: Wanted) -> list[Node]:
-        """Returns the nodes of these names that are wanted, parents first."""
+    def in_order(self, names: Collection[str], wanted: Wanted | None = None) -> list[Node]:
+        """Returns the nodes of these names, parents first; only those that are wanted, if `wanted` is given."""
         nodes = (self.graph.nodes[name] for name in self.graph.order() if name in names)
-        return [node for node in nodes if wanted(node)]
+        return [node for node in nodes if wanted is None or wanted(node)]
 
 
 def folders_of(arguments: ProjectArguments, name: str) -> tuple[Path, ...]:
@@ -193,17 +190,14 @@ def root_of(arguments: ProjectArguments) -> Path | None:
 FRESHER = "fresher"
 
 
-@dataclass
 class PreviousState:
     """Compares a project with what a run has written to `folder`, its target folder. Without a folder, results are
     those of the project's last run. Nothing is read before a method needs it; `was_asked` is True after that.
     """
 
-    project: Project
-    graph: Graph
-    renderer: Renderer
-    folder: Path | None
-    was_asked: bool = False
+    def __init__(self, workspace: Workspace, folder: Path | None) -> None:
+        self.project, self.graph, self.renderer = workspace.project, workspace.graph, workspace.templates.renderer
+        self.folder, self.was_asked = folder, False
 
     def in_state(self, state: str) -> set[str]:
         """Returns the names of the nodes in a state, such as `modified.body`."""

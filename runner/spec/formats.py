@@ -11,8 +11,7 @@ from runner.spec.read import check_parts, read_format
 from runner.spec.values import one_of
 from runner.spec.vocabulary import CLASSES, MERGED, VALUE_READERS
 from runner.spec.words import Format, TypeTable
-from runner.yaml_events import Steps
-from runner.yaml_text import Yaml, read_yaml
+from runner.yaml_text import Steps, Yaml, read_yaml
 
 # Formats that one format extends, each counted as often as it is extended, and tables of types that one extends.
 MOST_PARENTS = 200

@@ -18,6 +18,7 @@ from runner.spec.values import (
     read_not_sent,
     read_path,
     read_value,
+    read_zone,
     texts,
 )
 from runner.spec.vocabulary import (
@@ -33,7 +34,6 @@ from runner.spec.vocabulary import (
 )
 from runner.spec.words import Dropped, FieldPath, Format, Image, Key, Types, TypeTable, TypeTables, Value
 from runner.yaml_text import Yaml, whole_number
-from runner.zones import read_zone
 
 KEYS = (
     "about", "docs", "extends", "message", "each", "op", "before", "after", "key", "types", "values", "records", "drop",

@@ -1,15 +1,16 @@
-"""The parts of a spec that say where a value comes from: paths, values, conditions, images."""
+"""The parts of a spec that say where a value comes from: paths, values, conditions, images; and time zones."""
 
 from __future__ import annotations
 
 import re
+import zoneinfo
 from base64 import b64encode
 from hashlib import md5
 from json import dumps
 from typing import TypeGuard
 from uuid import UUID
 
-from runner.errors import Problems, nearest_or_all
+from runner.errors import Problems, did_you_mean, nearest_or_all
 from runner.spec.vocabulary import IMAGE_KINDS, IMAGE_TEXTS, WHOLE
 from runner.spec.words import Condition, Field, FieldPath, Image, Switch, Value
 from runner.yaml_text import Yaml, whole_number
@@ -18,6 +19,9 @@ PATH_PART = re.compile(r'"([^"]+)"|([^."\s]+)')
 FIELD_KEYS = ("at", "as", "unknown", "pattern", "dot", "count", "shift")
 IMAGE_KEYS = ("at", "over", "text", "image", "names", "value", "type", "name", "prefix", "removed")
 PATHS_OF_IMAGES = ("over", "names", "removed")
+OFFSET = re.compile(r"(?:UTC|GMT|UT)?[+-](?:(?:0[0-9]|1[0-7]):[0-5][0-9]|18:00)")
+# Most names of three letters are abbreviations that stand for several zones, such as CST: only these are allowed.
+ZONE = re.compile(r"UTC|GMT|UCT|PRC|ROC|ROK|[CEMW]ET|(?![A-Z]{3}$)[A-Z][A-Za-z0-9_+\-]*(/[A-Za-z0-9_+\-]+)*")
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -44,6 +48,32 @@ def one_of(yaml: Yaml, known: tuple[str, ...], code: str, what: str) -> str:
     if text not in known:
         raise yaml.error(code, f'unknown {what} "{text}"', nearest_or_all(text, known))
     return text
+
+
+def read_zone(yaml: Yaml | None) -> str | None:
+    """Returns an offset, or the name of a zone that exists; None if absent, null or `none`. Raises `spec-zone`.
+
+    >>> [read_zone(Yaml(text, {})) for text in ("+08:00", "GMT+08:00", "UTC", "PRC", "Asia/Shanghai", "none")]
+    ['+08:00', 'GMT+08:00', 'UTC', 'PRC', 'Asia/Shanghai', None]
+    """
+    if not given(yaml):
+        return None
+    text = yaml.text()
+    if OFFSET.fullmatch(text) or (ZONE.fullmatch(text) and _is_zone(text)):
+        return text
+    hint = did_you_mean(text, zoneinfo.available_timezones()) if "/" in text else ""
+    raise yaml.error(
+        "spec-zone",
+        f'"{text}" is not a time zone',
+        hint or 'write an IANA name such as Asia/Shanghai or an offset such as "+08:00"; abbreviations are ambiguous',
+    )
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        return name != "Factory" and bool(zoneinfo.ZoneInfo(name))
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return False
 
 
 def read_not_sent(yaml: Yaml | None) -> dict[str, tuple[str, ...]]:

@@ -9,8 +9,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from runner.files import Damaged, from_json
-from runner.storage.data import Cutoff, Sink
-from runner.storage.session import Publisher
+from runner.storage.data import Cutoff, Publisher, Sink
 from runner.storage.table_format import TableFormat
 
 # Delta allows names with these characters, and dropping columns, only in tables with column mapping.

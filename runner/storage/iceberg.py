@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
-from runner.storage.data import Layout, Sink
-from runner.storage.session import Macro, Place
+from runner.storage.data import Layout, Macro, Place, Sink
 from runner.storage.table_format import TableFormat
 
 

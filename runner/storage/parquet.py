@@ -11,8 +11,7 @@ from runner.counts import counted
 from runner.files import Damaged, from_json, gone_beside_checksums, json_lines
 from runner.patterns import escaped
 from runner.render import name as quoted
-from runner.storage.data import Cutoff, Increment, Layout, Sink
-from runner.storage.session import FileSystem, Macro, Place, Publisher
+from runner.storage.data import Cutoff, FileSystem, Increment, Layout, Macro, Place, Publisher, Sink
 from runner.storage.storage import NO_LAYOUT, Storage, new_identity
 
 # Suffixes of folders: of a table that is being written, and of one that is being replaced.

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import ClassVar
 
-from runner.storage.data import Cutoff, Increment, Layout, Sink
-from runner.storage.session import FileSystem, Macro, Place, Publisher, Session
+from runner.storage.data import Cutoff, FileSystem, Increment, Layout, Macro, Place, Publisher, Session, Sink
 
 NO_LAYOUT = Layout()
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from runner.render import name as quoted
-from runner.storage.data import Cutoff, Increment, Layout
-from runner.storage.session import Publisher
+from runner.storage.data import Cutoff, Increment, Layout, Publisher
 from runner.storage.storage import NO_LAYOUT, Storage, new_identity
 
 # The property of a changelog that tells it from one that was created later under its name.
