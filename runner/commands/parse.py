@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from runner.commands.arguments import Call, MessagesArguments
 from runner.commands.fitting import Messages, fitting_format, messages_in, read_file
 from runner.commands.session import open_spark
+from runner.compile.column_types import notes_on, unknown_types
 from runner.compile.compiled import CompiledNode, Print
 from runner.compile.library import Library
 from runner.compile.query import compile_format
-from runner.compile.unknown_types import notes_on, unknown_types
 from runner.contract import COLUMNS, RUN_COLUMNS
 from runner.counts import counted
 from runner.engine.landed import Landed, landed_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.contract import CLASS_READERS
@@ -92,16 +91,6 @@ class Reader:
         return () if self.of_elements else tuple(one for one in self.attempts if one.may_be_ambiguous)
 
 
-@dataclass(frozen=True)
-class DeclaredTable:
-    """The settings of one table, with the readers of its columns: column -> reader, for columns that have one."""
-
-    name: tuple[str, ...]
-    key: tuple[str, ...]
-    columns: Mapping[str, str]
-    readers: Mapping[str, Reader]
-
-
 def make_zone(name: str | None) -> Zone | None:
     """Returns the zone of a name: an offset from UTC or the name of a region.
 
@@ -179,9 +168,9 @@ def bare_type(type_name: str) -> str:
     return " ".join(word for word in words if word not in ("unsigned", "signed", "zerofill"))
 
 
-def declared_table(table: TableSettings, spec: Format, zone: Zone | None) -> DeclaredTable:
-    """Returns a table's settings with the readers of its columns; raises `types-unknown` for a type that is neither in
-    the format's tables of types nor the name of a class.
+def readers_of_columns(table: TableSettings, spec: Format, zone: Zone | None) -> dict[str, Reader]:
+    """Returns the readers of the columns of a table that a source declares, for those that have one; raises
+    `types-unknown` for a type that is neither in the format's tables of types nor the name of a class.
     """
     readers = {}
     for column, type_name in table.columns.items():
@@ -189,7 +178,7 @@ def declared_table(table: TableSettings, spec: Format, zone: Zone | None) -> Dec
         reader = reader_of_class(class_name, spec, make_zone(table.zone) or zone, words)
         if reader:
             readers[column] = reader
-    return DeclaredTable(table.name, table.key, table.columns, readers)
+    return readers
 
 
 def _class_of(column: str, type_name: str, table: TableSettings, spec: Format) -> tuple[str, tuple[str, ...]]:

@@ -258,7 +258,7 @@ def _columns_beside(
     """Returns the fields of flat rows that another format drops and this format takes for columns, and the number of
     all fields that some format drops; the number is 0 if this format takes none of them.
     """
-    dropped = {one.name for one in spec.drop}
+    dropped = {name for name, _ in spec.drop}
     names = [name for one in documents if isinstance(one, dict) for name in one if name in beside]
     unread: Counter[tuple[str, ...]] = Counter((name,) for name in names if name not in dropped)
     return unread, len(names) if unread else 0

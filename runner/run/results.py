@@ -11,7 +11,7 @@ from runner.engine.landed import Landed
 from runner.errors import RunnerWarning
 
 if TYPE_CHECKING:
-    from runner.compile.promises import Promise
+    from runner.compile.compiled import Promise
 
 FAILED = ("error", "fail")
 # The number of reasons of dead letters that are named.
